@@ -235,7 +235,10 @@ WEIR_INLINE void weir_limit_watch(const weir_limit_state_t *s, const weir_limit_
 /** Masks the source until `due`; a request that an interrupt has already consumed is held in software unless its level asks again. */
 WEIR_INLINE void weir_limit_refuse_until_due(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, weir_limit_step_t *step)
 {
-    s->flags |= c->trigger == WEIR_LIMIT_LEVEL ? WEIR_LIMIT_IS_MASKED : WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;
+    s->flags |= WEIR_LIMIT_IS_MASKED;
+    if (c->trigger != WEIR_LIMIT_LEVEL) {
+        s->flags |= WEIR_LIMIT_IS_HELD;
+    }
     weir_limit_note_refused(s, now);
     weir_limit_note_masked(s, now);
     step->mask = true;
