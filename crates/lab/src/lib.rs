@@ -1,2 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Weir.
+//! Boards, stimuli and experiments: Weir on emulated hardware.
+//!
+//! [`run::run`] takes one firmware and what is done to its pins, and returns what it did: cycles per interrupt vector,
+//! edges missed, counters. It links simavr (GPL-3), and is the only package of Weir that does.
+pub mod chip;
+pub mod elf;
+pub mod firmware;
+pub mod limiter;
+pub mod line;
+pub mod run;
+pub mod stimulus;
+
+mod session;

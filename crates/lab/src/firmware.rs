@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Compiles firmware for the emulated chip with avr-gcc.
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What to compile, and how. Sources are C (`.c`) or assembler (`.S`).
+#[derive(Debug, Clone, Default)]
+pub struct Firmware {
+    /// The files, in the order in which they are linked.
+    pub sources: Vec<PathBuf>,
+    /// `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
+    /// Folders searched for headers.
+    pub includes: Vec<PathBuf>,
+    /// Passed on after everything else: an `-O2` here replaces the `-Os`.
+    pub flags: Vec<String>,
+}
+
+/// Why there is no firmware.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum FirmwareError {
+    /// The compiler is not installed.
+    #[error("avr-gcc is not installed")]
+    #[diagnostic(help("`scripts/bootstrap` installs it, or: apt-get install gcc-avr avr-libc"))]
+    NoCompiler,
+    /// The compiler cannot be started.
+    #[error("cannot start avr-gcc: {0}")]
+    Start(#[source] io::Error),
+    /// The sources do not compile or link.
+    #[error("avr-gcc cannot compile {sources}:\n{messages}")]
+    #[diagnostic(help("correct the sources, or the defines given with them"))]
+    Compile {
+        /// The sources' names.
+        sources: String,
+        /// What the compiler says.
+        messages: String,
+    },
+    /// The result cannot be written.
+    #[error("cannot write {}: {cause}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// Flags of every firmware: the chip, the language, and sections that the linker may drop.
+const FLAGS: &[&str] = &[
+    "-mmcu=atmega128",
+    "-Os",
+    "-std=c11",
+    "-Wall",
+    "-Wextra",
+    "-ffunction-sections",
+    "-fdata-sections",
+];
+
+impl Firmware {
+    /// Compiles and links into `output`, an ELF file; its folder is made if it is missing. Nothing is left in
+    /// `output` when it fails.
+    ///
+    /// # Errors
+    /// A missing compiler, sources that do not compile (with the compiler's messages), a folder that cannot be written.
+    pub fn build(&self, output: &Path) -> Result<(), FirmwareError> {
+        let write = |cause| FirmwareError::Write {
+            path: output.to_owned(),
+            cause,
+        };
+        let folder = output
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(write)?;
+        let linked = tempfile::Builder::new()
+            .suffix(".elf")
+            .tempfile_in(folder)
+            .map_err(write)?;
+        self.run_compiler(linked.path())?;
+        linked.persist(output).map_err(|error| write(error.error))?;
+        Ok(())
+    }
+
+    fn run_compiler(&self, output: &Path) -> Result<(), FirmwareError> {
+        let mut arguments: Vec<OsString> = FLAGS.iter().map(Into::into).collect();
+        arguments.extend(
+            self.defines
+                .iter()
+                .map(|define| format!("-D{define}").into()),
+        );
+        for include in &self.includes {
+            arguments.push("-I".into());
+            arguments.push(include.into());
+        }
+        arguments.push("-Wl,--gc-sections".into());
+        arguments.extend(self.flags.iter().map(Into::into));
+        arguments.push("-o".into());
+        arguments.push(output.into());
+        arguments.extend(self.sources.iter().map(Into::into));
+
+        let result =
+            Command::new("avr-gcc")
+                .args(&arguments)
+                .output()
+                .map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => FirmwareError::NoCompiler,
+                    _ => FirmwareError::Start(error),
+                })?;
+        if result.status.success() {
+            return Ok(());
+        }
+        let names: Vec<String> = self
+            .sources
+            .iter()
+            .map(|source| source.display().to_string())
+            .collect();
+        Err(FirmwareError::Compile {
+            sources: names.join(", "),
+            messages: String::from_utf8_lossy(&result.stderr)
+                .trim_end()
+                .to_owned(),
+        })
+    }
+}
+
+/// The compiler's name and version as it states them, for example `avr-gcc (GCC) 5.4.0`.
+///
+/// # Errors
+/// A missing compiler.
+pub fn compiler_version() -> Result<String, FirmwareError> {
+    let result = Command::new("avr-gcc")
+        .arg("--version")
+        .output()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => FirmwareError::NoCompiler,
+            _ => FirmwareError::Start(error),
+        })?;
+    Ok(String::from_utf8_lossy(&result.stdout)
+        .lines()
+        .next()
+        .unwrap_or("avr-gcc")
+        .trim()
+        .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_with_an_error_is_refused_with_the_compilers_message_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("broken.c");
+        std::fs::write(&source, "int main(void) { return missing; }\n").unwrap();
+        let output = folder.path().join("out/broken.elf");
+        let firmware = Firmware {
+            sources: vec![source],
+            ..Firmware::default()
+        };
+        let message = firmware.build(&output).unwrap_err().to_string();
+        assert!(
+            message.contains("broken.c") && message.contains("missing"),
+            "{message}"
+        );
+        assert_eq!(
+            std::fs::read_dir(folder.path().join("out"))
+                .unwrap()
+                .count(),
+            0
+        );
+    }
+
+    #[test]
+    fn defines_includes_and_flags_reach_the_compiler() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("value.h"), "#define BASE 40\n").unwrap();
+        let source = folder.path().join("good.c");
+        std::fs::write(
+            &source,
+            "#include \"value.h\"\n_Static_assert(BASE + MORE == 42 && EXTRA == 1, \"\");\nint main(void) { return 0; }\n",
+        )
+        .unwrap();
+        let include = folder.path().join("include");
+        std::fs::create_dir(&include).unwrap();
+        std::fs::rename(folder.path().join("value.h"), include.join("value.h")).unwrap();
+        let output = folder.path().join("good.elf");
+        let firmware = Firmware {
+            sources: vec![source],
+            defines: vec!["MORE=2".to_owned()],
+            includes: vec![include],
+            flags: vec!["-DEXTRA=1".to_owned()],
+        };
+        firmware.build(&output).unwrap();
+        assert!(output.metadata().unwrap().len() > 0);
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The names of the chip's interrupt lines and pins.
+use std::fmt;
+use std::str::FromStr;
+
+/// An external interrupt line, `INT0` to `INT7`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Line(u8);
+
+impl Line {
+    /// How many lines the chip has.
+    pub const COUNT: usize = 8;
+    /// On PD0.
+    pub const INT0: Self = Self(0);
+    /// On PD1.
+    pub const INT1: Self = Self(1);
+    /// On PD2.
+    pub const INT2: Self = Self(2);
+    /// On PD3.
+    pub const INT3: Self = Self(3);
+    /// On PE4.
+    pub const INT4: Self = Self(4);
+    /// On PE5.
+    pub const INT5: Self = Self(5);
+    /// On PE6.
+    pub const INT6: Self = Self(6);
+    /// On PE7.
+    pub const INT7: Self = Self(7);
+
+    /// The line of this number; `None` from 8 on.
+    #[must_use]
+    pub fn from_number(number: usize) -> Option<Self> {
+        u8::try_from(number)
+            .ok()
+            .filter(|&n| usize::from(n) < Self::COUNT)
+            .map(Self)
+    }
+
+    /// 0 for INT0.
+    #[must_use]
+    pub fn number(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// Every line, INT0 first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..Self::COUNT).filter_map(Self::from_number)
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "INT{}", self.0)
+    }
+}
+
+/// A name that is no line or pin of the chip; the message lists those that are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Not an interrupt line.
+    #[error(
+        "there is no interrupt line `{0}`: the lines are INT0, INT1, INT2, INT3, INT4, INT5, INT6 and INT7"
+    )]
+    Line(String),
+    /// Not a pin.
+    #[error(
+        "there is no pin `{0}`: the pins are PA0 to PA7, the same for PB, PC, PD, PE and PF, and PG0 to PG4"
+    )]
+    Pin(String),
+}
+
+impl FromStr for Line {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let upper = text.trim().to_ascii_uppercase();
+        Self::all()
+            .find(|line| line.to_string() == upper)
+            .ok_or_else(|| NameError::Line(text.to_owned()))
+    }
+}
+
+/// A pin of a port: `PB0`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pin {
+    port: u8,
+    bit: u8,
+}
+
+impl Pin {
+    /// 0 for port A, 6 for port G.
+    #[must_use]
+    pub fn port(self) -> usize {
+        usize::from(self.port)
+    }
+
+    /// 0 to 7.
+    #[must_use]
+    pub fn bit(self) -> u8 {
+        self.bit
+    }
+}
+
+impl FromStr for Pin {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let upper = text.trim().to_ascii_uppercase();
+        let &[b'P', port @ b'A'..=b'G', bit @ b'0'..=b'7'] = upper.as_bytes() else {
+            return Err(NameError::Pin(text.to_owned()));
+        };
+        if port == b'G' && bit > b'4' {
+            return Err(NameError::Pin(text.to_owned()));
+        }
+        Ok(Self {
+            port: port - b'A',
+            bit: bit - b'0',
+        })
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "P{}{}", char::from(b'A' + self.port), self.bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back() {
+        for line in Line::all() {
+            assert_eq!(line.to_string().parse::<Line>().unwrap(), line);
+        }
+        assert_eq!("pb0".parse::<Pin>().unwrap().to_string(), "PB0");
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_known_ones() {
+        assert!(
+            "INT8"
+                .parse::<Line>()
+                .unwrap_err()
+                .to_string()
+                .contains("INT6 and INT7")
+        );
+        for pin in ["PH0", "PG5", "PB8", "B0", "", "PB00", "é0"] {
+            assert!(pin.parse::<Pin>().is_err(), "{pin}");
+        }
+    }
+}
