@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# The two commands of a newcomer are `make demo` and `make test`; `make` alone lists the rest. Every target first sees to what it needs.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# `make BOOTSTRAP=true …` leaves the check of the system's packages out, where they are not apt's.
+BOOTSTRAP ?= scripts/bootstrap
+# --locked: what was tested is what is built; a dependency changes in a commit of Cargo.lock, never by the way.
+CARGO_TEST := cargo test --locked
+
+TEST_PARTS := test-format test-core test-host test-avr
+
+.PHONY: help demo test $(TEST_PARTS) bench format clean bootstrap-%
+
+help: ## list the targets (the default)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: bootstrap-demo ## flood an emulated ATmega128 with and without Weir, and draw what is left for the background work
+	scripts/demo
+
+test: $(TEST_PARTS) ## all tests: the parts below, each callable alone
+
+test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's own test
+	scripts/check-tree
+	scripts/test-bootstrap
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer
+	$(MAKE) -C core test
+
+test-host: bootstrap-host ## quantities, tables and plots, the weir command
+	$(CARGO_TEST) -p weir-model -p weir-report -p weir-cli
+
+test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, the examples of the README
+	$(CARGO_TEST) -p weir-lab
+	scripts/test-examples
+
+bench: bootstrap-demo ## reproduce every figure and table; the costs of the board are measured anew
+	scripts/bench
+
+format: bootstrap-format ## apply the formatters
+	cargo fmt --all
+	git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
+
+clean: ## remove what was built and the results
+	cargo clean
+	rm -rf build results
+
+bootstrap-%:
+	@$(BOOTSTRAP) $*
