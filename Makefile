@@ -7,8 +7,10 @@
 
 # `make BOOTSTRAP=true …` leaves the check of the system's packages out, where they are not apt's.
 BOOTSTRAP ?= scripts/bootstrap
+# Cargo counts its own jobs; make's flags would only reach the makefiles that build scripts run.
+ALONE := env -u MAKEFLAGS -u MFLAGS
 # --locked: what was tested is what is built; a dependency changes in a commit of Cargo.lock, never by the way.
-CARGO_TEST := cargo test --locked
+CARGO_TEST := $(ALONE) cargo test --locked
 
 TEST_PARTS := test-format test-core test-host test-avr
 
@@ -18,7 +20,7 @@ help: ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: bootstrap-demo ## flood an emulated ATmega128 with and without Weir, and draw what is left for the background work
-	scripts/demo
+	$(ALONE) scripts/demo
 
 test: $(TEST_PARTS) ## all tests: the parts below, each callable alone
 
@@ -26,7 +28,7 @@ test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's ow
 	scripts/check-tree
 	scripts/test-bootstrap
 	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(ALONE) cargo clippy --locked --workspace --all-targets -- -D warnings
 
 test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer
 	$(MAKE) -C core test
@@ -36,10 +38,10 @@ test-host: bootstrap-host ## quantities, tables and plots, the weir command
 
 test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, the examples of the README
 	$(CARGO_TEST) -p weir-lab
-	scripts/test-examples
+	$(ALONE) scripts/test-examples
 
 bench: bootstrap-demo ## reproduce every figure and table; the costs of the board are measured anew
-	scripts/bench
+	$(ALONE) scripts/bench
 
 format: bootstrap-format ## apply the formatters
 	cargo fmt --all
