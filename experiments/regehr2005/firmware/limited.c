@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * One line behind Weir. NODE_POLICY, NODE_TIMING, NODE_INTERVAL (ticks) and NODE_BURST are the limit; the flavour is chosen by what
+ * weir/avr.h is told. The same handler as unprotected.c.
+ */
+#include "node.h"
+#include "weir/avr.h"
+
+/* One macro more, so that NODE_CHANNEL is replaced by the name of a channel before Weir sees it. */
+#define LIMIT(channel)                                                                                                                     \
+    WEIR_AVR_LIMIT(line, INT0, channel, .policy = NODE_POLICY, .timing = NODE_TIMING, .interval = NODE_INTERVAL, .burst = NODE_BURST)
+#define RUN(channel) weir_avr_run_timer(channel, NODE_PRESCALER)
+
+LIMIT(NODE_CHANNEL)
+{
+    node_handle();
+}
+
+void node_start(void)
+{
+    RUN(NODE_CHANNEL);
+    weir_avr_start(line);
+}

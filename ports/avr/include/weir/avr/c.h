@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * The `c` flavour: core/limit inlined into ordinary interrupt handlers. It reserves no register of the processor and changes only the bits
+ * of its own line and channel, so it lives beside user code in the same I/O registers.
+ *
+ *     WEIR_AVR_LIMIT(button, INT0, TIMER1A, .policy = WEIR_LIMIT_STRICT, .timing = WEIR_LIMIT_LAZY, .interval = 1000, .burst = 1)
+ *     {
+ *         presses++;
+ *     }
+ *
+ * The timer counts freely (normal mode) and may be read by anybody; the channel's compare register and flag are Weir's.
+ */
+#ifndef WEIR_AVR_C_H
+#define WEIR_AVR_C_H
+
+#include <avr/interrupt.h>
+#include <util/atomic.h>
+
+#include "weir/avr/lean.h"
+#include "weir/avr/registers.h"
+#include "weir/limit.h"
+
+#if WEIR_TICK_BITS != 16
+#error "ports/avr counts in ticks of a 16-bit timer: compile with -DWEIR_TICK_BITS=16"
+#endif
+
+/* ------------------------------------------------------------------------------------------------ performing a step */
+
+/* True iff the channel already watches the instant at which this limiter arms it: only a bucket of several tokens watches another one. */
+#define WEIR_AVR_WATCHES_DUE(config) ((config).timing == WEIR_LIMIT_LAZY && ((config).policy != WEIR_LIMIT_BUCKET || (config).burst == 1))
+
+#define WEIR_AVR_PERFORM_LINE(line, step)                                                                                                  \
+    do {                                                                                                                                   \
+        if ((step).mask) {                                                                                                                 \
+            WEIR_AVR_MASK(line);                                                                                                           \
+        }                                                                                                                                  \
+        if ((step).unmask) {                                                                                                               \
+            WEIR_AVR_UNMASK(line);                                                                                                         \
+        }                                                                                                                                  \
+        if ((step).ack) {                                                                                                                  \
+            WEIR_AVR_ACK(line);                                                                                                            \
+        }                                                                                                                                  \
+    } while (0)
+
+#define WEIR_AVR_SERVE(step, run_handler, state, begin, end)                                                                               \
+    do {                                                                                                                                   \
+        if ((step).serve) {                                                                                                                \
+            run_handler;                                                                                                                   \
+            weir_limit_done(&(state), begin, end);                                                                                         \
+        }                                                                                                                                  \
+    } while (0)
+
+/* After a request, or from a thread: the flag may be set from long ago. */
+#define WEIR_AVR_PERFORM_CHANNEL(channel, step, may_be_soon, watched)                                                                      \
+    do {                                                                                                                                   \
+        if ((step).arm && !(watched)) {                                                                                                    \
+            if (may_be_soon) {                                                                                                             \
+                WEIR_AVR_AT_SOON(channel, (step).at);                                                                                      \
+            } else {                                                                                                                       \
+                WEIR_AVR_AT(channel) = (step).at;                                                                                          \
+                WEIR_AVR_FORGET(channel);                                                                                                  \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        if ((step).arm) {                                                                                                                  \
+            WEIR_AVR_ARM(channel);                                                                                                         \
+        }                                                                                                                                  \
+        if ((step).watch) {                                                                                                                \
+            WEIR_AVR_AT(channel) = (step).at;                                                                                              \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
+        }                                                                                                                                  \
+    } while (0)
+
+/* In the channel's own interrupt: its flag was cleared on the way in and its enable bit is set. */
+#define WEIR_AVR_PERFORM_EXPIRED(channel, step, may_be_soon)                                                                               \
+    do {                                                                                                                                   \
+        if ((step).arm || (step).watch) {                                                                                                  \
+            if ((step).arm && (may_be_soon)) {                                                                                             \
+                WEIR_AVR_AT_SOON(channel, (step).at);                                                                                      \
+            } else {                                                                                                                       \
+                WEIR_AVR_AT(channel) = (step).at;                                                                                          \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        if ((step).disarm) {                                                                                                               \
+            WEIR_AVR_DISARM(channel);                                                                                                      \
+        }                                                                                                                                  \
+    } while (0)
+
+/* ------------------------------------------------------------------------------------------------ one source, one channel */
+
+/**
+ * Limits `line` (INT0 to INT7) with the compare channel `channel` (TIMER1A to TIMER3C); the rest initialises a weir_limit_config_t, in ticks of that
+ * timer. The body of the handler follows. The configuration is a constant: the compiler keeps only what its policy needs.
+ */
+#define WEIR_AVR_LIMIT(name, line, channel, ...)                                                                                           \
+    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
+    static weir_limit_state_t name##_state;                                                                                                \
+    WEIR_AVR_DEFINE_(name, name##_config, name##_state, WEIR_AVR_##line, WEIR_AVR_##channel)
+
+/** The same with a configuration in RAM, whose rate and burst weir_avr_change(name, interval, burst) changes while it runs. */
+#define WEIR_AVR_LIMIT_TUNABLE(name, line, channel, ...)                                                                                   \
+    static weir_limit_t name##_limit = {.config = {__VA_ARGS__}};                                                                          \
+    WEIR_AVR_DEFINE_CHANGE_(name, WEIR_AVR_##line, WEIR_AVR_##channel)                                                                     \
+    WEIR_AVR_DEFINE_(name, name##_limit.config, name##_limit.state, WEIR_AVR_##line, WEIR_AVR_##channel)
+
+#define WEIR_AVR_DEFINE_CHANGE_(name, line, channel)                                                                                       \
+    WEIR_INLINE weir_limit_error_t name##_change(weir_ticks_t interval, uint8_t burst)                                                     \
+    {                                                                                                                                      \
+        weir_limit_error_t error;                                                                                                          \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_limit_step_t step;                                                                                                        \
+            weir_limit_config_t to = name##_limit.config;                                                                                  \
+            to.interval = interval;                                                                                                        \
+            to.burst = burst;                                                                                                              \
+            error = weir_limit_reconfigure(&name##_limit, &to, WEIR_AVR_NOW(channel), &step);                                              \
+            WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
+            WEIR_AVR_PERFORM_CHANNEL(channel, step, true, false);                                                                          \
+        }                                                                                                                                  \
+        return error;                                                                                                                      \
+    }
+
+#define WEIR_AVR_DEFINE_(name, config, state, line, channel)                                                                               \
+    WEIR_INLINE void name##_handler(void);                                                                                                 \
+    WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                              \
+    ISR(WEIR_AVR_OF(line, VECTOR))                                                                                                         \
+    {                                                                                                                                      \
+        if (WEIR_AVR_IS_LEAN(config)) {                                                                                                    \
+            WEIR_AVR_LEAN_REQUEST(line, channel, config, state, name##_handler());                                                         \
+        } else {                                                                                                                           \
+            bool elapsed = WEIR_AVR_PASSED(channel);                                                                                       \
+            weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
+            weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, elapsed);                                           \
+            WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
+            WEIR_AVR_PERFORM_CHANNEL(channel, step, (config).policy == WEIR_LIMIT_BUCKET, WEIR_AVR_WATCHES_DUE(config));                   \
+            WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    ISR(WEIR_AVR_OF(channel, VECTOR))                                                                                                      \
+    {                                                                                                                                      \
+        if (WEIR_AVR_IS_LEAN(config)) {                                                                                                    \
+            WEIR_AVR_LEAN_EXPIRED(line, channel, config, state, name##_handler());                                                         \
+        } else {                                                                                                                           \
+            weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
+            weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now, WEIR_AVR_PENDING(line));                            \
+            WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
+            WEIR_AVR_PERFORM_EXPIRED(channel, step, (config).policy != WEIR_LIMIT_STRICT);                                                 \
+            WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_handler(void)
+
+/* What a thread may call, by name: weir_avr_start(name), weir_avr_enable(name), weir_avr_disable(name), weir_avr_record(name). */
+#define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                          \
+    WEIR_INLINE void name##_perform(weir_limit_step_t step)                                                                                \
+    {                                                                                                                                      \
+        WEIR_AVR_PERFORM_CHANNEL(channel, step, true, false);                                                                              \
+        WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_start(void)                                                                                                    \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            WEIR_AVR_DISARM(channel);                                                                                                      \
+            name##_perform(weir_limit_start_with(&(state), &(config), WEIR_AVR_NOW(channel)));                                             \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_disable(void)                                                                                                  \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            name##_perform(weir_limit_user_disable(&(state)));                                                                             \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_enable(void)                                                                                                   \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_limit_step_t step = weir_limit_user_enable(&(state), WEIR_AVR_NOW(channel));                                              \
+            /* Eager strict keeps its mask in the channel's enable bit alone. */                                                           \
+            if (!WEIR_AVR_IS_LEAN(config) || (WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) == 0) {                           \
+                name##_perform(step);                                                                                                      \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE weir_limit_state_t *name##_state_of(void)                                                                                  \
+    {                                                                                                                                      \
+        return &(state);                                                                                                                   \
+    }
+
+/** Starts limiting: the timer runs, the line's trigger is set up. Enables the line. From a thread, or before interrupts are on. */
+#define weir_avr_start(name) name##_start()
+/** The user wants the line on, or off, for as long as he says (regehr2005 §4): use these instead of the line's own enable bit. Any context. */
+#define weir_avr_enable(name) name##_enable()
+#define weir_avr_disable(name) name##_disable()
+/** Changes the interval (in ticks) and the burst of a WEIR_AVR_LIMIT_TUNABLE; returns a weir_limit_error_t. Any context. */
+#define weir_avr_change(name, interval, burst) name##_change(interval, burst)
+/** Copies the record of a source to `*copy` (WEIR_LIMIT_RECORD 1). Any context. */
+#define weir_avr_record(name, copy)                                                                                                        \
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                      \
+    {                                                                                                                                      \
+        *(copy) = name##_state_of()->record;                                                                                               \
+    }
+
+/* ------------------------------------------------------------------------------------------------ several sources, one timer */
+
+/**
+ * A source whose count is cleared by a timer that it shares with others (regehr2005 §3.5): bursty and eager. The body of the handler follows; the
+ * shared timer's body clears it: WEIR_AVR_SHARED_TIMER(TIMER1A, period) { weir_avr_clear(a); weir_avr_clear(b); }
+ */
+#define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
+    static const weir_limit_config_t name##_config = {.policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__};               \
+    static weir_limit_state_t name##_state;                                                                                                \
+    WEIR_AVR_DEFINE_SHARED_(name, name##_config, name##_state, WEIR_AVR_##line, WEIR_AVR_##channel)
+
+#define WEIR_AVR_DEFINE_SHARED_(name, config, state, line, channel)                                                                        \
+    WEIR_INLINE void name##_handler(void);                                                                                                 \
+    WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                              \
+    ISR(WEIR_AVR_OF(line, VECTOR))                                                                                                         \
+    {                                                                                                                                      \
+        weir_ticks_t now = WEIR_LIMIT_RECORD ? WEIR_AVR_NOW(channel) : 0;                                                                  \
+        weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, false);                                                 \
+        WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
+        WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                         \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_clear(void)                                                                                                    \
+    {                                                                                                                                      \
+        weir_ticks_t now = WEIR_LIMIT_RECORD ? WEIR_AVR_NOW(channel) : 0;                                                                  \
+        weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now, WEIR_AVR_PENDING(line));                                \
+        WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
+        WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                         \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_handler(void)
+
+/** The timer that clears the counts of the sources named in the body that follows, once each `period` ticks. */
+#define WEIR_AVR_SHARED_TIMER(channel, period) WEIR_AVR_SHARED_TIMER_(WEIR_AVR_##channel, period)
+#define WEIR_AVR_SHARED_TIMER_(channel, period)                                                                                            \
+    WEIR_INLINE void weir_avr_shared_body(void);                                                                                           \
+    WEIR_INLINE void weir_avr_shared_start(void)                                                                                           \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (period));                                                      \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
+            WEIR_AVR_ARM(channel);                                                                                                         \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    ISR(WEIR_AVR_OF(channel, VECTOR))                                                                                                      \
+    {                                                                                                                                      \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (period));                                                           \
+        weir_avr_shared_body();                                                                                                            \
+    }                                                                                                                                      \
+    WEIR_INLINE void weir_avr_shared_body(void)
+
+/** Clears one source's count, in the body of the shared timer. */
+#define weir_avr_clear(name) name##_clear()
+/** Starts the shared timer's interrupts, once, after the sources. */
+#define weir_avr_start_shared() weir_avr_shared_start()
+
+/* ------------------------------------------------------------------------------------------------ no timer of its own */
+
+/**
+ * A source that is unmasked from a tick which exists already. `clock` is an expression: the instant now, counted by that tick. The body of the handler
+ * follows; the tick calls weir_avr_tick(name).
+ */
+#define WEIR_AVR_LIMIT_TICK(name, line, clock, ...)                                                                                        \
+    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
+    static weir_limit_state_t name##_state;                                                                                                \
+    WEIR_AVR_DEFINE_TICK_(name, WEIR_AVR_##line, clock)
+
+#define WEIR_AVR_DEFINE_TICK_(name, line, clock)                                                                                           \
+    WEIR_INLINE void name##_handler(void);                                                                                                 \
+    WEIR_INLINE void name##_start(void)                                                                                                    \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_limit_step_t step = weir_limit_start_with(&name##_state, &name##_config, (clock));                                        \
+            WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_disable(void)                                                                                                  \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_limit_step_t step = weir_limit_user_disable(&name##_state);                                                               \
+            WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_enable(void)                                                                                                   \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_limit_step_t step = weir_limit_user_enable(&name##_state, (clock));                                                       \
+            WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE weir_limit_state_t *name##_state_of(void)                                                                                  \
+    {                                                                                                                                      \
+        return &name##_state;                                                                                                              \
+    }                                                                                                                                      \
+    ISR(WEIR_AVR_OF(line, VECTOR))                                                                                                         \
+    {                                                                                                                                      \
+        weir_ticks_t now = (clock);                                                                                                        \
+        weir_limit_step_t step = weir_limit_request_with(&name##_state, &name##_config, now, false);                                       \
+        WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
+        WEIR_AVR_SERVE(step, name##_handler(), name##_state, now, (clock));                                                                \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_on_tick(void)                                                                                                  \
+    {                                                                                                                                      \
+        weir_ticks_t now = (clock);                                                                                                        \
+        weir_limit_step_t step = weir_limit_tick_with(&name##_state, &name##_config, now, WEIR_AVR_PENDING(line));                         \
+        WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
+        WEIR_AVR_SERVE(step, name##_handler(), name##_state, now, (clock));                                                                \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_handler(void)
+
+/** Called by the tick, in its interrupt. */
+#define weir_avr_tick(name) name##_on_tick()
+
+#endif

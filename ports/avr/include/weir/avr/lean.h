@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * The policies that most sources need, in as few instructions as C allows: the limit machine of core/limit.h specialised to a constant
+ * configuration on a timer whose compare register can hold `due` and whose compare flag can hold "`due` has passed".
+ *
+ * Same states, same steps: the tests hold these against core/ event by event. What is special here is only where the state lives:
+ *   weir_limit_state_t.due    in the compare register, while masked; else the register holds due + slack, when the past stops to matter
+ *   "elapsed"                 in the compare flag, which cannot wrap: an idle source needs no ageing
+ *   weir_limit_state_t.flags  in RAM, without the record's bits
+ */
+#ifndef WEIR_AVR_LEAN_H
+#define WEIR_AVR_LEAN_H
+
+#include "weir/avr/registers.h"
+#include "weir/limit.h"
+
+/** True iff lean.h has the policy; a constant if the configuration is one. Records and changes at run time need the general machine. */
+#define WEIR_AVR_IS_LEAN(config)                                                                                                           \
+    (!WEIR_LIMIT_RECORD && __builtin_constant_p((config).policy) && (config).trigger == WEIR_LIMIT_EDGE &&                                 \
+     (((config).policy == WEIR_LIMIT_STRICT && (config).timing != WEIR_LIMIT_ONE_SHOT) ||                                                  \
+      (((config).policy == WEIR_LIMIT_BURSTY || (config).policy == WEIR_LIMIT_BUCKET) && (config).timing == WEIR_LIMIT_LAZY)))
+
+#define WEIR_AVR_MASK(line) WEIR_AVR_CLEAR(WEIR_AVR_OF(line, ENABLES), WEIR_AVR_OF(line, BIT))
+#define WEIR_AVR_UNMASK(line) WEIR_AVR_SET(WEIR_AVR_OF(line, ENABLES), WEIR_AVR_OF(line, BIT))
+#define WEIR_AVR_PENDING(line) ((WEIR_AVR_OF(line, FLAGS) & WEIR_AVR_OF(line, BIT)) != 0)
+#define WEIR_AVR_ACK(line) (WEIR_AVR_OF(line, FLAGS) = WEIR_AVR_OF(line, BIT))
+#define WEIR_AVR_PASSED(channel) ((WEIR_AVR_OF(channel, FLAGS) & WEIR_AVR_OF(channel, BIT)) != 0)
+#define WEIR_AVR_FORGET(channel) (WEIR_AVR_OF(channel, FLAGS) = WEIR_AVR_OF(channel, BIT))
+#define WEIR_AVR_ARM(channel) WEIR_AVR_SET(WEIR_AVR_OF(channel, ENABLES), WEIR_AVR_OF(channel, BIT))
+#define WEIR_AVR_DISARM(channel) WEIR_AVR_CLEAR(WEIR_AVR_OF(channel, ENABLES), WEIR_AVR_OF(channel, BIT))
+#define WEIR_AVR_NOW(channel) WEIR_AVR_OF(channel, COUNT)
+#define WEIR_AVR_AT(channel) WEIR_AVR_OF(channel, COMPARE)
+
+/** Ticks that lie safely ahead of the counter while its compare register is being written, at any prescaler. */
+#define WEIR_AVR_AHEAD 16u
+
+/** Has the channel match at an instant that may be reached before the register is written: then a little later, not a whole wrap later. */
+#define WEIR_AVR_AT_SOON(channel, instant)                                                                                                 \
+    do {                                                                                                                                   \
+        weir_ticks_t weir_at_ = (instant);                                                                                                 \
+        weir_ticks_t weir_soon_ = (weir_ticks_t) (WEIR_AVR_NOW(channel) + WEIR_AVR_AHEAD);                                                 \
+        if (weir_ticks_reached(weir_soon_, weir_at_)) {                                                                                    \
+            weir_at_ = weir_soon_;                                                                                                         \
+        }                                                                                                                                  \
+        WEIR_AVR_AT(channel) = weir_at_;                                                                                                   \
+        WEIR_AVR_FORGET(channel);                                                                                                          \
+    } while (0)
+
+/** A held request whose interval ends while the user has the source off waits for the user; without one the limiter lets go. */
+#define WEIR_AVR_LEAN_USER_OFF(channel, state)                                                                                             \
+    do {                                                                                                                                   \
+        if (((state).flags & WEIR_LIMIT_IS_HELD) != 0) {                                                                                   \
+            (state).flags |= WEIR_LIMIT_IS_WAITING;                                                                                        \
+        } else {                                                                                                                           \
+            (state).flags = WEIR_LIMIT_IS_USER_OFF | WEIR_LIMIT_IS_AGED;                                                                   \
+        }                                                                                                                                  \
+        WEIR_AVR_DISARM(channel);                                                                                                          \
+    } while (0)
+
+/* ------------------------------------------------------------------------------------------------ strict, eager (regehr2005 §3.2) */
+
+#define WEIR_AVR_STRICT_EAGER_REQUEST(line, channel, config, state, serve)                                                                 \
+    do {                                                                                                                                   \
+        WEIR_AVR_MASK(line);                                                                                                               \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag);                                  \
+        WEIR_AVR_FORGET(channel);                                                                                                          \
+        WEIR_AVR_ARM(channel);                                                                                                             \
+        serve;                                                                                                                             \
+    } while (0)
+
+#define WEIR_AVR_STRICT_EAGER_EXPIRED(line, channel, config, state, serve)                                                                 \
+    do {                                                                                                                                   \
+        if (WEIR_AVR_PENDING(line) && ((state).flags & WEIR_LIMIT_IS_USER_OFF) == 0) {                                                     \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag);                              \
+            WEIR_AVR_ACK(line);                                                                                                            \
+            serve;                                                                                                                         \
+        } else {                                                                                                                           \
+            WEIR_AVR_DISARM(channel);                                                                                                      \
+            if (((state).flags & WEIR_LIMIT_IS_USER_OFF) == 0) {                                                                           \
+                WEIR_AVR_UNMASK(line);                                                                                                     \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    } while (0)
+
+/* ------------------------------------------------------------------------------------------------ strict, lazy */
+
+#define WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
+    do {                                                                                                                                   \
+        if (WEIR_AVR_PASSED(channel) || ((state).flags & WEIR_LIMIT_IS_AGED) != 0) {                                                       \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
+            (state).flags = 0;                                                                                                             \
+            serve;                                                                                                                         \
+        } else {                                                                                                                           \
+            (state).flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                                    \
+            WEIR_AVR_MASK(line);                                                                                                           \
+            WEIR_AVR_ARM(channel);                                                                                                         \
+        }                                                                                                                                  \
+    } while (0)
+
+#define WEIR_AVR_STRICT_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
+    do {                                                                                                                                   \
+        uint8_t weir_flags_ = (state).flags;                                                                                               \
+        if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
+            WEIR_AVR_LEAN_USER_OFF(channel, state);                                                                                        \
+            break;                                                                                                                         \
+        }                                                                                                                                  \
+        if (WEIR_AVR_PENDING(line)) {                                                                                                      \
+            if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
+                WEIR_AVR_ACK(line);                                                                                                        \
+            }                                                                                                                              \
+            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
+        } else if (weir_flags_ == (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED)) {                                 \
+            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
+        } else {                                                                                                                           \
+            WEIR_AVR_DISARM(channel);                                                                                                      \
+            WEIR_AVR_UNMASK(line);                                                                                                         \
+            if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
+                (state).flags = WEIR_LIMIT_IS_AGED;                                                                                        \
+                break;                                                                                                                     \
+            }                                                                                                                              \
+            (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
+        }                                                                                                                                  \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                                 \
+        serve;                                                                                                                             \
+    } while (0)
+
+/* ------------------------------------------------------------------------------------------------ bursty, lazy (regehr2005 §3.3) */
+
+#define WEIR_AVR_BURSTY_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
+    do {                                                                                                                                   \
+        if (++(state).count >= (config).burst) {                                                                                           \
+            if (WEIR_AVR_PASSED(channel)) {                                                                                                \
+                WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                         \
+                WEIR_AVR_FORGET(channel);                                                                                                  \
+                (state).count = 0;                                                                                                         \
+            } else {                                                                                                                       \
+                (state).flags = WEIR_LIMIT_IS_MASKED;                                                                                      \
+                WEIR_AVR_MASK(line);                                                                                                       \
+                WEIR_AVR_ARM(channel);                                                                                                     \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        serve;                                                                                                                             \
+    } while (0)
+
+#define WEIR_AVR_BURSTY_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
+    do {                                                                                                                                   \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                                 \
+        (state).count = 0;                                                                                                                 \
+        if (WEIR_UNLIKELY(((state).flags & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                \
+            (state).flags = WEIR_LIMIT_IS_USER_OFF;                                                                                        \
+            WEIR_AVR_DISARM(channel);                                                                                                      \
+            break;                                                                                                                         \
+        }                                                                                                                                  \
+        bool weir_pending_ = WEIR_AVR_PENDING(line);                                                                                       \
+        if (!weir_pending_ || (config).burst > 1) {                                                                                        \
+            (state).flags = 0;                                                                                                             \
+            WEIR_AVR_DISARM(channel);                                                                                                      \
+            WEIR_AVR_UNMASK(line);                                                                                                         \
+        }                                                                                                                                  \
+        if (weir_pending_) {                                                                                                               \
+            WEIR_AVR_ACK(line);                                                                                                            \
+            (state).count = 1;                                                                                                             \
+            serve;                                                                                                                         \
+        }                                                                                                                                  \
+    } while (0)
+
+/* ------------------------------------------------------------------------------------------------ bucket, lazy */
+
+#define WEIR_AVR_BUCKET_SLACK(config) ((weir_ticks_t) ((weir_ticks_t) ((config).burst - 1u) * (config).interval))
+
+#define WEIR_AVR_BUCKET_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
+    do {                                                                                                                                   \
+        weir_ticks_t weir_full_;                                                                                                           \
+        if (WEIR_AVR_PASSED(channel) || ((state).flags & WEIR_LIMIT_IS_AGED) != 0) {                                                       \
+            weir_full_ = WEIR_AVR_NOW(channel);                                                                                            \
+        } else {                                                                                                                           \
+            weir_full_ = WEIR_AVR_AT(channel);                                                                                             \
+            weir_ticks_t weir_due_ = (weir_ticks_t) (weir_full_ - WEIR_AVR_BUCKET_SLACK(config));                                          \
+            if (!weir_ticks_reached(WEIR_AVR_NOW(channel), weir_due_)) {                                                                   \
+                (state).flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                                \
+                WEIR_AVR_MASK(line);                                                                                                       \
+                WEIR_AVR_AT_SOON(channel, weir_due_);                                                                                      \
+                WEIR_AVR_ARM(channel);                                                                                                     \
+                break;                                                                                                                     \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        /* The flag may have been set since it was read: forgotten only after the register has moved on. */                                \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (weir_full_ + (config).interval);                                                            \
+        WEIR_AVR_FORGET(channel);                                                                                                          \
+        (state).flags = 0;                                                                                                                 \
+        serve;                                                                                                                             \
+    } while (0)
+
+#define WEIR_AVR_BUCKET_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
+    do {                                                                                                                                   \
+        uint8_t weir_flags_ = (state).flags;                                                                                               \
+        if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
+            WEIR_AVR_LEAN_USER_OFF(channel, state);                                                                                        \
+            break;                                                                                                                         \
+        }                                                                                                                                  \
+        if (WEIR_AVR_PENDING(line)) {                                                                                                      \
+            if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
+                WEIR_AVR_ACK(line);                                                                                                        \
+            }                                                                                                                              \
+            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                              \
+        } else if (weir_flags_ == (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED)) {                                 \
+            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                              \
+        } else {                                                                                                                           \
+            WEIR_AVR_DISARM(channel);                                                                                                      \
+            WEIR_AVR_UNMASK(line);                                                                                                         \
+            if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
+                (state).flags = 0;                                                                                                         \
+                WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                              \
+                break;                                                                                                                     \
+            }                                                                                                                              \
+            (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) + (config).interval);              \
+        }                                                                                                                                  \
+        serve;                                                                                                                             \
+    } while (0)
+
+/* ------------------------------------------------------------------------------------------------ the one that is configured */
+
+#define WEIR_AVR_LEAN(event, line, channel, config, state, serve)                                                                          \
+    do {                                                                                                                                   \
+        if ((config).policy == WEIR_LIMIT_BURSTY) {                                                                                        \
+            WEIR_AVR_BURSTY_LAZY_##event(line, channel, config, state, serve);                                                             \
+        } else if ((config).policy == WEIR_LIMIT_BUCKET && (config).burst > 1) {                                                           \
+            WEIR_AVR_BUCKET_LAZY_##event(line, channel, config, state, serve);                                                             \
+        } else if ((config).timing == WEIR_LIMIT_LAZY) {                                                                                   \
+            WEIR_AVR_STRICT_LAZY_##event(line, channel, config, state, serve);                                                             \
+        } else {                                                                                                                           \
+            WEIR_AVR_STRICT_EAGER_##event(line, channel, config, state, serve);                                                            \
+        }                                                                                                                                  \
+    } while (0)
+
+/** The line's interrupt was taken; `serve` is the statement that runs the handler. */
+#define WEIR_AVR_LEAN_REQUEST(line, channel, config, state, serve) WEIR_AVR_LEAN(REQUEST, line, channel, config, state, serve)
+/** The channel's interrupt was taken. */
+#define WEIR_AVR_LEAN_EXPIRED(line, channel, config, state, serve) WEIR_AVR_LEAN(EXPIRED, line, channel, config, state, serve)
+
+#endif

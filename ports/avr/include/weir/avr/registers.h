@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * Which bits of an ATmega128 belong to a line and to a compare channel.
+ *
+ * A name such as INT0 is itself a macro (its bit number), so it is joined to WEIR_AVR_ before anything else can expand it.
+ */
+#ifndef WEIR_AVR_REGISTERS_H
+#define WEIR_AVR_REGISTERS_H
+
+#include <avr/io.h>
+
+#define WEIR_AVR_JOIN_(a, b) a##_##b
+/** A property of a line or channel: WEIR_AVR_OF(WEIR_AVR_INT0, ENABLES) is EIMSK. */
+#define WEIR_AVR_OF(what, property) WEIR_AVR_JOIN_(what, property)
+
+/* Lines: vector, register and bit that enable it, register that holds its pending bit (the same bit). */
+#define WEIR_AVR_INT0_VECTOR INT0_vect
+#define WEIR_AVR_INT0_ENABLES EIMSK
+#define WEIR_AVR_INT0_FLAGS EIFR
+#define WEIR_AVR_INT0_BIT 0x01
+#define WEIR_AVR_INT1_VECTOR INT1_vect
+#define WEIR_AVR_INT1_ENABLES EIMSK
+#define WEIR_AVR_INT1_FLAGS EIFR
+#define WEIR_AVR_INT1_BIT 0x02
+#define WEIR_AVR_INT2_VECTOR INT2_vect
+#define WEIR_AVR_INT2_ENABLES EIMSK
+#define WEIR_AVR_INT2_FLAGS EIFR
+#define WEIR_AVR_INT2_BIT 0x04
+#define WEIR_AVR_INT3_VECTOR INT3_vect
+#define WEIR_AVR_INT3_ENABLES EIMSK
+#define WEIR_AVR_INT3_FLAGS EIFR
+#define WEIR_AVR_INT3_BIT 0x08
+#define WEIR_AVR_INT4_VECTOR INT4_vect
+#define WEIR_AVR_INT4_ENABLES EIMSK
+#define WEIR_AVR_INT4_FLAGS EIFR
+#define WEIR_AVR_INT4_BIT 0x10
+#define WEIR_AVR_INT5_VECTOR INT5_vect
+#define WEIR_AVR_INT5_ENABLES EIMSK
+#define WEIR_AVR_INT5_FLAGS EIFR
+#define WEIR_AVR_INT5_BIT 0x20
+#define WEIR_AVR_INT6_VECTOR INT6_vect
+#define WEIR_AVR_INT6_ENABLES EIMSK
+#define WEIR_AVR_INT6_FLAGS EIFR
+#define WEIR_AVR_INT6_BIT 0x40
+#define WEIR_AVR_INT7_VECTOR INT7_vect
+#define WEIR_AVR_INT7_ENABLES EIMSK
+#define WEIR_AVR_INT7_FLAGS EIFR
+#define WEIR_AVR_INT7_BIT 0x80
+
+/* Compare channels: vector, counter, compare register, register and bit that enable it, register that holds its compare flag (the same bit). */
+#define WEIR_AVR_TIMER1A_VECTOR TIMER1_COMPA_vect
+#define WEIR_AVR_TIMER1A_COUNT TCNT1
+#define WEIR_AVR_TIMER1A_CONTROL TCCR1B
+#define WEIR_AVR_TIMER1A_SELECT WEIR_AVR_SELECT_16BIT
+#define WEIR_AVR_TIMER1A_COMPARE OCR1A
+#define WEIR_AVR_TIMER1A_ENABLES TIMSK
+#define WEIR_AVR_TIMER1A_FLAGS TIFR
+#define WEIR_AVR_TIMER1A_BIT (1u << OCIE1A)
+#define WEIR_AVR_TIMER1B_VECTOR TIMER1_COMPB_vect
+#define WEIR_AVR_TIMER1B_COUNT TCNT1
+#define WEIR_AVR_TIMER1B_CONTROL TCCR1B
+#define WEIR_AVR_TIMER1B_SELECT WEIR_AVR_SELECT_16BIT
+#define WEIR_AVR_TIMER1B_COMPARE OCR1B
+#define WEIR_AVR_TIMER1B_ENABLES TIMSK
+#define WEIR_AVR_TIMER1B_FLAGS TIFR
+#define WEIR_AVR_TIMER1B_BIT (1u << OCIE1B)
+#define WEIR_AVR_TIMER1C_VECTOR TIMER1_COMPC_vect
+#define WEIR_AVR_TIMER1C_COUNT TCNT1
+#define WEIR_AVR_TIMER1C_CONTROL TCCR1B
+#define WEIR_AVR_TIMER1C_SELECT WEIR_AVR_SELECT_16BIT
+#define WEIR_AVR_TIMER1C_COMPARE OCR1C
+#define WEIR_AVR_TIMER1C_ENABLES ETIMSK
+#define WEIR_AVR_TIMER1C_FLAGS ETIFR
+#define WEIR_AVR_TIMER1C_BIT (1u << OCIE1C)
+#define WEIR_AVR_TIMER3A_VECTOR TIMER3_COMPA_vect
+#define WEIR_AVR_TIMER3A_COUNT TCNT3
+#define WEIR_AVR_TIMER3A_CONTROL TCCR3B
+#define WEIR_AVR_TIMER3A_SELECT WEIR_AVR_SELECT_16BIT
+#define WEIR_AVR_TIMER3A_COMPARE OCR3A
+#define WEIR_AVR_TIMER3A_ENABLES ETIMSK
+#define WEIR_AVR_TIMER3A_FLAGS ETIFR
+#define WEIR_AVR_TIMER3A_BIT (1u << OCIE3A)
+#define WEIR_AVR_TIMER3B_VECTOR TIMER3_COMPB_vect
+#define WEIR_AVR_TIMER3B_COUNT TCNT3
+#define WEIR_AVR_TIMER3B_CONTROL TCCR3B
+#define WEIR_AVR_TIMER3B_SELECT WEIR_AVR_SELECT_16BIT
+#define WEIR_AVR_TIMER3B_COMPARE OCR3B
+#define WEIR_AVR_TIMER3B_ENABLES ETIMSK
+#define WEIR_AVR_TIMER3B_FLAGS ETIFR
+#define WEIR_AVR_TIMER3B_BIT (1u << OCIE3B)
+#define WEIR_AVR_TIMER3C_VECTOR TIMER3_COMPC_vect
+#define WEIR_AVR_TIMER3C_COUNT TCNT3
+#define WEIR_AVR_TIMER3C_CONTROL TCCR3B
+#define WEIR_AVR_TIMER3C_SELECT WEIR_AVR_SELECT_16BIT
+#define WEIR_AVR_TIMER3C_COMPARE OCR3C
+#define WEIR_AVR_TIMER3C_ENABLES ETIMSK
+#define WEIR_AVR_TIMER3C_FLAGS ETIFR
+#define WEIR_AVR_TIMER3C_BIT (1u << OCIE3C)
+
+/* The 8-bit timers have one channel each (the fast flavour's). */
+#define WEIR_AVR_TIMER0_VECTOR TIMER0_COMP_vect
+#define WEIR_AVR_TIMER0_COUNT TCNT0
+#define WEIR_AVR_TIMER0_CONTROL TCCR0
+#define WEIR_AVR_TIMER0_SELECT WEIR_AVR_SELECT_TIMER0
+#define WEIR_AVR_TIMER0_COMPARE OCR0
+#define WEIR_AVR_TIMER0_ENABLES TIMSK
+#define WEIR_AVR_TIMER0_FLAGS TIFR
+#define WEIR_AVR_TIMER0_BIT (1u << OCIE0)
+#define WEIR_AVR_TIMER2_VECTOR TIMER2_COMP_vect
+#define WEIR_AVR_TIMER2_COUNT TCNT2
+#define WEIR_AVR_TIMER2_CONTROL TCCR2
+#define WEIR_AVR_TIMER2_SELECT WEIR_AVR_SELECT_16BIT
+#define WEIR_AVR_TIMER2_COMPARE OCR2
+#define WEIR_AVR_TIMER2_ENABLES TIMSK
+#define WEIR_AVR_TIMER2_FLAGS TIFR
+#define WEIR_AVR_TIMER2_BIT (1u << OCIE2)
+
+/*
+ * One bit more or less in a register that others use too. Fixed-width arithmetic, so that no bit is lost in a conversion. Called with interrupts off.
+ */
+#define WEIR_AVR_SET(reg, bit) ((reg) = (uint8_t) ((reg) | (uint8_t) (bit)))
+#define WEIR_AVR_CLEAR(reg, bit) ((reg) = (uint8_t) ((reg) & (uint8_t) ~(uint8_t) (bit)))
+
+#endif

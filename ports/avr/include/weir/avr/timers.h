@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * Starting a timer at a prescaler, and intervals in its ticks.
+ */
+#ifndef WEIR_AVR_TIMERS_H
+#define WEIR_AVR_TIMERS_H
+
+#include "weir/avr/registers.h"
+
+/* The clock-select bits for a prescaler; 0 where the timer does not have it (ATmega128 data sheet, tables 56 and 62). */
+#define WEIR_AVR_SELECT_16BIT(prescaler)                                                                                                   \
+    ((prescaler) == 1 ? 1u : (prescaler) == 8 ? 2u : (prescaler) == 64 ? 3u : (prescaler) == 256 ? 4u : (prescaler) == 1024 ? 5u : 0u)
+#define WEIR_AVR_SELECT_TIMER0(prescaler)                                                                                                  \
+    ((prescaler) == 1      ? 1u                                                                                                            \
+     : (prescaler) == 8    ? 2u                                                                                                            \
+     : (prescaler) == 32   ? 3u                                                                                                            \
+     : (prescaler) == 64   ? 4u                                                                                                            \
+     : (prescaler) == 128  ? 5u                                                                                                            \
+     : (prescaler) == 256  ? 6u                                                                                                            \
+     : (prescaler) == 1024 ? 7u                                                                                                            \
+                           : 0u)
+
+/**
+ * Runs the timer of a channel, counting freely: weir_avr_run_timer(TIMER1A, 8) counts once in 8 cycles. A prescaler that the timer lacks does
+ * not compile.
+ */
+#define weir_avr_run_timer(channel, prescaler) WEIR_AVR_RUN_TIMER_(WEIR_AVR_##channel, prescaler)
+#define WEIR_AVR_RUN_TIMER_(channel, prescaler)                                                                                            \
+    do {                                                                                                                                   \
+        _Static_assert(WEIR_AVR_OF(channel, SELECT)(prescaler) != 0, "this timer has no such prescaler");                                  \
+        WEIR_AVR_OF(channel, CONTROL) = WEIR_AVR_OF(channel, SELECT)(prescaler);                                                           \
+    } while (0)
+
+/**
+ * The ticks of an interval that admits at most `hertz`: rounded up, so that the limit is never above it. 0, which no limiter accepts, where a
+ * period of the rate has no place in the timer.
+ */
+#define WEIR_AVR_TICKS(hertz, prescaler) (((F_CPU) / (prescaler) + (hertz) -1u) / (hertz))
+
+#endif
