@@ -7,12 +7,13 @@
 
 #include "weir/avr/registers.h"
 
-/* The clock-select bits for a prescaler; 0 where the timer does not have it (ATmega128 data sheet, tables 56 and 62). */
+/* The clock-select bits for a prescaler; 0 where the timer does not have it (ATmega128 data sheet, tables 56 and 62). The 8-bit timers serve the fast
+ * flavour, whose entries need a few cycles between two ticks: not at prescaler 1. */
 #define WEIR_AVR_SELECT_16BIT(prescaler)                                                                                                   \
     ((prescaler) == 1 ? 1u : (prescaler) == 8 ? 2u : (prescaler) == 64 ? 3u : (prescaler) == 256 ? 4u : (prescaler) == 1024 ? 5u : 0u)
+#define WEIR_AVR_SELECT_TIMER2(prescaler) ((prescaler) == 1 ? 0u : WEIR_AVR_SELECT_16BIT(prescaler))
 #define WEIR_AVR_SELECT_TIMER0(prescaler)                                                                                                  \
-    ((prescaler) == 1      ? 1u                                                                                                            \
-     : (prescaler) == 8    ? 2u                                                                                                            \
+    ((prescaler) == 8      ? 2u                                                                                                            \
      : (prescaler) == 32   ? 3u                                                                                                            \
      : (prescaler) == 64   ? 4u                                                                                                            \
      : (prescaler) == 128  ? 5u                                                                                                            \

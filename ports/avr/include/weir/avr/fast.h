@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * The `fast` flavour: the same API, interrupt entries written by hand.
+ *
+ * One hot line per firmware, on an 8-bit timer of its own (TIMER0 or TIMER2). What it costs in registers: r2 to r9 belong to it, in every file of the
+ * firmware (compile all with WEIR_AVR_FAST_FLAGS of ports/avr/README.md: -ffixed-r2 ... -ffixed-r9), and no library function that uses them may run
+ * while interrupts are on. What it costs besides: the enable bits of the other external lines change through weir_avr_line_on() and
+ * weir_avr_line_off(), and the vector table is its own (link ports/avr/start/start.S with -nostartfiles).
+ *
+ *   r2  SREG while an entry runs        r6  strict, bursty: EIMSK while the limiter masks; bucket: compare value one interval after a restart
+ *   r3  scratch                         r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
+ *   r4  bursty: requests left           r8  the line's pending bit
+ *       bucket: the interval            r9  what the limiter remembers (HELD, SUSTAINED)
+ *       strict, eager: the clock select
+ *   r5  EIMSK while the limiter lets pass: the user's bits
+ *
+ * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt function, with every register and SREG as they were.
+ */
+#ifndef WEIR_AVR_FAST_H
+#define WEIR_AVR_FAST_H
+
+#include <avr/interrupt.h>
+#include <util/atomic.h>
+
+#include "weir/avr/lean.h"
+#include "weir/avr/registers.h"
+#include "weir/limit.h"
+
+register uint8_t weir_fast_r2 __asm__("r2");
+register uint8_t weir_fast_r3 __asm__("r3");
+register uint8_t weir_fast_r4 __asm__("r4");
+register uint8_t weir_fast_r5 __asm__("r5");
+register uint8_t weir_fast_r6 __asm__("r6");
+register uint8_t weir_fast_r7 __asm__("r7");
+register uint8_t weir_fast_r8 __asm__("r8");
+register uint8_t weir_fast_r9 __asm__("r9");
+
+/* Bits of r9. Neither is a flag bit of timer 0 (1) or timer 2 (7), so `mov r9, r7` clears both without touching SREG. */
+#define WEIR_FAST_HELD 3
+#define WEIR_FAST_SUSTAINED 4
+
+/* Which entry: known to the assembler as a number. */
+#define WEIR_FAST_STRICT_EAGER 1
+#define WEIR_FAST_STRICT_LAZY 2
+#define WEIR_FAST_BURSTY 3
+#define WEIR_FAST_BUCKET 4
+#define WEIR_FAST_KIND(config)                                                                                                             \
+    ((config).policy == WEIR_LIMIT_STRICT && (config).timing == WEIR_LIMIT_EAGER                        ? WEIR_FAST_STRICT_EAGER           \
+     : (config).policy == WEIR_LIMIT_STRICT && (config).timing == WEIR_LIMIT_LAZY                       ? WEIR_FAST_STRICT_LAZY            \
+     : (config).policy == WEIR_LIMIT_BURSTY && (config).timing == WEIR_LIMIT_LAZY && (config).burst > 1 ? WEIR_FAST_BURSTY                 \
+     : (config).policy == WEIR_LIMIT_BUCKET && (config).timing == WEIR_LIMIT_LAZY && (config).burst > 1 ? WEIR_FAST_BUCKET                 \
+                                                                                                        : 0)
+/* The longest interval (in ticks) that fits: the timer has 8 bits, and a bucket looks `burst` intervals ahead. */
+#define WEIR_FAST_FITS(config)                                                                                                             \
+    ((config).interval >= 4 && (config).lag < (config).interval &&                                                                         \
+     ((config).policy == WEIR_LIMIT_BUCKET ? (uint32_t) (config).interval * (config).burst <= 240u : (config).interval <= 250u))
+
+void weir_avr_fast_lacks_this_policy(void)
+    __attribute__((error("fast has strict (eager or lazy), bursty (lazy, burst 2 or more) and bucket (lazy, burst 2 or more)")));
+void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interval must be 4 to 250 ticks of the 8-bit timer, for a bucket "
+                                                                    "burst intervals together at most 240: choose another prescaler")));
+
+/* ------------------------------------------------------------------------------------------------ the entries */
+
+/* clang-format off */
+#define WEIR_FAST_TABLE                                                                                                                              \
+    ".pushsection .vectors, \"ax\", @progbits\n"                                                                                                     \
+    ".global __vectors\n"                                                                                                                            \
+    "__vectors: jmp __init\n"                                                                                                                        \
+    ".irp v, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34\n"                                         \
+    ".if \\v == %[line_vector]\n"                                                                                                                    \
+    "  .if %[kind] == 1\n  out %[eimsk], r6\n  .elseif %[kind] == 3\n  in r2, %[sreg]\n  .else\n  in r3, %[tifr]\n  .endif\n"                        \
+    "  rjmp weir_fast_request\n"                                                                                                                     \
+    ".elseif \\v == %[timer_vector]\n"                                                                                                               \
+    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[eimsk], r5\n  .else\n  in r2, %[sreg]\n  rjmp weir_fast_expired\n  .endif\n"                     \
+    ".elseif \\v == %[timer_vector] + 1 && %[kind] == 1\n"                                                                                           \
+    "  reti\n  nop\n"                                                                                                                                \
+    ".else\n"                                                                                                                                        \
+    "  .weak __vector_\\v\n  jmp __vector_\\v\n"                                                                                                     \
+    ".endif\n"                                                                                                                                       \
+    ".endr\n"                                                                                                                                        \
+    ".popsection\n"
+
+/* regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in the vector's slot: mask, start; stop, unmask. */
+#define WEIR_FAST_STRICT_EAGER_CODE                                                                                                                  \
+    ".if %[kind] == 1\n"                                                                                                                             \
+    "weir_fast_request:\n"                                                                                                                           \
+    "  out %[tcnt], r7\n"                                                                                                                            \
+    "  out %[tccr], r4\n"                                                                                                                            \
+    ".endif\n"
+
+/* The compare flag says that the interval has passed; a request that finds it starts the next one. */
+#define WEIR_FAST_STRICT_LAZY_CODE                                                                                                                   \
+    ".if %[kind] == 2\n"                                                                                                                             \
+    "9: out %[eimsk], r6\n" /* too early: mask, hold, have the timer interrupt */                                                                    \
+    "  in r2, %[sreg]\n"                                                                                                                             \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                           \
+    "  set\n  bld r9, %[held]\n"                                                                                                                     \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  reti\n"                                                                                                                                       \
+    "weir_fast_expired:\n"                                                                                                                           \
+    "  in r3, %[eifr]\n"                                                                                                                             \
+    "  sbrs r3, %[bit]\n"                                                                                                                            \
+    "  rjmp 3f\n"                                                                                                                                    \
+    "  sbrs r9, %[held]\n"                                                                                                                           \
+    "  out %[eifr], r8\n"                                                                                                                            \
+    "2: mov r9, r7\n  set\n  bld r9, %[sustained]\n" /* serve, and stay masked */                                                                    \
+    "  rjmp 5f\n"                                                                                                                                    \
+    "3: sbrs r9, %[held]\n"                                                                                                                          \
+    "  rjmp 4f\n"                                                                                                                                    \
+    "  sbrc r9, %[sustained]\n"                                                                                                                      \
+    "  rjmp 2b\n"                                                                                                                                    \
+    "  set\n  bld r9, %[sustained]\n  clt\n  bld r9, %[held]\n" /* serve, and unmask */                                                              \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
+    "  out %[eimsk], r5\n"                                                                                                                           \
+    "5: out %[tcnt], r7\n"                                                                                                                           \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  rjmp weir_fast_serve\n"                                                                                                                       \
+    "4: mov r9, r7\n" /* nothing to serve: unmask, and let the flag be set at once, for the next request is in time */                               \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
+    "  out %[eimsk], r5\n"                                                                                                                           \
+    "  lds r3, weir_fast_nearly\n  out %[tcnt], r3\n"                                                                                                \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  reti\n"                                                                                                                                       \
+    "weir_fast_request:\n"                                                                                                                           \
+    "  sbrs r3, %[flag]\n"                                                                                                                           \
+    "  rjmp 9b\n"                                                                                                                                    \
+    "  out %[tcnt], r7\n"                                                                                                                            \
+    "  out %[tifr], r7\n"                                                                                                                            \
+    "  mov r9, r7\n"                                                                                                                                 \
+    ".endif\n"
+
+/* regehr2005 §3.3, its optimisation without its losses: the count is filled again when it runs out and a period has passed. */
+#define WEIR_FAST_BURSTY_CODE                                                                                                                        \
+    ".if %[kind] == 3\n"                                                                                                                             \
+    "8: in r3, %[tifr]\n" /* run out */                                                                                                              \
+    "  sbrs r3, %[flag]\n"                                                                                                                           \
+    "  rjmp 9f\n"                                                                                                                                    \
+    "  out %[tcnt], r7\n"                                                                                                                            \
+    "  out %[tifr], r7\n"                                                                                                                            \
+    "  lds r4, weir_fast_burst\n"                                                                                                                    \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  rjmp weir_fast_serve\n"                                                                                                                       \
+    "9: out %[eimsk], r6\n"                                                                                                                          \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                           \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  rjmp weir_fast_serve\n"                                                                                                                       \
+    "weir_fast_expired:\n"                                                                                                                           \
+    "  out %[tcnt], r7\n"                                                                                                                            \
+    "  out %[eimsk], r5\n"                                                                                                                           \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
+    "  lds r4, weir_fast_burst\n"                                                                                                                    \
+    "  in r3, %[eifr]\n"                                                                                                                             \
+    "  sbrs r3, %[bit]\n"                                                                                                                            \
+    "  rjmp 7f\n"                                                                                                                                    \
+    "  out %[eifr], r8\n"                                                                                                                            \
+    "  dec r4\n"                                                                                                                                     \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  rjmp weir_fast_serve\n"                                                                                                                       \
+    "7: out %[sreg], r2\n"                                                                                                                           \
+    "  reti\n"                                                                                                                                       \
+    "weir_fast_request:\n"                                                                                                                           \
+    "  dec r4\n"                                                                                                                                     \
+    "  breq 8b\n"                                                                                                                                    \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    ".endif\n"
+
+/* The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant. */
+#define WEIR_FAST_BUCKET_CODE                                                                                                                        \
+    ".if %[kind] == 4\n"                                                                                                                             \
+    "weir_fast_request:\n"                                                                                                                           \
+    "  sbrs r3, %[flag]\n"                                                                                                                           \
+    "  rjmp 1f\n"                                                                                                                                    \
+    "0: out %[tcnt], r7\n" /* full: count from here */                                                                                                \
+    "  out %[ocr], r6\n"                                                                                                                             \
+    "  out %[tifr], r7\n"                                                                                                                            \
+    "  mov r9, r7\n"                                                                                                                                 \
+    "  rjmp weir_fast_serve\n"                                                                                                                       \
+    "1: in r2, %[sreg]\n"                                                                                                                            \
+    "  push r24\n"                                                                                                                                   \
+    "  in r24, %[ocr]\n"                                                                                                                             \
+    "  in r3, %[tcnt]\n"                                                                                                                             \
+    "  sub r24, r3\n" /* until it is full */                                                                                                         \
+    "  cpi r24, 245\n  brsh 4f\n" /* it became full since the flag was read */                                                                                                         \
+    "  subi r24, %[slack] + 1\n"                                                                                                                     \
+    "  brsh 2f\n"                                                                                                                                    \
+    "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n"                                                                                              \
+    "  out %[tifr], r7\n"                                                                                                                            \
+    "  mov r9, r7\n"                                                                                                                                 \
+    "  pop r24\n"                                                                                                                                    \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  rjmp weir_fast_serve\n"                                                                                                                       \
+    "2: set\n  bld r9, %[held]\n" /* empty: mask until the next token, which is due in r24 + 1 ticks */                                              \
+    "  lds r3, weir_fast_off\n  out %[eimsk], r3\n"                                                                                                  \
+    "  cpi r24, 2\n"                                                                                                                                \
+    "  in r24, %[ocr]\n"                                                                                                                            \
+    "  brsh 3f\n"                                                                                                                                   \
+    "  in r24, %[tcnt]\n  subi r24, -(%[slack] + 2)\n" /* too near to be sure of: two ticks from now */                                            \
+    "3: subi r24, %[slack]\n  out %[ocr], r24\n"                                                                                                   \
+    "  out %[tifr], r7\n"                                                                                                                           \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                        \
+    "  pop r24\n"                                                                                                                                   \
+    "  out %[sreg], r2\n"                                                                                                                           \
+    "  reti\n"                                                                                                                                      \
+    "4: pop r24\n  out %[sreg], r2\n  rjmp 0b\n"                                                                                                    \
+    "5: push r24\n" /* expired, nothing pending or something held */                                                                                 \
+    "  in r24, %[ocr]\n"                                                                                                                             \
+    "  sbrs r9, %[held]\n"                                                                                                                           \
+    "  rjmp 6f\n"                                                                                                                                    \
+    "  add r24, r4\n"                                                                                                                                \
+    "  sbrc r9, %[sustained]\n"                                                                                                                      \
+    "  rjmp 7f\n"                                                                                                                                    \
+    "  sbrc r3, %[bit]\n"                                                                                                                            \
+    "  rjmp 7f\n"                                                                                                                                    \
+    "  subi r24, -(%[slack])\n" /* serve what is held, and unmask */                                                                                 \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
+    "  out %[eimsk], r5\n"                                                                                                                           \
+    "7: set\n  mov r9, r7\n  bld r9, %[sustained]\n"                                                                                                 \
+    "  out %[ocr], r24\n"                                                                                                                            \
+    "  pop r24\n"                                                                                                                                    \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  rjmp weir_fast_serve\n"                                                                                                                       \
+    "6: subi r24, -(%[slack])\n" /* nothing to serve: unmask */                                                                                      \
+    "  out %[ocr], r24\n"                                                                                                                            \
+    "  mov r9, r7\n"                                                                                                                                 \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
+    "  out %[eimsk], r5\n"                                                                                                                           \
+    "  pop r24\n"                                                                                                                                    \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    "  reti\n"                                                                                                                                       \
+    "weir_fast_expired:\n"                                                                                                                           \
+    "  in r3, %[eifr]\n"                                                                                                                             \
+    "  sbrs r3, %[bit]\n"                                                                                                                            \
+    "  rjmp 5b\n"                                                                                                                                    \
+    "  sbrc r9, %[held]\n"                                                                                                                           \
+    "  rjmp 5b\n"                                                                                                                                    \
+    "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n" /* serve what is pending, and stay masked */                                                 \
+    "  out %[eifr], r8\n"                                                                                                                            \
+    "  out %[sreg], r2\n"                                                                                                                            \
+    ".endif\n"
+/* clang-format on */
+
+/* Bytes that the entries read: the burst, the restart value that sets the flag two ticks later, EIMSK while masked, and whether an expiry waits. */
+extern uint8_t weir_fast_burst, weir_fast_nearly, weir_fast_off, weir_fast_parked;
+
+WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
+{
+    ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
+    {
+        uint8_t before = weir_fast_off;
+        weir_fast_off = on ? (uint8_t) (before | bit) : (uint8_t) (before & ~bit);
+        weir_fast_r5 = on ? (uint8_t) (weir_fast_r5 | bit) : (uint8_t) (weir_fast_r5 & ~bit);
+        if (weir_fast_r6 == before) {
+            weir_fast_r6 = weir_fast_off;
+        }
+        EIMSK = on ? (uint8_t) (EIMSK | bit) : (uint8_t) (EIMSK & ~bit);
+    }
+}
+
+/*
+ * The entries run into the handler: same section, entries in subsection 0, handler in subsection 1, whichever of the two the compiler emits first. (The
+ * semicolon turns the rest of the compiler's .section line into a comment.)
+ */
+#define WEIR_FAST_SECTION ".lowtext.weir"
+#define WEIR_FAST_HANDLER __attribute__((signal, used, noinline, section(WEIR_FAST_SECTION ",\"ax\",@progbits\n\t.subsection 1 ;")))
+
+#define WEIR_AVR_LIMIT(name, line, timer, ...)                                                                                             \
+    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
+    WEIR_AVR_DEFINE_FAST_(name, name##_config, WEIR_AVR_##line, WEIR_AVR_##timer, "")
+
+/** Limits an interrupt function that exists already and ends in reti, say a vendor's: no body follows. */
+#define WEIR_AVR_WRAP(name, line, timer, handler, ...)                                                                                     \
+    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
+    WEIR_AVR_DEFINE_ENTRY_(name, name##_config, WEIR_AVR_##line, WEIR_AVR_##timer, "jmp " #handler "\n")
+
+#define WEIR_AVR_DEFINE_FAST_(name, config, line, timer, serve)                                                                            \
+    WEIR_AVR_DEFINE_ENTRY_(name, config, line, timer, serve)                                                                               \
+    WEIR_FAST_HANDLER void __vector_weir_fast_handler(void)
+
+#define WEIR_AVR_DEFINE_ENTRY_(name, config, line, timer, serve)                                                                           \
+    uint8_t weir_fast_burst;                                                                                                               \
+    uint8_t weir_fast_nearly;                                                                                                              \
+    uint8_t weir_fast_off;                                                                                                                 \
+    uint8_t weir_fast_parked;                                                                                                              \
+    __attribute__((naked, used)) static void name##_entry(void)                                                                            \
+    {                                                                                                                                      \
+        __asm__ volatile(WEIR_FAST_TABLE ".pushsection " WEIR_FAST_SECTION                                                                 \
+                                         ", \"ax\", @progbits\n.subsection 0\n" WEIR_FAST_STRICT_EAGER_CODE WEIR_FAST_STRICT_LAZY_CODE     \
+                                             WEIR_FAST_BURSTY_CODE WEIR_FAST_BUCKET_CODE "weir_fast_serve:\n" serve ".popsection\n"        \
+                         :                                                                                                                 \
+                         : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                               \
+                           [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                         \
+                           [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),     \
+                           [slack] "n"((uint8_t) (((config).burst - 1u) * (config).interval)), [sreg] "I"(_SFR_IO_ADDR(SREG)),             \
+                           [eimsk] "I"(_SFR_IO_ADDR(EIMSK)), [eifr] "I"(_SFR_IO_ADDR(EIFR)), [timsk] "I"(_SFR_IO_ADDR(TIMSK)),             \
+                           [tifr] "I"(_SFR_IO_ADDR(TIFR)), [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))),                            \
+                           [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))), [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));   \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_start(void)                                                                                                    \
+    {                                                                                                                                      \
+        if (WEIR_FAST_KIND(config) == 0) {                                                                                                 \
+            weir_avr_fast_lacks_this_policy();                                                                                             \
+        }                                                                                                                                  \
+        if (!WEIR_FAST_FITS(config)) {                                                                                                     \
+            weir_avr_fast_interval_does_not_fit();                                                                                         \
+        }                                                                                                                                  \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            bool eager = WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER;                                                                 \
+            weir_fast_r7 = eager ? 0 : (uint8_t) WEIR_AVR_OF(timer, BIT);                                                                  \
+            weir_fast_r8 = WEIR_AVR_OF(line, BIT);                                                                                         \
+            weir_fast_r9 = 0;                                                                                                              \
+            weir_fast_r5 = EIMSK | WEIR_AVR_OF(line, BIT);                                                                                 \
+            weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                     \
+            weir_fast_burst = (config).burst;                                                                                              \
+            weir_fast_r6 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET ? (uint8_t) (weir_fast_r7 + (config).interval) : weir_fast_off;      \
+            weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                      \
+            weir_fast_nearly = (uint8_t) (weir_fast_r7 + (config).interval - 2u);                                                          \
+            WEIR_AVR_DISARM(timer);                                                                                                        \
+            WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (config).lag);                                              \
+            if (eager) {                                                                                                                   \
+                weir_fast_r4 = WEIR_AVR_OF(timer, CONTROL);                                                                                \
+                WEIR_AVR_OF(timer, CONTROL) = 0;                                                                                           \
+                WEIR_AVR_FORGET(timer);                                                                                                    \
+                WEIR_AVR_ARM(timer);                                                                                                       \
+            } else if (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY) {                                                                       \
+                WEIR_AVR_NOW(timer) = weir_fast_r7;                                                                                        \
+                WEIR_AVR_FORGET(timer);                                                                                                    \
+            } else {                                                                                                                       \
+                WEIR_AVR_NOW(timer) = weir_fast_nearly;                                                                                    \
+            }                                                                                                                              \
+            EIMSK = weir_fast_r5;                                                                                                          \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_disable(void)                                                                                                  \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_fast_r5 &= (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                             \
+            EIMSK = weir_fast_off;                                                                                                         \
+            if (WEIR_FAST_KIND(config) != WEIR_FAST_STRICT_EAGER && (TIMSK & WEIR_AVR_OF(timer, BIT)) != 0) {                              \
+                /* Masked: the expiry waits for the user, its flag remembers that it was due. */                                           \
+                weir_fast_parked = 1;                                                                                                      \
+                WEIR_AVR_DISARM(timer);                                                                                                    \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_enable(void)                                                                                                   \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_fast_r5 |= WEIR_AVR_OF(line, BIT);                                                                                        \
+            if (weir_fast_parked != 0) {                                                                                                   \
+                weir_fast_parked = 0;                                                                                                      \
+                WEIR_AVR_ARM(timer);                                                                                                       \
+            } else if (WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER ? WEIR_AVR_OF(timer, CONTROL) == 0                                 \
+                                                                        : (TIMSK & WEIR_AVR_OF(timer, BIT)) == 0) {                        \
+                EIMSK = weir_fast_r5;                                                                                                      \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+
+/** Starts limiting: the timer runs (weir_avr_run_timer), the line's trigger is set up. Enables the line. From a thread, or before interrupts are on. */
+#define weir_avr_start(name) name##_start()
+/** The user wants the line on, or off, for as long as he says (regehr2005 §4). Any context. */
+#define weir_avr_enable(name) name##_enable()
+#define weir_avr_disable(name) name##_disable()
+
+/** Switches another external line on or off, beside the limited one: instead of EIMSK, whose next value the entries keep in registers. Any context. */
+#define weir_avr_line_on(line) weir_fast_other_line((uint8_t) (1u << (line)), true)
+#define weir_avr_line_off(line) weir_fast_other_line((uint8_t) (1u << (line)), false)
+
+#endif
