@@ -17,7 +17,7 @@
  *         sei();
  *         ...
  *
- * `c` is the default. -DWEIR_AVR_FAST selects `fast`, whose interrupt entries are written by hand and which reserves the registers r2 to r7
+ * `c` is the default. -DWEIR_AVR_FAST selects `fast`, whose interrupt entries are written by hand and which reserves the registers r2 to r9
  * (weir/avr/fast.h). Compile with -DWEIR_TICK_BITS=16 in either.
  */
 #ifndef WEIR_AVR_H
@@ -27,8 +27,10 @@
 
 #ifdef WEIR_AVR_FAST
 #include "weir/avr/fast.h"
+#include "weir/avr/fast_shared.h"
 #else
 #include "weir/avr/c.h"
+#include "weir/avr/wrap.h"
 #endif
 
 #endif

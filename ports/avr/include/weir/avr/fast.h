@@ -242,15 +242,16 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
 
 /* Bytes that the entries read: the burst, the restart value that sets the flag two ticks later, EIMSK while masked, and whether an expiry waits. */
 extern uint8_t weir_fast_burst, weir_fast_nearly, weir_fast_off, weir_fast_parked;
+/* Whether r6 holds EIMSK while masked, too. */
+extern uint8_t weir_fast_off_in_r6;
 
 WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
 {
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
-        uint8_t before = weir_fast_off;
-        weir_fast_off = on ? (uint8_t) (before | bit) : (uint8_t) (before & ~bit);
+        weir_fast_off = on ? (uint8_t) (weir_fast_off | bit) : (uint8_t) (weir_fast_off & ~bit);
         weir_fast_r5 = on ? (uint8_t) (weir_fast_r5 | bit) : (uint8_t) (weir_fast_r5 & ~bit);
-        if (weir_fast_r6 == before) {
+        if (weir_fast_off_in_r6 != 0) {
             weir_fast_r6 = weir_fast_off;
         }
         EIMSK = on ? (uint8_t) (EIMSK | bit) : (uint8_t) (EIMSK & ~bit);
@@ -282,6 +283,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
     uint8_t weir_fast_nearly;                                                                                                              \
     uint8_t weir_fast_off;                                                                                                                 \
     uint8_t weir_fast_parked;                                                                                                              \
+    uint8_t weir_fast_off_in_r6;                                                                                                           \
     __attribute__((naked, used)) static void name##_entry(void)                                                                            \
     {                                                                                                                                      \
         __asm__ volatile(WEIR_FAST_TABLE ".pushsection " WEIR_FAST_SECTION                                                                 \
@@ -313,8 +315,9 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
             weir_fast_r5 = EIMSK | WEIR_AVR_OF(line, BIT);                                                                                 \
             weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                     \
             weir_fast_burst = (config).burst;                                                                                              \
+            weir_fast_off_in_r6 = WEIR_FAST_KIND(config) != WEIR_FAST_BUCKET;                                                              \
             weir_fast_r6 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET ? (uint8_t) (weir_fast_r7 + (config).interval) : weir_fast_off;      \
-            weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                      \
+            weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                    \
             weir_fast_nearly = (uint8_t) (weir_fast_r7 + (config).interval - 2u);                                                          \
             WEIR_AVR_DISARM(timer);                                                                                                        \
             WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (config).lag);                                              \

@@ -66,6 +66,7 @@
 /* Compare channels: vector, counter, compare register, register and bit that enable it, register that holds its compare flag (the same bit). */
 #define WEIR_AVR_TIMER1A_VECTOR TIMER1_COMPA_vect
 #define WEIR_AVR_TIMER1A_COUNT TCNT1
+#define WEIR_AVR_TIMER1A_CLEAR_ON_MATCH (1u << WGM12)
 #define WEIR_AVR_TIMER1A_CONTROL TCCR1B
 #define WEIR_AVR_TIMER1A_SELECT WEIR_AVR_SELECT_16BIT
 #define WEIR_AVR_TIMER1A_COMPARE OCR1A
@@ -90,6 +91,7 @@
 #define WEIR_AVR_TIMER1C_BIT (1u << OCIE1C)
 #define WEIR_AVR_TIMER3A_VECTOR TIMER3_COMPA_vect
 #define WEIR_AVR_TIMER3A_COUNT TCNT3
+#define WEIR_AVR_TIMER3A_CLEAR_ON_MATCH (1u << WGM32)
 #define WEIR_AVR_TIMER3A_CONTROL TCCR3B
 #define WEIR_AVR_TIMER3A_SELECT WEIR_AVR_SELECT_16BIT
 #define WEIR_AVR_TIMER3A_COMPARE OCR3A

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Stands for a vendor's driver, which comes as an object file: nothing of it may be changed. */
+#include <avr/interrupt.h>
+
+volatile uint16_t vendor_events;
+
+ISR(INT0_vect)
+{
+    vendor_events++;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * The `fast` flavour of several sources on one timer (regehr2005 §3.5). Lines INT0 to INT3; a 16-bit timer's channel A, which restarts at each match.
+ *
+ *   r2  SREG while an entry runs        r4, r6, r7, r8  requests left of INT0, INT1, INT2, INT3
+ *   r3  scratch                         r5              EIMSK while nothing is masked: the user's bits
+ *
+ * The clearing interrupt touches no other register and not SREG: two instructions per source, one that unmasks them all.
+ */
+#ifndef WEIR_AVR_FAST_SHARED_H
+#define WEIR_AVR_FAST_SHARED_H
+
+#include "weir/avr/fast.h"
+
+#define WEIR_FAST_LEFT_WEIR_AVR_INT0 weir_fast_r4
+#define WEIR_FAST_LEFT_WEIR_AVR_INT1 weir_fast_r6
+#define WEIR_FAST_LEFT_WEIR_AVR_INT2 weir_fast_r7
+#define WEIR_FAST_LEFT_WEIR_AVR_INT3 weir_fast_r8
+#define WEIR_FAST_LEFT_REGISTER_WEIR_AVR_INT0 "r4"
+#define WEIR_FAST_LEFT_REGISTER_WEIR_AVR_INT1 "r6"
+#define WEIR_FAST_LEFT_REGISTER_WEIR_AVR_INT2 "r7"
+#define WEIR_FAST_LEFT_REGISTER_WEIR_AVR_INT3 "r8"
+
+#define WEIR_FAST_TEXT_(x) #x
+#define WEIR_FAST_TEXT(x) WEIR_FAST_TEXT_(x)
+
+/** As in weir/avr/c.h: a bursty source whose count the shared timer clears. The body of the handler follows. */
+#define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
+    static const weir_limit_config_t name##_config = {.policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__};               \
+    static uint8_t name##_burst;                                                                                                           \
+    WEIR_AVR_DEFINE_FAST_SHARED_(name, WEIR_AVR_##line, WEIR_FAST_LEFT_WEIR_AVR_##line, WEIR_FAST_LEFT_REGISTER_WEIR_AVR_##line)
+
+#define WEIR_AVR_DEFINE_FAST_SHARED_(name, line, left, left_register)                                                                      \
+    __attribute__((naked, used)) static void name##_entry(void)                                                                            \
+    {                                                                                                                                      \
+        __asm__ volatile(".pushsection .text.weir_" #name ", \"ax\", @progbits\n.subsection 0\n"                                           \
+                         "1: push r24\n  in r24, %[eimsk]\n  andi r24, %[others]\n  out %[eimsk], r24\n  pop r24\n"                        \
+                         "  rjmp 2f\n"                                                                                                     \
+                         ".global " WEIR_FAST_TEXT(WEIR_AVR_OF(line, VECTOR)) "\n" WEIR_FAST_TEXT(                                         \
+                             WEIR_AVR_OF(line, VECTOR)) ":\n"                                                                              \
+                                                        "  in r2, %[sreg]\n"                                                               \
+                                                        "  dec " left_register "\n"                                                        \
+                                                        "  breq 1b\n"                                                                      \
+                                                        "2: out %[sreg], r2\n"                                                             \
+                                                        ".popsection\n"                                                                    \
+                         :                                                                                                                 \
+                         : [sreg] "I"(_SFR_IO_ADDR(SREG)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)), [others] "n"(0xff ^ WEIR_AVR_OF(line, BIT))); \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_start(void)                                                                                                    \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            name##_burst = name##_config.burst;                                                                                            \
+            left = name##_burst;                                                                                                           \
+            weir_fast_r5 = (uint8_t) (weir_fast_r5 | EIMSK | WEIR_AVR_OF(line, BIT));                                                      \
+            WEIR_AVR_UNMASK(line);                                                                                                         \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_disable(void)                                                                                                  \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_fast_r5 &= (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                             \
+            WEIR_AVR_MASK(line);                                                                                                           \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_enable(void)                                                                                                   \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            weir_fast_r5 |= WEIR_AVR_OF(line, BIT);                                                                                        \
+            if (left != 0) {                                                                                                               \
+                WEIR_AVR_UNMASK(line);                                                                                                     \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_clear(void)                                                                                                    \
+    {                                                                                                                                      \
+        __asm__ volatile("lds " left_register ", %[burst]" ::[burst] "i"(&name##_burst));                                                  \
+    }                                                                                                                                      \
+    __attribute__((signal, used, noinline,                                                                                                 \
+                   section(".text.weir_" #name ",\"ax\",@progbits\n\t.subsection 1 ;"))) void __vector_weir_fast_##name(void)
+
+/** As in weir/avr/c.h: the timer that clears the counts of the sources named in the body that follows, which may do nothing else. */
+#define WEIR_AVR_SHARED_TIMER(channel, period) WEIR_AVR_FAST_SHARED_TIMER_(WEIR_AVR_##channel, period)
+#define WEIR_AVR_FAST_SHARED_TIMER_(channel, period)                                                                                       \
+    uint8_t weir_fast_off;                                                                                                                 \
+    uint8_t weir_fast_off_in_r6;                                                                                                           \
+    /* Registers have no value at reset: nobody is on before the first start. */                                                           \
+    __attribute__((naked, used, section(".init3"))) static void weir_avr_shared_reset(void)                                                \
+    {                                                                                                                                      \
+        __asm__ volatile("clr r5");                                                                                                        \
+    }                                                                                                                                      \
+    WEIR_INLINE void weir_avr_shared_body(void);                                                                                           \
+    WEIR_INLINE void weir_avr_shared_start(void)                                                                                           \
+    {                                                                                                                                      \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
+        {                                                                                                                                  \
+            WEIR_AVR_AT(channel) = (uint16_t) ((period) -1u);                                                                              \
+            WEIR_AVR_NOW(channel) = 0;                                                                                                     \
+            WEIR_AVR_OF(channel, CONTROL) |= WEIR_AVR_OF(channel, CLEAR_ON_MATCH);                                                         \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
+            WEIR_AVR_ARM(channel);                                                                                                         \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    ISR(WEIR_AVR_OF(channel, VECTOR), ISR_NAKED)                                                                                           \
+    {                                                                                                                                      \
+        weir_avr_shared_body();                                                                                                            \
+        __asm__ volatile("out %[eimsk], r5\n\treti" ::[eimsk] "I"(_SFR_IO_ADDR(EIMSK)));                                                   \
+    }                                                                                                                                      \
+    WEIR_INLINE void weir_avr_shared_body(void)
+
+/** Clears one source's count, in the body of the shared timer. */
+#define weir_avr_clear(name) name##_clear()
+/** Starts the shared timer's interrupts, once, after the sources. */
+#define weir_avr_start_shared() weir_avr_shared_start()
+
+#endif
