@@ -3,6 +3,7 @@
 //!
 //! [`run::run`] takes one firmware and what is done to its pins, and returns what it did: cycles per interrupt vector,
 //! edges missed, counters. It links simavr (GPL-3), and is the only package of Weir that does.
+pub mod board;
 pub mod chip;
 pub mod elf;
 pub mod firmware;

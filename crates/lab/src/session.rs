@@ -1,10 +1,320 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Carries out a [`RunSpec`].
-use crate::run::{RunError, RunResult, RunSpec};
+//! Carries out a [`RunSpec`]: the boards, their pins, the counters.
+use std::collections::BTreeMap;
 
-pub(crate) fn run(spec: &RunSpec, _progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
-    Err(RunError::Spec(format!(
-        "{}: this build has no board yet",
-        spec.elf.display()
-    )))
+use crate::board::{Board, Driver};
+use crate::chip::{ATMEGA128, Chip};
+use crate::elf::{DataSymbol, Image};
+use crate::line::Line;
+use crate::run::{LineUse, RunError, RunResult, RunSpec, Stimulus, VectorUse};
+
+/// Counters are looked at this often, so that one byte which grows once in five cycles at most does not wrap unseen.
+const SAMPLE_CYCLES: u64 = 512;
+/// How long a begin or an end may wait for a counter whose bytes are being stored one by one.
+const SETTLE_CYCLES: u64 = 4096;
+/// How often the progress is told.
+const PROGRESS_CYCLES: u64 = 1 << 18;
+
+pub(crate) fn run(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
+    check(spec)?;
+    let chip = &*ATMEGA128;
+    let image = Image::load(&spec.elf, chip)?;
+    let front_image = spec
+        .front
+        .as_ref()
+        .map(|front| Image::load(&front.elf, chip))
+        .transpose()?;
+    let mut boards = Boards::new(spec, chip, &image, front_image.as_ref())?;
+    let mut counters = Counters::new(spec, &image)?;
+
+    let mut told = 0;
+    let mut run_to =
+        |boards: &mut Boards<'_>, counters: &mut Counters, end: u64| -> Result<(), RunError> {
+            while boards.main.cycle() < end {
+                boards.run_until(end.min(boards.main.cycle() + SAMPLE_CYCLES))?;
+                counters.sample(&boards.main);
+                if boards.main.cycle() >= told + PROGRESS_CYCLES {
+                    told = boards.main.cycle();
+                    progress(told);
+                }
+            }
+            let latest = end + SETTLE_CYCLES;
+            while !counters.are_settled() && boards.main.cycle() < latest {
+                boards.run_until(boards.main.cycle() + 1)?;
+                counters.sample(&boards.main);
+            }
+            Ok(())
+        };
+    run_to(&mut boards, &mut counters, spec.warmup_cycles)?;
+    let start = boards.main.cycle();
+    boards.main.clear();
+    counters.clear();
+    run_to(&mut boards, &mut counters, start + spec.cycles)?;
+    Ok(result(spec, chip, boards.main, &counters, start))
+}
+
+fn result(
+    spec: &RunSpec,
+    chip: &Chip,
+    mut board: Board<'_>,
+    counters: &Counters,
+    start: u64,
+) -> RunResult {
+    let mut vectors = Vec::new();
+    for (number, name) in (1_u8..).zip(&chip.vectors) {
+        let used = board.vector(number);
+        if used.taken > 0 || used.cycles > 0 {
+            vectors.push(VectorUse {
+                number,
+                name: name.clone(),
+                taken: used.taken,
+                cycles: used.cycles,
+                longest_cycles: used.longest,
+            });
+        }
+    }
+    let (background_cycles, sleep_cycles, wakeups) = board.idle_time();
+    let mut driven: Vec<Line> = spec.floods.iter().map(|flood| flood.line).collect();
+    driven.extend(spec.front.as_ref().map(|front| front.to));
+    driven.sort_unstable();
+    driven.dedup();
+    let lines = driven
+        .into_iter()
+        .map(|line| {
+            let count = board.line(line);
+            LineUse {
+                line,
+                offered: count.offered,
+                missed: count.missed,
+            }
+        })
+        .collect();
+    let mut events = board.take_events();
+    for event in &mut events {
+        event.cycle = event.cycle.saturating_sub(start);
+    }
+    let cycles = board.cycle() - start;
+    let marks = board
+        .take_marks()
+        .map(|(symbol, reached)| {
+            (
+                symbol,
+                reached.into_iter().map(|cycle| cycle - start).collect(),
+            )
+        })
+        .collect();
+    RunResult {
+        cycles,
+        vectors,
+        background_cycles,
+        sleep_cycles,
+        wakeups,
+        lines,
+        counters: counters.totals(),
+        marks,
+        events,
+    }
+}
+
+fn check(spec: &RunSpec) -> Result<(), RunError> {
+    let wrong = |message: String| Err(RunError::Spec(message));
+    if spec.clock_hz == 0 {
+        return wrong("a clock of 0 Hz does not run: give for example 4 MHz".to_owned());
+    }
+    if spec.cycles == 0 {
+        return wrong("0 cycles are nothing to measure: run at least 1".to_owned());
+    }
+    if spec
+        .cycles
+        .checked_add(spec.warmup_cycles)
+        .is_none_or(|all| all > 1 << 62)
+    {
+        return wrong("the run is too long: at most 2^62 cycles".to_owned());
+    }
+    for (index, flood) in spec.floods.iter().enumerate() {
+        flood.stimulus.check().map_err(|cause| RunError::Stimulus {
+            line: flood.line,
+            cause,
+        })?;
+        if spec.floods[..index]
+            .iter()
+            .any(|other| other.line == flood.line)
+        {
+            return wrong(format!(
+                "{} has two floods: give it one, a trace for example",
+                flood.line
+            ));
+        }
+    }
+    for (index, limit) in spec.hardware_limits.iter().enumerate() {
+        let line = limit.line;
+        if limit.interval_cycles == 0 {
+            return wrong(format!(
+                "the hardware limit on {line} has an interval of 0 cycles: give at least 1"
+            ));
+        }
+        if spec.hardware_limits[..index]
+            .iter()
+            .any(|other| other.line == line)
+        {
+            return wrong(format!("{line} has two hardware limits: give it one"));
+        }
+        match spec.floods.iter().find(|flood| flood.line == line) {
+            None => {
+                return wrong(format!(
+                    "the hardware limit on {line} has nothing to limit: flood {line} too"
+                ));
+            }
+            Some(flood) if matches!(flood.stimulus, Stimulus::Level { .. }) => {
+                return wrong(format!(
+                    "the hardware limit on {line} cannot filter a level: use a flood of edges"
+                ));
+            }
+            Some(_) if spec.front.as_ref().is_some_and(|front| front.to == line) => {
+                return wrong(format!(
+                    "{line} has a hardware limit and a chip in front: give it one of them"
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(front) = &spec.front {
+        if !spec.floods.iter().any(|flood| flood.line == front.to) {
+            return wrong(format!(
+                "the chip in front of {0} has no input: flood {0}",
+                front.to
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The board, and the chip in front of it. Nothing goes back to the chip in front, so it may run ahead.
+struct Boards<'a> {
+    main: Board<'a>,
+    front: Option<(Board<'a>, Line)>,
+}
+
+impl<'a> Boards<'a> {
+    fn new(
+        spec: &RunSpec,
+        chip: &'a Chip,
+        image: &'a Image,
+        front_image: Option<&'a Image>,
+    ) -> Result<Self, RunError> {
+        let mut main = Board::new(chip, image, spec.clock_hz, spec.trace)?;
+        for symbol in &spec.marks {
+            main.mark(symbol)?;
+        }
+        let mut front = match (&spec.front, front_image) {
+            (Some(controller), Some(image)) => {
+                let mut board = Board::new(chip, image, spec.clock_hz, false)?;
+                board.watch(controller.output);
+                main.drive(
+                    controller.to,
+                    Driver::Wire(std::collections::VecDeque::new()),
+                );
+                Some((board, controller.to))
+            }
+            _ => None,
+        };
+        for flood in &spec.floods {
+            let limit = spec
+                .hardware_limits
+                .iter()
+                .find(|limit| limit.line == flood.line);
+            let driver = Driver::new(
+                &flood.stimulus,
+                spec.clock_hz,
+                limit.map(|limit| limit.interval_cycles),
+            );
+            match (&mut front, &spec.front) {
+                (Some((board, to)), Some(controller)) if *to == flood.line => {
+                    board.drive(controller.input, driver)
+                }
+                _ => main.drive(flood.line, driver),
+            }
+        }
+        Ok(Self { main, front })
+    }
+
+    fn run_until(&mut self, cycle: u64) -> Result<(), RunError> {
+        if let Some((front, to)) = &mut self.front {
+            front.run_until(cycle)?;
+            let moves = front.take_watched_moves();
+            if !moves.is_empty() {
+                self.main.extend_wire(*to, moves.into_iter());
+            }
+        }
+        self.main.run_until(cycle)
+    }
+}
+
+/// Variables that are followed.
+struct Counters {
+    followed: Vec<Counter>,
+}
+
+struct Counter {
+    name: String,
+    symbol: DataSymbol,
+    last: u64,
+    grown: i64,
+    settled: bool,
+}
+
+impl Counters {
+    fn new(spec: &RunSpec, image: &Image) -> Result<Self, RunError> {
+        let followed = spec
+            .counters
+            .iter()
+            .map(|name| {
+                let symbol = image.variable(name)?;
+                Ok(Counter {
+                    name: name.clone(),
+                    symbol,
+                    last: 0,
+                    grown: 0,
+                    settled: true,
+                })
+            })
+            .collect::<Result<_, RunError>>()?;
+        Ok(Self { followed })
+    }
+
+    fn sample(&mut self, board: &Board<'_>) {
+        for counter in &mut self.followed {
+            let value = board.read(counter.symbol);
+            // The difference as a signed number of the variable's size: a program stores a carry byte by byte, and a
+            // value between two of its stores may even be below the last one.
+            let unused = 64 - 8 * u32::from(counter.symbol.size);
+            let difference = (value.wrapping_sub(counter.last) << unused).cast_signed() >> unused;
+            counter.grown = counter.grown.wrapping_add(difference);
+            counter.last = value;
+            // A missing carry is a jump by 256 or more, either way.
+            counter.settled = counter.symbol.size == 1 || (0..=255).contains(&difference);
+        }
+    }
+
+    fn are_settled(&self) -> bool {
+        self.followed.iter().all(|counter| counter.settled)
+    }
+
+    fn clear(&mut self) {
+        for counter in &mut self.followed {
+            counter.grown = 0;
+        }
+    }
+
+    fn totals(&self) -> BTreeMap<String, u64> {
+        self.followed
+            .iter()
+            .map(|counter| {
+                (
+                    counter.name.clone(),
+                    u64::try_from(counter.grown).unwrap_or(0),
+                )
+            })
+            .collect()
+    }
 }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Who used which cycles.
+
+/// What one vector used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Use {
+    /// How often it was taken.
+    pub taken: u64,
+    /// All of its cycles.
+    pub cycles: u64,
+    /// Those of its longest interrupt.
+    pub longest: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    vector: u8,
+    /// The stack pointer at its begin: above it, the handler has left without a RETI.
+    stack: u16,
+    used: u64,
+}
+
+/// Charges every cycle to one vector, to the background or to sleep. An interrupt inside an interrupt is charged to
+/// itself only.
+#[derive(Debug, Clone)]
+pub struct Account {
+    vectors: [Use; 64],
+    background: u64,
+    asleep: u64,
+    wakeups: u64,
+    frames: Vec<Frame>,
+    charged_until: u64,
+}
+
+impl Account {
+    pub fn new() -> Self {
+        Self {
+            vectors: [Use::default(); 64],
+            background: 0,
+            asleep: 0,
+            wakeups: 0,
+            frames: Vec::new(),
+            charged_until: 0,
+        }
+    }
+
+    /// An interrupt is taken; `stack` is the stack pointer before the return address is pushed.
+    pub fn enter(&mut self, vector: u8, cycle: u64, stack: u16) {
+        self.charge(cycle);
+        // A handler below whose begin the stack has shrunk again is over: it has jumped out.
+        while self.frames.last().is_some_and(|frame| frame.stack <= stack) {
+            self.leave_frame();
+        }
+        self.frames.push(Frame {
+            vector,
+            stack,
+            used: 0,
+        });
+        self.vectors[usize::from(vector)].taken += 1;
+    }
+
+    /// A RETI has ended.
+    pub fn leave(&mut self, cycle: u64) {
+        self.charge(cycle);
+        self.leave_frame();
+    }
+
+    /// The processor slept until `cycle`.
+    pub fn sleep(&mut self, cycle: u64) {
+        self.asleep += cycle - self.charged_until;
+        self.charged_until = cycle;
+    }
+
+    pub fn wake(&mut self) {
+        self.wakeups += 1;
+    }
+
+    /// Charges the time until `cycle` to whoever runs.
+    pub fn charge(&mut self, cycle: u64) {
+        let used = cycle - self.charged_until;
+        self.charged_until = cycle;
+        match self.frames.last_mut() {
+            Some(frame) => {
+                frame.used += used;
+                self.vectors[usize::from(frame.vector)].cycles += used;
+            }
+            None => self.background += used,
+        }
+    }
+
+    /// Forgets what was charged until `cycle`; who is in the middle of an interrupt stays there.
+    pub fn clear(&mut self, cycle: u64) {
+        self.charge(cycle);
+        let frames = std::mem::take(&mut self.frames);
+        *self = Self {
+            frames,
+            charged_until: cycle,
+            ..Self::new()
+        };
+    }
+
+    pub fn vector(&self, number: u8) -> Use {
+        let mut used = self
+            .vectors
+            .get(usize::from(number))
+            .copied()
+            .unwrap_or_default();
+        let running = self
+            .frames
+            .iter()
+            .filter(|frame| frame.vector == number)
+            .map(|frame| frame.used)
+            .max();
+        used.longest = used.longest.max(running.unwrap_or(0));
+        used
+    }
+
+    pub fn background(&self) -> u64 {
+        self.background
+    }
+
+    pub fn asleep(&self) -> u64 {
+        self.asleep
+    }
+
+    pub fn wakeups(&self) -> u64 {
+        self.wakeups
+    }
+
+    fn leave_frame(&mut self) {
+        if let Some(frame) = self.frames.pop() {
+            let vector = &mut self.vectors[usize::from(frame.vector)];
+            vector.longest = vector.longest.max(frame.used);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nested_interrupts_are_charged_to_themselves() {
+        let mut account = Account::new();
+        account.enter(1, 100, 0x1000);
+        account.enter(2, 130, 0x0ff0);
+        account.leave(150);
+        account.leave(160);
+        account.charge(200);
+        assert_eq!(
+            account.vector(1),
+            Use {
+                taken: 1,
+                cycles: 40,
+                longest: 40
+            }
+        );
+        assert_eq!(
+            account.vector(2),
+            Use {
+                taken: 1,
+                cycles: 20,
+                longest: 20
+            }
+        );
+        assert_eq!(account.background(), 140);
+    }
+
+    #[test]
+    fn a_handler_that_jumps_out_is_over_at_the_next_interrupt() {
+        let mut account = Account::new();
+        account.enter(1, 100, 0x1000);
+        account.enter(1, 150, 0x1000);
+        account.leave(160);
+        account.charge(200);
+        assert_eq!(account.vector(1).cycles, 60);
+        assert_eq!(account.background(), 140);
+    }
+
+    #[test]
+    fn clearing_keeps_who_runs() {
+        let mut account = Account::new();
+        account.enter(1, 100, 0x1000);
+        account.clear(110);
+        account.leave(130);
+        account.sleep(150);
+        assert_eq!(
+            (
+                account.vector(1).cycles,
+                account.vector(1).taken,
+                account.asleep()
+            ),
+            (20, 0, 20)
+        );
+        assert_eq!(account.vector(1).longest, 30);
+    }
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The processor: simavr's instruction decoder, and nothing of its interrupt controller, timers and ports.
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::Once;
+
+use simavr_ffi as simavr;
+
+unsafe extern "C" {
+    // In sim_core.h, for which simavr-ffi has no bindings.
+    fn avr_run_one(avr: *mut simavr::avr_t) -> u32;
+    fn _avr_push_addr(avr: *mut simavr::avr_t, address: u32) -> c_int;
+    // simavr allocates a core with malloc and has no function that frees it.
+    fn free(pointer: *mut c_void);
+}
+
+const FLAG_I: usize = 7;
+/// Of an I/O address in data space.
+const IO_OFFSET: u16 = 0x20;
+
+/// A callback of one I/O register as simavr keeps it.
+pub type ReadHook = unsafe extern "C" fn(*mut simavr::avr_t, u16, *mut c_void) -> u8;
+/// A callback of one I/O register as simavr keeps it.
+pub type WriteHook = unsafe extern "C" fn(*mut simavr::avr_t, u16, u8, *mut c_void);
+
+/// The callbacks that simavr's own peripheral has registered at an address.
+#[derive(Debug, Clone, Copy)]
+pub struct Original {
+    pub read: Option<ReadHook>,
+    pub read_param: *mut c_void,
+    pub write: Option<WriteHook>,
+    pub write_param: *mut c_void,
+}
+
+/// What went wrong inside simavr during the last instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mishap {
+    /// An instruction that the chip does not have.
+    BadOpcode,
+    /// An address beyond the RAM.
+    OutsideRam,
+}
+
+thread_local! {
+    /// simavr reports some errors to its logger only; a board stays on one thread while it runs.
+    static MISHAP: Cell<Option<Mishap>> = const { Cell::new(None) };
+}
+
+/// simavr's logger is one per process: this one prints nothing, and keeps what the board turns into an error.
+unsafe extern "C" fn note_mishap(
+    _: *mut simavr::avr_t,
+    level: c_int,
+    format: *const c_char,
+    _: *mut simavr::__va_list_tag,
+) {
+    if format.is_null() || !(2..=3).contains(&level) {
+        return;
+    }
+    // SAFETY: simavr's formats are C string literals.
+    let format = unsafe { CStr::from_ptr(format) }.to_bytes();
+    let says = |words: &[u8]| format.windows(words.len()).any(|part| part == words);
+    if says(b"Invalid Opcode") {
+        MISHAP.set(Some(Mishap::BadOpcode));
+    } else if says(b"*** Wrapping") {
+        MISHAP.set(Some(Mishap::OutsideRam));
+    }
+}
+
+/// An ATmega128's processor with its memories.
+pub struct Core {
+    avr: *mut simavr::avr_t,
+}
+
+// SAFETY: a core is reached through its owner only, and simavr keeps no state outside it but the logger, which is set
+// once and is thread-safe.
+unsafe impl Send for Core {}
+
+impl Core {
+    /// A core after reset, with `flash` from address 0 on. `None` if simavr does not know the chip or its flash is
+    /// smaller.
+    pub fn new(chip: &CStr, clock_hz: u64, flash: &[u8]) -> Option<Self> {
+        static LOGGER: Once = Once::new();
+        // SAFETY: the function has the type that simavr asks for and lives as long as the process.
+        LOGGER.call_once(|| unsafe { simavr::avr_global_logger_set(Some(note_mishap)) });
+        // SAFETY: the name is a C string; the result is checked before it is used.
+        let avr = unsafe { simavr::avr_make_mcu_by_name(chip.as_ptr()) };
+        if avr.is_null() {
+            return None;
+        }
+        // SAFETY: a fresh core that nobody else knows; avr_init fills its pointers, so the flash has flashend + 1 bytes.
+        unsafe {
+            simavr::avr_init(avr);
+            (*avr).frequency = u32::try_from(clock_hz).unwrap_or(u32::MAX);
+            // Never more than one instruction, unless `run` says so.
+            (*avr).run_cycle_limit = 1;
+            if flash.len() > (*avr).flashend as usize + 1 {
+                drop(Self { avr });
+                return None;
+            }
+            std::ptr::copy_nonoverlapping(flash.as_ptr(), (*avr).flash, flash.len());
+            // The serial ports shall neither print nor slow the host down when they are polled.
+            for name in [b'0', b'1'] {
+                let set_flags = u32::from_be_bytes([b'u', b'a', b's', name]);
+                let mut flags = 0_u32;
+                simavr::avr_ioctl(avr, set_flags, (&raw mut flags).cast());
+            }
+        }
+        MISHAP.set(None);
+        Some(Self { avr })
+    }
+
+    /// For the peripherals, which act on the core from within an instruction.
+    pub fn pointer(&self) -> *mut simavr::avr_t {
+        self.avr
+    }
+
+    /// Executes instructions until at least `cycles` have passed, or until one of them breaks the batch: a hook, SEI,
+    /// RETI, SLEEP, an error. At least one instruction.
+    #[inline]
+    pub fn run(&mut self, cycles: u64) {
+        // SAFETY: the core is initialised; hooks reach it through the same pointer, and no reference to it is alive.
+        unsafe {
+            (*self.avr).interrupt_state = 0;
+            (*self.avr).run_cycle_count = cycles.max(1);
+            (*self.avr).pc = avr_run_one(self.avr);
+        }
+    }
+
+    /// Whether the last batch was broken off by a hook or by setting I.
+    #[inline]
+    pub fn has_broken_off(&self) -> bool {
+        // SAFETY: the core lives as long as `self`.
+        unsafe { (*self.avr).interrupt_state < 0 }
+    }
+
+    /// Runs what simavr's own peripherals have due.
+    pub fn process_cycle_timers(&mut self) {
+        // SAFETY: as in `run`.
+        unsafe {
+            simavr::avr_cycle_timer_process(self.avr);
+        }
+    }
+
+    /// When simavr's own peripherals have something due.
+    #[inline]
+    pub fn next_cycle_timer(&self) -> Option<u64> {
+        // SAFETY: the list's head is null or a slot in the core itself.
+        unsafe {
+            (*self.avr)
+                .cycle_timers
+                .timer
+                .as_ref()
+                .map(|slot| slot.when)
+        }
+    }
+
+    #[inline]
+    pub fn cycle(&self) -> u64 {
+        // SAFETY: the core lives as long as `self`.
+        unsafe { (*self.avr).cycle }
+    }
+
+    pub fn set_cycle(&mut self, cycle: u64) {
+        // SAFETY: the core lives as long as `self`.
+        unsafe { (*self.avr).cycle = cycle }
+    }
+
+    /// In bytes.
+    #[inline]
+    pub fn pc(&self) -> u32 {
+        // SAFETY: the core lives as long as `self`.
+        unsafe { (*self.avr).pc }
+    }
+
+    /// The global interrupt enable bit.
+    #[inline]
+    pub fn interrupts_enabled(&self) -> bool {
+        // SAFETY: the core lives as long as `self`.
+        unsafe { (*self.avr).sreg[FLAG_I] != 0 }
+    }
+
+    #[inline]
+    pub fn is_sleeping(&self) -> bool {
+        self.state() == simavr::cpu_Sleeping
+    }
+
+    pub fn is_crashed(&self) -> bool {
+        !matches!(self.state(), simavr::cpu_Sleeping | simavr::cpu_Running)
+    }
+
+    #[inline]
+    fn state(&self) -> u32 {
+        // SAFETY: the core lives as long as `self`.
+        unsafe { (*self.avr).state }.cast_unsigned()
+    }
+
+    pub fn wake(&mut self) {
+        // SAFETY: the core lives as long as `self`.
+        unsafe { (*self.avr).state = simavr::cpu_Running.cast_signed() }
+    }
+
+    /// Pushes the return address, clears I, and goes to `vector`, an address in bytes.
+    pub fn enter(&mut self, vector: u32) {
+        // SAFETY: the core lives as long as `self`.
+        unsafe {
+            _avr_push_addr(self.avr, (*self.avr).pc);
+            (*self.avr).sreg[FLAG_I] = 0;
+            (*self.avr).pc = vector;
+        }
+    }
+
+    pub fn stack_pointer(&self) -> u16 {
+        u16::from_le_bytes([
+            self.byte(super::registers::SPL),
+            self.byte(super::registers::SPL + 1),
+        ])
+    }
+
+    /// A byte of data space, without a register's side effects. The address is at most the RAM's end.
+    #[inline]
+    pub fn byte(&self, address: u16) -> u8 {
+        // SAFETY: the data memory has ramend + 1 bytes; every caller's address is a register's or was checked when its
+        // symbol was read.
+        unsafe { *(*self.avr).data.add(usize::from(address)) }
+    }
+
+    /// What simavr has reported since the last call on this thread.
+    pub fn take_mishap(&self) -> Option<Mishap> {
+        MISHAP.take()
+    }
+
+    /// The callbacks at an address; `None` where there are none.
+    pub fn original(&self, address: u16) -> Option<Original> {
+        // SAFETY: the core lives as long as `self`; the callbacks were registered by simavr with these types.
+        let slot = unsafe { &(*self.avr).io[usize::from(address - IO_OFFSET)] };
+        (slot.r.c.is_some() || slot.w.c.is_some()).then(|| Original {
+            read: slot.r.c,
+            read_param: slot.r.param,
+            write: slot.w.c,
+            write_param: slot.w.param,
+        })
+    }
+
+    /// Replaces the callbacks at an address, and simavr's shortcut for SBI and CBI, by these.
+    ///
+    /// # Safety
+    /// The callbacks are called with `param` as long as the core runs: it must stay valid for them.
+    pub unsafe fn hook(
+        &mut self,
+        address: u16,
+        read: Option<ReadHook>,
+        write: Option<WriteHook>,
+        param: *mut c_void,
+    ) {
+        let index = usize::from(address - IO_OFFSET);
+        // SAFETY: the core lives as long as `self`, no other reference to it is alive.
+        let avr = unsafe { &mut *self.avr };
+        let slot = &mut avr.io[index];
+        slot.r.c = read;
+        slot.r.param = param;
+        slot.w.c = write;
+        slot.w.param = param;
+        if let Some(bit) = avr.bit_io.get_mut(index) {
+            // The table behind it stays simavr's, which frees it only where its own callback is still there.
+            bit.c = None;
+        }
+    }
+
+    /// Has `notify` called when a RETI is executed.
+    ///
+    /// # Safety
+    /// As [`Self::hook`].
+    pub unsafe fn on_reti(
+        &mut self,
+        notify: unsafe extern "C" fn(*mut simavr::avr_irq_t, u32, *mut c_void),
+        param: *mut c_void,
+    ) {
+        // SAFETY: the interrupt table and its two signals are part of the core.
+        unsafe {
+            let signal = &raw mut (*self.avr).interrupts.irq[simavr::AVR_INT_IRQ_RUNNING as usize];
+            simavr::avr_irq_register_notify(signal, Some(notify), param);
+        }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // SAFETY: the core was made by simavr and is not used again. What avr_terminate leaves was allocated by malloc.
+        unsafe {
+            let names = (*self.avr).data_names;
+            simavr::avr_terminate(self.avr);
+            free(names.cast());
+            free(self.avr.cast());
+        }
+    }
+}

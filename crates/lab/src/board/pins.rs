@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What drives a pin from outside, and when it moves next.
+use std::collections::VecDeque;
+use std::iter::Peekable;
+
+use crate::limiter::Limiter;
+use crate::stimulus::{Stimulus, levels};
+
+/// A request's pulse is this long, or half the time to the next one if that is shorter.
+pub const PULSE_CYCLES: u64 = 8;
+
+/// What a driver does to its pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// A request: from the level at rest to the other one. Which is which depends on the edge that the program has
+    /// chosen for the line at that time, so that one stimulus serves every program.
+    Request,
+    /// Back to the level at rest.
+    Rest,
+    /// To this level.
+    Level(bool),
+}
+
+/// Drives one line.
+pub enum Driver {
+    /// Pulses.
+    Requests {
+        /// When, ascending.
+        edges: Peekable<Box<dyn Iterator<Item = u64> + Send>>,
+        /// The end of the current pulse.
+        rest_at: Option<u64>,
+    },
+    /// A waveform.
+    Levels(Peekable<Box<dyn Iterator<Item = (u64, bool)> + Send>>),
+    /// Another chip's pin, whose moves are appended as they happen.
+    Wire(VecDeque<(u64, bool)>),
+}
+
+impl Driver {
+    /// Drives a pin with a stimulus, behind the ideal filter of regehr2005 §3.4 if there is a limit (in cycles).
+    pub fn new(stimulus: &Stimulus, clock_hz: u64, limit: Option<u64>) -> Self {
+        if let Stimulus::Level {
+            low_cycles,
+            high_cycles,
+        } = *stimulus
+        {
+            let moves: Box<dyn Iterator<Item = (u64, bool)> + Send> =
+                Box::new(levels(low_cycles, high_cycles));
+            return Self::Levels(moves.peekable());
+        }
+        let edges = stimulus.edges(clock_hz);
+        let edges: Box<dyn Iterator<Item = u64> + Send> = match limit {
+            Some(interval) => Box::new(Limiter::new(edges, interval)),
+            None => Box::new(edges),
+        };
+        Self::Requests {
+            edges: edges.peekable(),
+            rest_at: None,
+        }
+    }
+
+    /// When the pin moves next.
+    pub fn next(&mut self) -> Option<u64> {
+        match self {
+            Self::Requests { edges, rest_at } => match (*rest_at, edges.peek().copied()) {
+                (Some(rest), Some(edge)) => Some(rest.min(edge)),
+                (rest, edge) => rest.or(edge),
+            },
+            Self::Levels(moves) => moves.peek().map(|(cycle, _)| *cycle),
+            Self::Wire(moves) => moves.front().map(|(cycle, _)| *cycle),
+        }
+    }
+
+    /// Takes the move at [`Self::next`].
+    pub fn take(&mut self) -> Option<Move> {
+        match self {
+            Self::Requests { edges, rest_at } => {
+                let edge = edges.peek().copied();
+                if rest_at.is_some() && rest_at.zip(edge).is_none_or(|(rest, edge)| rest <= edge) {
+                    *rest_at = None;
+                    return Some(Move::Rest);
+                }
+                let now = edges.next()?;
+                let gap = edges.peek().map_or(u64::MAX, |next| next - now);
+                *rest_at = Some(now + (gap / 2).clamp(1, PULSE_CYCLES));
+                Some(Move::Request)
+            }
+            Self::Levels(moves) => moves.next().map(|(_, level)| Move::Level(level)),
+            Self::Wire(moves) => moves.pop_front().map(|(_, level)| Move::Level(level)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stimulus::Flood;
+
+    fn moves(text: &str, limit: Option<u64>, count: usize) -> Vec<(u64, Move)> {
+        let flood = Flood::parse(text, 4_000_000).unwrap();
+        let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit);
+        (0..count)
+            .map(|_| (driver.next().unwrap(), driver.take().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn a_pulse_ends_before_the_next_begins() {
+        assert_eq!(
+            moves("INT0=pairs:100cycles:gap=6cycles", None, 5),
+            [
+                (0, Move::Request),
+                (3, Move::Rest),
+                (6, Move::Request),
+                (14, Move::Rest),
+                (100, Move::Request)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_limit_holds_requests_back() {
+        assert_eq!(
+            moves("INT0=pairs:1000cycles:gap=6cycles", Some(50), 3),
+            [(0, Move::Request), (8, Move::Rest), (50, Move::Request)]
+        );
+    }
+
+    #[test]
+    fn a_level_moves_the_pin_itself() {
+        assert_eq!(
+            moves("INT0=level:low=10cycles:high=20cycles", None, 3),
+            [
+                (0, Move::Level(false)),
+                (10, Move::Level(true)),
+                (30, Move::Level(false))
+            ]
+        );
+    }
+}
