@@ -1,2 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Weir.
+//! Shows results: claims as a table, everything as JSON, curves as SVG; and writes them so that a file is either the old
+//! one or the new one, whatever happens in between.
+//!
+//! This crate knows nothing of interrupts, boards or experiments.
+mod claim;
+mod files;
+mod number;
+mod plot;
+mod report;
+mod table;
+mod temporary;
+
+pub use claim::{Claim, Goal};
+pub use files::{WriteError, write_all};
+pub use plot::{Colour, Curve, Panel, Plot, PlotError, Stroke};
+pub use report::{Report, Series};
+pub use table::claims_table;
+pub use temporary::{Temporary, clean_up_when_interrupted};

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A claim: what was measured, what it should be.
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::number::short;
+
+/// What a measured value should be. A value that is not a number meets no goal.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    /// This or less.
+    AtMost(f64),
+    /// This or more.
+    AtLeast(f64),
+    /// Exactly this.
+    Equal(f64),
+    /// From the first to the second, both included.
+    Within(f64, f64),
+}
+
+impl Goal {
+    /// Whether `measured` is as it should be.
+    #[must_use]
+    pub fn is_met_by(self, measured: f64) -> bool {
+        match self {
+            Self::AtMost(most) => measured <= most,
+            Self::AtLeast(least) => measured >= least,
+            // A count that should be 0 is exactly 0: there is no tolerance to choose.
+            #[allow(clippy::float_cmp)]
+            Self::Equal(value) => measured == value,
+            Self::Within(least, most) => (least..=most).contains(&measured),
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMost(most) => write!(f, "≤ {}", short(*most)),
+            Self::AtLeast(least) => write!(f, "≥ {}", short(*least)),
+            Self::Equal(value) => write!(f, "= {}", short(*value)),
+            Self::Within(least, most) => write!(f, "{} to {}", short(*least), short(*most)),
+        }
+    }
+}
+
+/// A claim with its measured value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// Its name, unique in its report.
+    pub id: String,
+    /// In words, for the reader of a table.
+    pub what: String,
+    /// Of `paper`, `goal` and `measured`.
+    pub unit: String,
+    /// What the paper states.
+    pub paper: Option<f64>,
+    /// What it should be.
+    pub goal: Goal,
+    /// What it is.
+    pub measured: f64,
+}
+
+impl Claim {
+    /// Whether it is as it should be.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        self.goal.is_met_by(self.measured)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Goal;
+
+    #[test]
+    fn a_goal_is_met_on_its_bound_and_not_beyond() {
+        assert!(Goal::AtMost(4.6).is_met_by(4.6) && !Goal::AtMost(4.6).is_met_by(4.601));
+        assert!(Goal::AtLeast(97.0).is_met_by(97.0) && !Goal::AtLeast(97.0).is_met_by(96.9));
+        assert!(Goal::Equal(0.0).is_met_by(0.0) && !Goal::Equal(0.0).is_met_by(1.0));
+        let within = Goal::Within(1.0, 2.0);
+        assert!(within.is_met_by(1.0) && within.is_met_by(2.0));
+        assert!(!within.is_met_by(0.9) && !within.is_met_by(2.1));
+    }
+
+    #[test]
+    fn what_is_not_a_number_meets_no_goal() {
+        for goal in [
+            Goal::AtMost(1.0),
+            Goal::AtLeast(1.0),
+            Goal::Equal(1.0),
+            Goal::Within(0.0, 1.0),
+        ] {
+            assert!(!goal.is_met_by(f64::NAN), "{goal}");
+        }
+    }
+}

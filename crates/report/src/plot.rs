@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Line plots as SVG: panels below each other, the legend beside the curves.
+use std::ops::Range;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use serde::Deserialize;
+
+/// Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and a grey for what is only quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Colour {
+    /// For the reference of a plot.
+    Black,
+    /// For values that were not measured here.
+    Grey,
+    /// Okabe and Ito's.
+    Orange,
+    /// Okabe and Ito's.
+    SkyBlue,
+    /// Okabe and Ito's.
+    Green,
+    /// Okabe and Ito's.
+    Blue,
+    /// Okabe and Ito's.
+    Vermilion,
+    /// Okabe and Ito's.
+    Purple,
+}
+
+impl Colour {
+    fn rgb(self) -> RGBColor {
+        match self {
+            Self::Black => RGBColor(0, 0, 0),
+            Self::Grey => RGBColor(140, 140, 140),
+            Self::Orange => RGBColor(230, 159, 0),
+            Self::SkyBlue => RGBColor(86, 180, 233),
+            Self::Green => RGBColor(0, 158, 115),
+            Self::Blue => RGBColor(0, 114, 178),
+            Self::Vermilion => RGBColor(213, 94, 0),
+            Self::Purple => RGBColor(204, 121, 167),
+        }
+    }
+}
+
+/// How a line is drawn, so that curves differ in print too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stroke {
+    /// Without gaps.
+    #[default]
+    Solid,
+    /// Long dashes.
+    Dashed,
+    /// Short dashes.
+    Dotted,
+}
+
+impl Stroke {
+    /// Length of a dash and of the gap after it, in pixels.
+    fn dash(self) -> Option<(u32, u32)> {
+        match self {
+            Self::Solid => None,
+            Self::Dashed => Some((9, 5)),
+            Self::Dotted => Some((3, 4)),
+        }
+    }
+}
+
+/// One line of a panel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// In the legend.
+    pub label: String,
+    /// Of the line.
+    pub colour: Colour,
+    /// Of the line.
+    pub stroke: Stroke,
+    /// In ascending order of x.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// One pair of axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// Above it.
+    pub title: String,
+    /// With its unit.
+    pub x: String,
+    /// With its unit.
+    pub y: String,
+    /// In the order of the legend; the first is drawn first.
+    pub curves: Vec<Curve>,
+}
+
+/// Panels that share a title.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// Above all.
+    pub title: String,
+    /// From top to bottom.
+    pub panels: Vec<Panel>,
+}
+
+/// A plot that cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot draw `{title}`: {cause}")]
+pub struct PlotError {
+    title: String,
+    cause: String,
+}
+
+const WIDTH: u32 = 1000;
+const TITLE_HEIGHT: u32 = 44;
+const PANEL_HEIGHT: u32 = 400;
+const LEGEND_WIDTH: u32 = 290;
+const LEGEND_LINE: i32 = 24;
+/// Where a curve's sample begins and ends.
+const LEGEND_STROKE: (i32, i32) = (8, 44);
+const FONT: &str = "sans-serif";
+const TEXT: i32 = 14;
+
+type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
+
+impl Plot {
+    /// The picture, complete and self-contained.
+    ///
+    /// # Errors
+    /// A panel without points, or with one that is not finite.
+    pub fn to_svg(&self) -> Result<String, PlotError> {
+        let mut svg = String::new();
+        self.draw(&mut svg).map_err(|error| PlotError {
+            title: self.title.clone(),
+            cause: error.to_string(),
+        })?;
+        Ok(svg)
+    }
+
+    fn draw(&self, svg: &mut String) -> Drawn<()> {
+        let panels = u32::try_from(self.panels.len())?;
+        let size = (WIDTH, TITLE_HEIGHT + PANEL_HEIGHT * panels);
+        let all = SVGBackend::with_string(svg, size).into_drawing_area();
+        all.fill(&WHITE)?;
+        let rest = all.titled(&self.title, (FONT, 20))?;
+        for (area, panel) in rest
+            .split_evenly((self.panels.len(), 1))
+            .iter()
+            .zip(&self.panels)
+        {
+            let (chart, legend) = area.split_horizontally(WIDTH - LEGEND_WIDTH);
+            draw_panel(&chart, panel)?;
+            draw_legend(&legend, panel)?;
+        }
+        all.present()?;
+        Ok(())
+    }
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+fn draw_panel(area: &Area, panel: &Panel) -> Drawn<()> {
+    let (x, y) = ranges(panel)?;
+    let mut chart = ChartBuilder::on(area)
+        .caption(&panel.title, (FONT, 16))
+        .margin(10)
+        .x_label_area_size(48)
+        .y_label_area_size(60)
+        .build_cartesian_2d(x, y)?;
+    chart
+        .configure_mesh()
+        .x_desc(&panel.x)
+        .y_desc(&panel.y)
+        .axis_desc_style((FONT, TEXT))
+        .label_style((FONT, TEXT))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(BLACK.mix(0.12))
+        .draw()?;
+    for curve in &panel.curves {
+        let points = curve.points.iter().copied();
+        let style = curve.colour.rgb().stroke_width(2);
+        match curve.stroke.dash() {
+            None => chart.draw_series(LineSeries::new(points, style))?,
+            Some((dash, gap)) => {
+                chart.draw_series(DashedLineSeries::new(points, dash, gap, style))?
+            }
+        };
+    }
+    Ok(())
+}
+
+fn draw_legend(area: &Area, panel: &Panel) -> Drawn<()> {
+    let mut y = 48;
+    for curve in &panel.curves {
+        let style = curve.colour.rgb().stroke_width(3);
+        let (begin, end) = LEGEND_STROKE;
+        let (dash, gap) = curve.stroke.dash().unwrap_or((end.abs_diff(begin), 1));
+        let step = usize::try_from(dash + gap)?;
+        for from in (begin..end).step_by(step) {
+            let to = (from + i32::try_from(dash)?).min(end);
+            area.draw(&PathElement::new([(from, y), (to, y)], style))?;
+        }
+        area.draw(&Text::new(
+            curve.label.clone(),
+            (52, y - TEXT / 2),
+            (FONT, TEXT),
+        ))?;
+        y += LEGEND_LINE;
+    }
+    Ok(())
+}
+
+/// Both axes begin at 0, so that a curve's height is its value.
+fn ranges(panel: &Panel) -> Drawn<(Range<f64>, Range<f64>)> {
+    let points = || panel.curves.iter().flat_map(|curve| &curve.points);
+    if points().any(|(x, y)| !x.is_finite() || !y.is_finite()) {
+        return Err(format!("the panel `{}` has a point that is not finite", panel.title).into());
+    }
+    if points().next().is_none() {
+        return Err(format!("the panel `{}` has no points", panel.title).into());
+    }
+    let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0_f64, f64::max);
+    let least = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0_f64, f64::min);
+    // An axis of zero length has no marks.
+    let end = |most: f64| if most > 0.0 { most * 1.05 } else { 1.0 };
+    Ok((
+        least(|p| p.0)..end(most(|p| p.0)),
+        least(|p| p.1)..end(most(|p| p.1)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot(points: Vec<(f64, f64)>) -> Plot {
+        let curve = |label: &str, stroke| Curve {
+            label: label.to_owned(),
+            colour: Colour::Vermilion,
+            stroke,
+            points: points.clone(),
+        };
+        Plot {
+            title: "Figure 1 <&>".to_owned(),
+            panels: vec![Panel {
+                title: "plain C".to_owned(),
+                x: "requests offered, kHz".to_owned(),
+                y: "CPU lost, %".to_owned(),
+                curves: vec![
+                    curve("strict", Stroke::Solid),
+                    curve("bursty 4", Stroke::Dashed),
+                    curve("bursty 16", Stroke::Dotted),
+                ],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_plot_has_its_texts_and_its_curves() {
+        let svg = plot(vec![(0.26, 1.0), (4.0, 9.5), (16.0, 10.0)])
+            .to_svg()
+            .unwrap();
+        assert!(svg.trim_start().starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        for text in [
+            "Figure 1 &lt;&amp;&gt;",
+            "plain C",
+            "requests offered, kHz",
+            "CPU lost, %",
+            "bursty 16",
+        ] {
+            assert!(svg.contains(text), "{text} is missing");
+        }
+        assert!(svg.matches("#D55E00").count() > 3);
+    }
+
+    #[test]
+    fn the_same_plot_gives_the_same_picture() {
+        let plot = plot(vec![(0.0, 0.0), (1.0, 1.0)]);
+        assert_eq!(plot.to_svg().unwrap(), plot.to_svg().unwrap());
+    }
+
+    #[test]
+    fn a_panel_without_a_place_for_its_points_is_refused() {
+        let error = plot(Vec::new()).to_svg().unwrap_err().to_string();
+        assert!(error.contains("no points"), "{error}");
+        let error = plot(vec![(0.0, f64::NAN)])
+            .to_svg()
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("not finite"), "{error}");
+    }
+
+    #[test]
+    fn a_flat_curve_at_zero_is_drawn() {
+        plot(vec![(0.0, 0.0)]).to_svg().unwrap();
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Everything that one experiment found.
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::Claim;
+
+/// What one experiment found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The experiment's name: `regehr2005/fig1`.
+    pub name: String,
+    /// In the order in which they are shown.
+    pub claims: Vec<Claim>,
+    /// The measurements behind them.
+    pub series: Vec<Series>,
+}
+
+/// One curve's points.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// Its name, unique in its report.
+    pub id: String,
+    /// What x is, with its unit.
+    pub x: String,
+    /// What y is, with its unit.
+    pub y: String,
+    /// In ascending order of x.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Report {
+    /// Whether every claim is met.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        self.claims.iter().all(Claim::is_met)
+    }
+
+    /// `{"name":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`; a
+    /// value that the paper does not have, or that is not finite, is null.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let claims: Vec<Value> = self
+            .claims
+            .iter()
+            .map(|claim| {
+                json!({
+                    "id": claim.id,
+                    "unit": claim.unit,
+                    "paper": claim.paper,
+                    "goal": claim.goal,
+                    "measured": claim.measured,
+                    "met": claim.is_met(),
+                })
+            })
+            .collect();
+        json!({ "name": self.name, "claims": claims, "series": self.series })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Goal;
+
+    fn claim(measured: f64) -> Claim {
+        Claim {
+            id: "c.strict".to_owned(),
+            what: "overhead".to_owned(),
+            unit: "points".to_owned(),
+            paper: None,
+            goal: Goal::AtMost(4.6),
+            measured,
+        }
+    }
+
+    #[test]
+    fn json_has_the_documented_shape() {
+        let report = Report {
+            name: "regehr2005/fig1".to_owned(),
+            claims: vec![claim(5.0)],
+            series: vec![Series {
+                id: "c.strict".to_owned(),
+                x: "offered, kHz".to_owned(),
+                y: "lost, %".to_owned(),
+                points: vec![(0.26, 1.5)],
+            }],
+        };
+        assert_eq!(
+            report.to_json().to_string(),
+            r#"{"name":"regehr2005/fig1","claims":[{"id":"c.strict","unit":"points","paper":null,"goal":{"at_most":4.6},"measured":5.0,"met":false}],"series":[{"id":"c.strict","x":"offered, kHz","y":"lost, %","points":[[0.26,1.5]]}]}"#
+        );
+    }
+
+    #[test]
+    fn one_unmet_claim_is_enough() {
+        let mut report = Report {
+            name: String::new(),
+            claims: vec![claim(4.0), claim(4.6)],
+            series: Vec::new(),
+        };
+        assert!(report.is_met());
+        report.claims.push(claim(4.7));
+        assert!(!report.is_met());
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Claims as a table for the terminal.
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
+
+use crate::Claim;
+use crate::number::short;
+
+/// No table is wider, whatever the terminal: it is read in logs, mails and pages too.
+const WIDTH: u16 = 100;
+
+/// Measured beside goal and paper, a line per claim; at most 100 columns wide. `coloured` for a terminal: what is not
+/// met stands out in red, and by its word where there is no colour.
+#[must_use]
+pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH)
+        .set_header(["claim", "what", "paper", "goal", "measured", "unit", ""]);
+    if coloured {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    for claim in claims {
+        let (word, colour) = if claim.is_met() {
+            ("met", Color::Green)
+        } else {
+            ("NOT MET", Color::Red)
+        };
+        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        let mut verdict = Cell::new(word).fg(colour);
+        if !claim.is_met() {
+            verdict = verdict.add_attribute(Attribute::Bold);
+        }
+        table.add_row([
+            Cell::new(&claim.id),
+            Cell::new(&claim.what),
+            right(claim.paper.map_or_else(|| "-".to_owned(), short)),
+            right(claim.goal.to_string()),
+            right(short(claim.measured)),
+            Cell::new(&claim.unit),
+            verdict,
+        ]);
+    }
+    table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Goal;
+
+    fn claims() -> Vec<Claim> {
+        [5.0, 4.0]
+            .into_iter()
+            .map(|measured| Claim {
+                id: "paper.bursty16_optimised.lost_below_limit".to_owned(),
+                what: "CPU lost beyond what the hardware limiter loses, worst over the grid, which is long".to_owned(),
+                unit: "points".to_owned(),
+                paper: Some(10.0),
+                goal: Goal::AtMost(4.6),
+                measured,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn it_is_narrow_enough_and_says_what_is_not_met() {
+        let table = claims_table(&claims(), false);
+        assert!(
+            table.lines().all(|line| line.chars().count() <= 100),
+            "{table}"
+        );
+        assert_eq!(table.matches("NOT MET").count(), 1, "{table}");
+        assert!(
+            table.contains("≤ 4.6") && !table.contains('\u{1b}'),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn colours_are_there_when_asked_for() {
+        assert!(claims_table(&claims(), true).contains('\u{1b}'));
+    }
+}
