@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The weir command, as its users meet it.
+#![cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use assert_cmd::Command;
+
+/// One test at a time: an executable cannot be started while another test's new process still holds it open for
+/// writing.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A weir of its own in `folder`, so that no program lies beside it unless a test puts it there.
+fn weir_in(folder: &Path) -> Command {
+    let path = folder.join("weir");
+    std::fs::copy(env!("CARGO_BIN_EXE_weir"), &path).unwrap();
+    let mut command = Command::new(path);
+    command.env("PATH", "/usr/bin:/bin");
+    command
+}
+
+fn put_program(folder: &Path, script: &str) {
+    let path = folder.join("weir-lab");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn help_explains_each_command_in_a_line_and_lists_no_other() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let output = weir_in(folder.path()).arg("--help").assert().success();
+    let help = text(&output.get_output().stdout);
+    let section = help
+        .split("Commands:\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n\n").next())
+        .unwrap();
+    let names: Vec<&str> = section
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(names, ["run", "reproduce"], "{help}");
+}
+
+#[test]
+fn a_command_reaches_the_program_beside_it_with_every_argument_and_its_exit_code() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    put_program(folder.path(), "printf '<%s>' \"$@\"; exit 7");
+    let output = weir_in(folder.path())
+        .args([
+            "run",
+            "my firmware.elf",
+            "--flood",
+            "INT0=20kHz",
+            "--help",
+            "--",
+            "-x",
+        ])
+        .assert()
+        .code(7);
+    assert_eq!(
+        text(&output.get_output().stdout),
+        "<run><my firmware.elf><--flood><INT0=20kHz><--help><--><-x>"
+    );
+}
+
+#[test]
+fn a_program_on_the_path_is_found_too() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    put_program(other.path(), "echo \"$1\"");
+    let output = weir_in(folder.path())
+        .env("PATH", other.path())
+        .args(["reproduce", "--list"])
+        .assert()
+        .success();
+    assert_eq!(text(&output.get_output().stdout), "reproduce\n");
+}
+
+#[test]
+fn a_missing_program_is_named_with_the_way_to_install_it() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let output = weir_in(folder.path())
+        .env("PATH", folder.path())
+        .arg("run")
+        .assert()
+        .code(2);
+    let message = text(&output.get_output().stderr);
+    assert!(
+        message.contains("weir-lab") && message.contains("cargo install --path crates/lab"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_unknown_command_is_refused_with_the_near_one() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let output = weir_in(folder.path()).arg("reprodce").assert().code(2);
+    let message = text(&output.get_output().stderr);
+    assert!(message.contains("'reproduce'"), "{message}");
+}
+
+#[test]
+fn no_command_at_all_shows_the_help() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let output = weir_in(folder.path()).assert().code(2);
+    assert!(text(&output.get_output().stderr).contains("Commands:"));
+}
