@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Firmware of the tests.
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use weir_lab::firmware::Firmware;
+use weir_lab::run::RunSpec;
+
+/// Compiles `tests/firmware/NAME` with these defines; the firmware lives as long as the folder.
+pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("firmware.elf");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/firmware")
+        .join(name);
+    // Assembler sources bring their own vectors; C sources use the library's.
+    let flags: &[&str] = if name.ends_with(".S") {
+        &["-nostartfiles"]
+    } else {
+        &[]
+    };
+    Firmware {
+        sources: vec![source],
+        defines: defines.iter().map(ToString::to_string).collect(),
+        flags: flags.iter().map(ToString::to_string).collect(),
+        ..Firmware::default()
+    }
+    .build(&output)
+    .unwrap();
+    (folder, output)
+}
+
+/// A run of `cycles` at 4 MHz in which nothing happens yet.
+pub fn spec(elf: &Path, cycles: u64) -> RunSpec {
+    RunSpec {
+        elf: elf.to_owned(),
+        clock_hz: 4_000_000,
+        warmup_cycles: 0,
+        cycles,
+        floods: Vec::new(),
+        hardware_limits: Vec::new(),
+        front: None,
+        counters: Vec::new(),
+        marks: Vec::new(),
+        trace: false,
+    }
+}
