@@ -277,7 +277,7 @@ impl Image {
         }
         if opcode & 0xf000 == 0xc000 {
             // RJMP: twelve bits of words, signed, from the next instruction.
-            let words = i32::from(((opcode & 0x0fff) << 4).cast_signed() >> 4);
+            let words = i32::from((((opcode & 0x0fff) << 4) as i16) >> 4);
             return address.checked_add_signed(2 + 2 * words) == Some(trap);
         }
         false

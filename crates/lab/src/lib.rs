@@ -5,6 +5,7 @@
 //! edges missed, counters. It links simavr (GPL-3), and is the only package of Weir that does.
 pub mod board;
 pub mod chip;
+pub mod commands;
 pub mod elf;
 pub mod firmware;
 pub mod limiter;

@@ -33,6 +33,25 @@ pub struct RunSpec {
     pub trace: bool,
 }
 
+impl RunSpec {
+    /// A run of `cycles` at `clock_hz` without a warm-up, in which nothing happens to the pins and nothing is watched.
+    #[must_use]
+    pub fn new(elf: impl Into<PathBuf>, clock_hz: u64, cycles: u64) -> Self {
+        Self {
+            elf: elf.into(),
+            clock_hz,
+            warmup_cycles: 0,
+            cycles,
+            floods: Vec::new(),
+            hardware_limits: Vec::new(),
+            front: None,
+            counters: Vec::new(),
+            marks: Vec::new(),
+            trace: false,
+        }
+    }
+}
+
 /// The ideal filter of regehr2005 §3.4 on one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HardwareLimit {

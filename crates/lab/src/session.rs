@@ -288,7 +288,7 @@ impl Counters {
             // The difference as a signed number of the variable's size: a program stores a carry byte by byte, and a
             // value between two of its stores may even be below the last one.
             let unused = 64 - 8 * u32::from(counter.symbol.size);
-            let difference = (value.wrapping_sub(counter.last) << unused).cast_signed() >> unused;
+            let difference = ((value.wrapping_sub(counter.last) << unused) as i64) >> unused;
             counter.grown = counter.grown.wrapping_add(difference);
             counter.last = value;
             // A missing carry is a jump by 256 or more, either way.

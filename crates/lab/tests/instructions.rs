@@ -2,7 +2,7 @@
 //! The cycles of the instructions, against the ATmega128 data sheet's "Instruction Set Summary".
 mod common;
 
-use weir_lab::run::run;
+use weir_lab::run::{RunSpec, run};
 
 /// Between the two marks of each form, with the comparison before a branch (1) and the RET after a call (4).
 const FORMS: &[(&str, u64)] = &[
@@ -42,7 +42,7 @@ const FORMS: &[(&str, u64)] = &[
 #[test]
 fn every_form_takes_the_data_sheets_cycles() {
     let (_folder, elf) = common::build("instructions.S", &[]);
-    let mut spec = common::spec(&elf, 1000);
+    let mut spec = RunSpec::new(&elf, 4_000_000, 1000);
     for (name, _) in FORMS {
         spec.marks
             .extend([format!("begin_{name}"), format!("end_{name}")]);

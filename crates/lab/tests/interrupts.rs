@@ -17,7 +17,7 @@ fn edges(line: Line, times: &[u64]) -> Flood {
 
 fn run_case(defines: &[&str], cycles: u64, prepare: impl FnOnce(&mut RunSpec)) -> RunResult {
     let (_folder, elf) = common::build("interrupts.S", defines);
-    let mut spec = common::spec(&elf, cycles);
+    let mut spec = RunSpec::new(&elf, 4_000_000, cycles);
     spec.trace = true;
     prepare(&mut spec);
     run(&spec).unwrap()

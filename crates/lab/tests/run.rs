@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use weir_lab::line::Line;
-use weir_lab::run::{Flood, FrontController, HardwareLimit, RunResult, Stimulus, run};
+use weir_lab::run::{Flood, FrontController, HardwareLimit, RunResult, RunSpec, Stimulus, run};
 
 /// What the background of `counter.c` takes per count: four LDS, ADIW, two ADC, four STS, RJMP and so on.
 const CYCLES_PER_PROGRESS: u64 = 22;
@@ -25,7 +25,7 @@ fn taken(result: &RunResult, name: &str) -> u64 {
 #[test]
 fn every_cycle_is_charged_to_somebody_and_every_request_is_counted() {
     let (_folder, elf) = common::build("counter.c", &[]);
-    let mut spec = common::spec(&elf, 4_000_000);
+    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_000;
     spec.floods.push(flood("INT0=4kHz:phase=50us"));
     spec.counters = ["progress", "handled", "handled_byte"]
@@ -57,7 +57,7 @@ fn counters_do_not_begin_or_end_within_a_carry() {
     let (_folder, elf) = common::build("counter.c", &[]);
     // 256 counts take 5632 cycles: an end at every cycle of one count around the carry.
     for cycles in 5632 - 22..5632 + 60 {
-        let mut spec = common::spec(&elf, cycles);
+        let mut spec = RunSpec::new(&elf, 4_000_000, cycles);
         spec.counters = vec!["progress".to_owned()];
         let result = run(&spec).unwrap();
         let expected = result.cycles / CYCLES_PER_PROGRESS;
@@ -72,7 +72,7 @@ fn counters_do_not_begin_or_end_within_a_carry() {
 #[test]
 fn the_same_run_twice_and_in_parallel_gives_the_same_result() {
     let (_folder, elf) = common::build("counter.c", &[]);
-    let mut spec = common::spec(&elf, 400_000);
+    let mut spec = RunSpec::new(&elf, 4_000_000, 400_000);
     spec.floods.push(flood("INT0=poisson:20kHz:seed=7"));
     spec.counters = vec!["progress".to_owned()];
     spec.trace = true;
@@ -93,7 +93,7 @@ fn the_same_run_twice_and_in_parallel_gives_the_same_result() {
 #[test]
 fn a_hardware_limit_holds_the_rate() {
     let (_folder, elf) = common::build("counter.c", &[]);
-    let mut spec = common::spec(&elf, 4_000_000);
+    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_500;
     spec.floods.push(flood("INT0=20kHz"));
     spec.hardware_limits.push(HardwareLimit {
@@ -111,7 +111,7 @@ fn a_hardware_limit_holds_the_rate() {
 fn a_chip_in_front_drives_the_line() {
     let (_folder, elf) = common::build("counter.c", &[]);
     let (_front_folder, front) = common::build("repeater.c", &[]);
-    let mut spec = common::spec(&elf, 4_000_000);
+    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_500;
     spec.floods.push(flood("INT0=4kHz"));
     spec.counters = vec!["handled".to_owned()];
@@ -138,7 +138,7 @@ fn a_chip_in_front_drives_the_line() {
 #[test]
 fn a_sleeping_background_is_woken_once_per_request() {
     let (_folder, elf) = common::build("counter.c", &["SLEEP"]);
-    let mut spec = common::spec(&elf, 4_000_000);
+    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.floods.push(flood("INT0=1kHz:phase=100us"));
     let result = run(&spec).unwrap();
     assert_eq!(result.wakeups, 1000);
@@ -152,7 +152,7 @@ fn a_sleeping_background_is_woken_once_per_request() {
 #[test]
 fn simavrs_own_peripherals_still_interrupt() {
     let (_folder, elf) = common::build("serial.c", &[]);
-    let mut spec = common::spec(&elf, 4_000_000);
+    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.counters = ["sent", "completed"].map(str::to_owned).to_vec();
     let result = run(&spec).unwrap();
     for vector in ["USART0_UDRE", "USART0_TX"] {
@@ -170,11 +170,11 @@ fn simavrs_own_peripherals_still_interrupt() {
 fn what_cannot_be_run_is_refused_with_advice() {
     let (_folder, elf) = common::build("counter.c", &[]);
     let base = || {
-        let mut spec = common::spec(&elf, 1000);
+        let mut spec = RunSpec::new(&elf, 4_000_000, 1000);
         spec.floods.push(flood("INT0=1kHz"));
         spec
     };
-    let message = |change: &dyn Fn(&mut weir_lab::run::RunSpec)| {
+    let message = |change: &dyn Fn(&mut RunSpec)| {
         let mut spec = base();
         change(&mut spec);
         run(&spec).unwrap_err().to_string()

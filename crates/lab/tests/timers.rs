@@ -5,7 +5,7 @@ mod common;
 use weir_lab::board::Board;
 use weir_lab::chip::ATMEGA128;
 use weir_lab::elf::Image;
-use weir_lab::run::{RunError, run};
+use weir_lab::run::{RunError, RunSpec, run};
 
 const TOV0: u8 = 1 << 0;
 const OCF0: u8 = 1 << 1;
@@ -108,7 +108,7 @@ fn what_is_not_modelled_is_an_error_that_names_the_place() {
         ("CASE_POWER_DOWN", "sleeps in another mode than idle"),
     ] {
         let (_folder, elf) = common::build("timers.S", &[case]);
-        let error = run(&common::spec(&elf, 2000)).unwrap_err();
+        let error = run(&RunSpec::new(&elf, 4_000_000, 2000)).unwrap_err();
         assert!(
             matches!(error, RunError::Firmware { .. }),
             "{case}: {error}"
@@ -124,7 +124,9 @@ fn what_is_not_modelled_is_an_error_that_names_the_place() {
 #[test]
 fn an_interrupt_without_a_handler_is_an_error_that_names_it() {
     let (_folder, elf) = common::build("no_handler.c", &[]);
-    let message = run(&common::spec(&elf, 2000)).unwrap_err().to_string();
+    let message = run(&RunSpec::new(&elf, 4_000_000, 2000))
+        .unwrap_err()
+        .to_string();
     assert!(
         message.contains("takes the interrupt TIMER0_OVF, for which it has no handler"),
         "{message}"

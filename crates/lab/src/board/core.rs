@@ -191,12 +191,12 @@ impl Core {
     #[inline]
     fn state(&self) -> u32 {
         // SAFETY: the core lives as long as `self`.
-        unsafe { (*self.avr).state }.cast_unsigned()
+        unsafe { (*self.avr).state as u32 }
     }
 
     pub fn wake(&mut self) {
         // SAFETY: the core lives as long as `self`.
-        unsafe { (*self.avr).state = simavr::cpu_Running.cast_signed() }
+        unsafe { (*self.avr).state = simavr::cpu_Running as c_int }
     }
 
     /// Pushes the return address, clears I, and goes to `vector`, an address in bytes.
@@ -233,7 +233,7 @@ impl Core {
     pub fn original(&self, address: u16) -> Option<Original> {
         // SAFETY: the core lives as long as `self`; the callbacks were registered by simavr with these types.
         let slot = unsafe { &(*self.avr).io[usize::from(address - IO_OFFSET)] };
-        (slot.r.c.is_some() || slot.w.c.is_some()).then(|| Original {
+        (slot.r.c.is_some() || slot.w.c.is_some()).then_some(Original {
             read: slot.r.c,
             read_param: slot.r.param,
             write: slot.w.c,

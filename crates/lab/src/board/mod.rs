@@ -346,7 +346,7 @@ impl<'a> Board<'a> {
         for index in 0..self.drivers.len() {
             let (line, driver) = &mut self.drivers[index];
             let line = *line;
-            while driver.next() == Some(at) {
+            while driver.next_move() == Some(at) {
                 let Some(movement) = driver.take() else { break };
                 // SAFETY: made by `install`, freed in `drop`; no instruction is being executed.
                 unsafe { &mut *self.peripherals }.drive(line, movement, at);
@@ -359,7 +359,7 @@ impl<'a> Board<'a> {
         self.next_move = self
             .drivers
             .iter_mut()
-            .filter_map(|(_, driver)| driver.next())
+            .filter_map(|(_, driver)| driver.next_move())
             .min();
     }
 

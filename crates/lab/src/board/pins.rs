@@ -60,7 +60,7 @@ impl Driver {
     }
 
     /// When the pin moves next.
-    pub fn next(&mut self) -> Option<u64> {
+    pub fn next_move(&mut self) -> Option<u64> {
         match self {
             Self::Requests { edges, rest_at } => match (*rest_at, edges.peek().copied()) {
                 (Some(rest), Some(edge)) => Some(rest.min(edge)),
@@ -71,7 +71,7 @@ impl Driver {
         }
     }
 
-    /// Takes the move at [`Self::next`].
+    /// Takes the move at [`Self::next_move`].
     pub fn take(&mut self) -> Option<Move> {
         match self {
             Self::Requests { edges, rest_at } => {
@@ -100,7 +100,7 @@ mod tests {
         let flood = Flood::parse(text, 4_000_000).unwrap();
         let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit);
         (0..count)
-            .map(|_| (driver.next().unwrap(), driver.take().unwrap()))
+            .map(|_| (driver.next_move().unwrap(), driver.take().unwrap()))
             .collect()
     }
 

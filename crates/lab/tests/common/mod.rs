@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use weir_lab::firmware::Firmware;
-use weir_lab::run::RunSpec;
 
 /// Compiles `tests/firmware/NAME` with these defines; the firmware lives as long as the folder.
 pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
@@ -28,20 +27,4 @@ pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
     .build(&output)
     .unwrap();
     (folder, output)
-}
-
-/// A run of `cycles` at 4 MHz in which nothing happens yet.
-pub fn spec(elf: &Path, cycles: u64) -> RunSpec {
-    RunSpec {
-        elf: elf.to_owned(),
-        clock_hz: 4_000_000,
-        warmup_cycles: 0,
-        cycles,
-        floods: Vec::new(),
-        hardware_limits: Vec::new(),
-        front: None,
-        counters: Vec::new(),
-        marks: Vec::new(),
-        trace: false,
-    }
 }

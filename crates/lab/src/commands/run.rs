@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `weir-lab run`: anybody's firmware on an emulated board, under a flood.
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::Duration as WallTime;
+
+use clap::ValueHint;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use miette::{IntoDiagnostic, miette};
+use weir_model::{Duration, QuantityError, Rate};
+
+use crate::chip::{Chip, board};
+use crate::line::Line;
+use crate::run::{Flood, FrontController, HardwareLimit, RunSpec, run_with};
+
+mod table;
+
+/// Run a firmware on an emulated board and show what its interrupts cost
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// The firmware, an ELF file as avr-gcc links it
+    #[arg(value_hint = ValueHint::FilePath)]
+    firmware: PathBuf,
+
+    /// The board: atmega128
+    #[arg(long, default_value = "atmega128")]
+    board: String,
+
+    /// Request interrupts on a line; may be repeated for other lines
+    #[arg(long, value_name = "LINE=PATTERN", long_help = FLOOD_HELP)]
+    flood: Vec<String>,
+
+    /// The board's clock; the board's usual one if it is not given
+    #[arg(long, value_name = "RATE")]
+    clock: Option<Rate>,
+
+    /// How much of the board's time is measured
+    #[arg(long = "for", value_name = "TIME", default_value = "1s")]
+    run_for: Duration,
+
+    /// How much of the board's time passes before that
+    #[arg(long, value_name = "TIME", default_value = "50ms")]
+    warmup: Duration,
+
+    /// Follow a variable of the firmware by its name; may be repeated
+    #[arg(long, value_name = "NAME")]
+    counter: Vec<String>,
+
+    /// Put an ideal hardware limiter between the flood and a line; may be repeated
+    #[arg(long, value_name = "LINE=RATE")]
+    hardware_limit: Vec<String>,
+
+    /// Put a second chip with this firmware between the flood and a line
+    #[arg(long, value_name = "FIRMWARE[:in=LINE][:out=PIN][:to=LINE]", long_help = FRONT_HELP)]
+    front: Option<String>,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const FLOOD_HELP: &str = "\
+Request interrupts on a line; may be repeated for other lines
+
+  INT0=20kHz                               evenly; INT0=20kHz:phase=10us begins later
+  INT0=poisson:20kHz:seed=1                at random
+  INT0=pairs:2ms:gap=10us                  two close together, every 2 ms
+  INT0=bursts:16:gap=20us:period=25ms      sixteen close together, every 25 ms
+  INT0=level:low=100us:high=1ms            the pin itself: low, then high
+  INT0=trace:file.csv                      recorded: a column time_us or cycle
+
+Lines are INT0 to INT7. A request is the begin of a pulse of at most 8 cycles; its edge has the
+direction that the firmware has chosen for the line.";
+
+const FRONT_HELP: &str = "\
+Put a second chip with this firmware between the flood and a line
+
+The flood on the line `to` reaches the line `in` of the chip in front, whose pin `out` drives
+`to`. If they are not given, they are in=INT0, out=PB0 and to=INT0.";
+
+const EXAMPLES: &str = "\
+Examples:
+  weir-lab run app.elf --flood INT0=20kHz
+  weir-lab run app.elf --flood INT0=poisson:8kHz:seed=1 --counter progress --counter handled
+  weir-lab run app.elf --flood INT0=20kHz --hardware-limit INT0=4kHz --for 10s
+  weir-lab run app.elf --flood INT0=20kHz --front limiter.elf:in=INT0:out=PB0:to=INT0";
+
+/// Runs longer than this get a progress bar.
+const SILENT: WallTime = WallTime::from_secs(2);
+
+/// Carries the command out.
+///
+/// # Errors
+/// Bad arguments, a firmware that cannot be loaded or goes astray.
+pub fn execute(arguments: &Args) -> miette::Result<()> {
+    let chip = board(&arguments.board).map_err(|message| miette!("{message}"))?;
+    let spec = specification(arguments, chip)?;
+    let result = run_showing_progress(&spec)?;
+    let mut output = std::io::stdout().lock();
+    let written = if arguments.json {
+        let text = serde_json::to_string_pretty(&table::json(&spec, &arguments.board, &result))
+            .into_diagnostic()?;
+        writeln!(output, "{text}")
+    } else {
+        write!(output, "{}", table::text(&spec, &result))
+    };
+    match written {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.into_diagnostic(),
+    }
+}
+
+fn specification(arguments: &Args, chip: &Chip) -> miette::Result<RunSpec> {
+    let clock_hz = arguments.clock.map_or(chip.clock_hz, Rate::whole_hertz);
+    let floods = arguments
+        .flood
+        .iter()
+        .map(|text| Flood::parse(text, clock_hz).map_err(|error| miette!("--flood: {error}")))
+        .collect::<miette::Result<_>>()?;
+    let hardware_limits = arguments
+        .hardware_limit
+        .iter()
+        .map(|text| {
+            hardware_limit(text, clock_hz).map_err(|message| miette!("--hardware-limit: {message}"))
+        })
+        .collect::<miette::Result<_>>()?;
+    let front = arguments.front.as_deref().map(front_controller).transpose();
+    let in_cycles = |name: &str, time: Duration| {
+        time.cycles(clock_hz)
+            .map_err(|error: QuantityError| miette!("--{name}: {error}"))
+    };
+    Ok(RunSpec {
+        elf: arguments.firmware.clone(),
+        clock_hz,
+        warmup_cycles: in_cycles("warmup", arguments.warmup)?,
+        cycles: in_cycles("for", arguments.run_for)?,
+        floods,
+        hardware_limits,
+        front: front.map_err(|message| miette!("--front: {message}"))?,
+        counters: arguments.counter.clone(),
+        marks: Vec::new(),
+        trace: false,
+    })
+}
+
+fn hardware_limit(text: &str, clock_hz: u64) -> Result<HardwareLimit, String> {
+    let (line, rate) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}`: write LINE=RATE, for example INT0=4kHz"))?;
+    let line: Line = line.parse().map_err(|error| format!("{error}"))?;
+    let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
+    // A limiter lets through at most the rate: what is no whole number of cycles is rounded up.
+    let interval = rate.period_cycles(clock_hz).ceil();
+    if interval > 9e15 {
+        return Err(format!(
+            "{rate} is less than once in the longest run: give a higher rate"
+        ));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked above, and positive"
+    )]
+    let interval_cycles = (interval as u64).max(1);
+    Ok(HardwareLimit {
+        line,
+        interval_cycles,
+    })
+}
+
+fn front_controller(text: &str) -> Result<FrontController, String> {
+    let mut pieces: Vec<&str> = text.split(':').collect();
+    let mut front = FrontController {
+        elf: PathBuf::new(),
+        input: Line::INT0,
+        output: "PB0".parse().map_err(|error| format!("{error}"))?,
+        to: Line::INT0,
+    };
+    // The options are at the end; a file's name may have colons of its own.
+    while let Some((name, value)) = pieces.last().and_then(|piece| piece.split_once('=')) {
+        match name {
+            "in" => front.input = value.parse().map_err(|error| format!("{error}"))?,
+            "out" => front.output = value.parse().map_err(|error| format!("{error}"))?,
+            "to" => front.to = value.parse().map_err(|error| format!("{error}"))?,
+            _ => break,
+        }
+        pieces.pop();
+    }
+    front.elf = PathBuf::from(pieces.join(":"));
+    if front.elf.as_os_str().is_empty() {
+        return Err(format!(
+            "`{text}` names no firmware: write FIRMWARE:in=INT0:out=PB0:to=INT0"
+        ));
+    }
+    Ok(front)
+}
+
+fn run_showing_progress(spec: &RunSpec) -> miette::Result<crate::run::RunResult> {
+    let all = spec.cycles.saturating_add(spec.warmup_cycles);
+    let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::hidden());
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent:>3} %, {eta} left") {
+        bar.set_style(style);
+    }
+    let started = std::time::Instant::now();
+    let result = run_with(spec, &mut |cycles| {
+        if bar.is_hidden() && started.elapsed() > SILENT && std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_position(cycles);
+    });
+    bar.finish_and_clear();
+    Ok(result?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hardware_limit_is_rounded_to_the_safe_side() {
+        let limit = hardware_limit("INT3=3kHz", 4_000_000).unwrap();
+        assert_eq!((limit.line, limit.interval_cycles), (Line::INT3, 1334));
+        for text in ["INT0", "INT0=0Hz", "INT9=1kHz", "INT0=1e-300Hz"] {
+            assert!(hardware_limit(text, 4_000_000).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_front_controller_has_its_usual_pins() {
+        let front = front_controller("dir:x/limiter.elf:to=INT4:out=PA3").unwrap();
+        assert_eq!(front.elf, PathBuf::from("dir:x/limiter.elf"));
+        assert_eq!(
+            (front.input, front.output.to_string(), front.to),
+            (Line::INT0, "PA3".to_owned(), Line::INT4)
+        );
+        assert!(front_controller("").is_err());
+        assert!(front_controller("x.elf:to=INT8").is_err());
+    }
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The result of a run, as tables and as JSON.
+use std::fmt::Write;
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, TableComponent};
+use serde_json::{Value, json};
+use weir_model::Rate;
+
+use crate::run::{RunResult, RunSpec};
+
+const MOST_COLUMNS: u16 = 100;
+
+/// Tables of at most 100 columns; without colours and emphasis where the output is no terminal.
+pub fn text(spec: &RunSpec, result: &RunResult) -> String {
+    let mut text = String::new();
+    let firmware = spec
+        .elf
+        .file_name()
+        .unwrap_or(spec.elf.as_os_str())
+        .to_string_lossy();
+    let clock = rate(spec.clock_hz as f64);
+    let _ = writeln!(
+        text,
+        "{firmware} for {} at {clock}",
+        time(result.cycles, spec.clock_hz)
+    );
+    for flood in &spec.floods {
+        let limit = spec
+            .hardware_limits
+            .iter()
+            .find(|limit| limit.line == flood.line);
+        let behind = match (limit, &spec.front) {
+            (Some(limit), _) => format!(
+                ", through a hardware limiter of {} cycles",
+                limit.interval_cycles
+            ),
+            (None, Some(front)) if front.to == flood.line => {
+                format!(", through {}", front.elf.display())
+            }
+            _ => String::new(),
+        };
+        let _ = writeln!(text, "flood {flood}{behind}");
+    }
+    let _ = writeln!(text, "\n{}", shares(spec, result));
+    if result.wakeups > 0 {
+        let _ = writeln!(text, "woken from sleep {} times", result.wakeups);
+    }
+    if !result.lines.is_empty() {
+        let _ = writeln!(text, "\n{}", lines(spec, result));
+    }
+    if !result.counters.is_empty() {
+        let _ = writeln!(text, "\n{}", counters(spec, result));
+    }
+    text
+}
+
+fn shares(spec: &RunSpec, result: &RunResult) -> Table {
+    let mut table = table(&["", "share of cycles", "taken", "per second", "longest"]);
+    let share = |cycles: u64| format!("{:.2} %", percent(cycles, result.cycles));
+    for vector in &result.vectors {
+        let longest = format!(
+            "{} cycles, {}",
+            vector.longest_cycles,
+            time(vector.longest_cycles, spec.clock_hz)
+        );
+        table.add_row(row(
+            &vector.name,
+            [
+                share(vector.cycles),
+                vector.taken.to_string(),
+                per_second(vector.taken, spec, result),
+                longest,
+            ],
+        ));
+    }
+    if result.sleep_cycles > 0 {
+        table.add_row(row(
+            "asleep",
+            [
+                share(result.sleep_cycles),
+                String::new(),
+                String::new(),
+                String::new(),
+            ],
+        ));
+    }
+    table.add_row(row(
+        "everything else",
+        [
+            share(result.background_cycles),
+            String::new(),
+            String::new(),
+            String::new(),
+        ],
+    ));
+    table
+}
+
+fn lines(spec: &RunSpec, result: &RunResult) -> Table {
+    let mut table = table(&["line", "requests", "per second", "missed", "missed share"]);
+    for line in &result.lines {
+        table.add_row(row(
+            &line.line.to_string(),
+            [
+                line.offered.to_string(),
+                per_second(line.offered, spec, result),
+                line.missed.to_string(),
+                format!("{:.2} %", percent(line.missed, line.offered)),
+            ],
+        ));
+    }
+    table
+}
+
+fn counters(spec: &RunSpec, result: &RunResult) -> Table {
+    let mut table = table(&["variable", "grew by", "per second"]);
+    for (name, count) in &result.counters {
+        table.add_row(row(
+            name,
+            [count.to_string(), per_second(*count, spec, result)],
+        ));
+    }
+    table
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections);
+    table
+        .remove_style(TableComponent::LeftBorderIntersections)
+        .remove_style(TableComponent::RightBorderIntersections);
+    if table.width().is_none_or(|width| width > MOST_COLUMNS) {
+        table.set_width(MOST_COLUMNS);
+    }
+    table.set_header(
+        header
+            .iter()
+            .map(|title| Cell::new(title).add_attribute(Attribute::Bold)),
+    );
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn row<const N: usize>(name: &str, cells: [String; N]) -> Vec<String> {
+    std::iter::once(name.to_owned()).chain(cells).collect()
+}
+
+/// The result as JSON; cycles are counts, rates are per second.
+pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
+    let seconds = result.cycles as f64 / spec.clock_hz as f64;
+    let share = |cycles: u64| percent(cycles, result.cycles) / 100.0;
+    let vectors: Vec<Value> = result
+        .vectors
+        .iter()
+        .map(|vector| {
+            json!({
+                "number": vector.number,
+                "name": vector.name,
+                "taken": vector.taken,
+                "cycles": vector.cycles,
+                "share": share(vector.cycles),
+                "longest_cycles": vector.longest_cycles,
+            })
+        })
+        .collect();
+    let lines: Vec<Value> = result
+        .lines
+        .iter()
+        .map(|line| json!({"line": line.line.to_string(), "offered": line.offered, "missed": line.missed}))
+        .collect();
+    let counters: serde_json::Map<String, Value> = result
+        .counters
+        .iter()
+        .map(|(name, &count)| {
+            (
+                name.clone(),
+                json!({"count": count, "per_second": count as f64 / seconds}),
+            )
+        })
+        .collect();
+    json!({
+        "firmware": spec.elf.display().to_string(),
+        "board": board,
+        "clock_hz": spec.clock_hz,
+        "floods": spec.floods.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "cycles": result.cycles,
+        "seconds": seconds,
+        "vectors": vectors,
+        "background": {"cycles": result.background_cycles, "share": share(result.background_cycles)},
+        "sleep": {"cycles": result.sleep_cycles, "share": share(result.sleep_cycles), "wakeups": result.wakeups},
+        "lines": lines,
+        "counters": counters,
+    })
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        100.0 * part as f64 / whole as f64
+    }
+}
+
+fn per_second(count: u64, spec: &RunSpec, result: &RunResult) -> String {
+    let rate = count as f64 * spec.clock_hz as f64 / result.cycles as f64;
+    if rate < 10_000.0 {
+        format!("{rate:.1}")
+    } else {
+        format!("{rate:.0}")
+    }
+}
+
+fn rate(hertz: f64) -> String {
+    Rate::from_hertz(hertz).map_or_else(|_| format!("{hertz} Hz"), |rate| rate.to_string())
+}
+
+/// Rounded to what a reader can use.
+fn time(cycles: u64, clock_hz: u64) -> String {
+    let seconds = cycles as f64 / clock_hz as f64;
+    match seconds {
+        s if s >= 1.0 => format!("{s:.3} s"),
+        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
+        s => format!("{:.2} us", s * 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::Line;
+    use crate::run::{Flood, LineUse, VectorUse};
+
+    fn example() -> (RunSpec, RunResult) {
+        let mut spec = RunSpec::new("app.elf", 4_000_000, 4_000_000);
+        spec.floods
+            .push(Flood::parse("INT0=20kHz", 4_000_000).unwrap());
+        let vector = |number, name: &str| VectorUse {
+            number,
+            name: name.to_owned(),
+            taken: 123_456_789,
+            cycles: 1_000_000,
+            longest_cycles: 4_000_000_000,
+        };
+        let result = RunResult {
+            cycles: 4_000_000,
+            vectors: vec![vector(1, "INT0"), vector(19, "USART0_UDRE")],
+            background_cycles: 1_500_000,
+            sleep_cycles: 500_000,
+            wakeups: 12,
+            lines: vec![LineUse {
+                line: Line::INT0,
+                offered: 20_000,
+                missed: 5000,
+            }],
+            counters: [("progress".to_owned(), 181_818)].into(),
+            marks: std::collections::BTreeMap::new(),
+            events: Vec::new(),
+        };
+        (spec, result)
+    }
+
+    #[test]
+    fn the_tables_fit_into_100_columns_and_say_everything() {
+        let (spec, result) = example();
+        let text = text(&spec, &result);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+        for part in [
+            "INT0=20kHz",
+            "25.00 %",
+            "37.50 %",
+            "12.50 %",
+            "USART0_UDRE",
+            "woken from sleep 12",
+            "181818",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_json_has_the_same_numbers() {
+        let (spec, result) = example();
+        let json = json(&spec, "atmega128", &result);
+        assert_eq!(json["vectors"][0]["share"], 0.25);
+        assert_eq!(json["sleep"]["wakeups"], 12);
+        assert_eq!(json["lines"][0]["missed"], 5000);
+        assert_eq!(json["counters"]["progress"]["count"], 181_818);
+    }
+}
