@@ -27,7 +27,7 @@ pub struct RunSpec {
     pub front: Option<FrontController>,
     /// Variables to follow, by their ELF symbols; 1, 2, 4 or 8 bytes each.
     pub counters: Vec<String>,
-    /// Code addresses to watch, by their ELF symbols. With marks a run takes about half as long again.
+    /// Code addresses to watch, by their ELF symbols. With marks a run takes about twice as long.
     pub marks: Vec<String>,
     /// Whether to record [`RunResult::events`].
     pub trace: bool,

@@ -132,3 +132,12 @@ fn an_interrupt_without_a_handler_is_an_error_that_names_it() {
         "{message}"
     );
 }
+
+#[test]
+fn a_reset_by_the_watchdog_is_an_error() {
+    let (_folder, elf) = common::build("watchdog.c", &[]);
+    let message = run(&RunSpec::new(&elf, 4_000_000, 4_000_000))
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("is reset by the watchdog"), "{message}");
+}

@@ -46,6 +46,21 @@ thread_local! {
     static MISHAP: Cell<Option<Mishap>> = const { Cell::new(None) };
 }
 
+thread_local! {
+    /// The list of peripherals of a core that its watchdog has just reset.
+    static RESET: Cell<*mut simavr::avr_io_t> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// Called by simavr in the middle of a reset. Only the watchdog causes one, and the run ends with it; simavr would go on
+/// to reset the peripherals and follow a null pointer in the watchdog's own.
+unsafe extern "C" fn stop_reset(avr: *mut simavr::avr_t) {
+    // SAFETY: simavr gives the core that it resets.
+    unsafe {
+        RESET.set((*avr).io_port);
+        (*avr).io_port = std::ptr::null_mut();
+    }
+}
+
 /// simavr's logger is one per process: this one prints nothing, and keeps what the board turns into an error.
 unsafe extern "C" fn note_mishap(
     _: *mut simavr::avr_t,
@@ -91,6 +106,7 @@ impl Core {
         unsafe {
             simavr::avr_init(avr);
             (*avr).frequency = u32::try_from(clock_hz).unwrap_or(u32::MAX);
+            (*avr).reset = Some(stop_reset);
             // Never more than one instruction, unless `run` says so.
             (*avr).run_cycle_limit = 1;
             if flash.len() > (*avr).flashend as usize + 1 {
@@ -133,12 +149,19 @@ impl Core {
         unsafe { (*self.avr).interrupt_state < 0 }
     }
 
-    /// Runs what simavr's own peripherals have due.
-    pub fn process_cycle_timers(&mut self) {
-        // SAFETY: as in `run`.
+    /// Runs what simavr's own peripherals have due. `false` if that was the watchdog's reset: the run is over.
+    #[must_use]
+    pub fn process_cycle_timers(&mut self) -> bool {
+        // SAFETY: as in `run`; the list of peripherals is put back where `stop_reset` took it from.
         unsafe {
             simavr::avr_cycle_timer_process(self.avr);
+            let peripherals = RESET.replace(std::ptr::null_mut());
+            if !peripherals.is_null() {
+                (*self.avr).io_port = peripherals;
+                return false;
+            }
         }
+        true
     }
 
     /// When simavr's own peripherals have something due.

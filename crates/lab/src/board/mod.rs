@@ -310,8 +310,7 @@ impl<'a> Board<'a> {
             changed = true;
         }
         if self.core.next_cycle_timer().is_some_and(|at| at <= now) {
-            self.core.process_cycle_timers();
-            if self.core.cycle() < now {
+            if !self.core.process_cycle_timers() {
                 self.core.set_cycle(now);
                 return Err(self.error(
                     "is reset by the watchdog".to_owned(),
