@@ -23,8 +23,7 @@ weir_limit_error_t weir_limit_check(const weir_limit_config_t *c)
     if (c->interval == 0 || c->interval > (weir_ticks_t) ((WEIR_TICKS_HALF - 1u) / span)) {
         return WEIR_LIMIT_BAD_INTERVAL;
     }
-    bool strict_eager = c->policy == WEIR_LIMIT_STRICT && c->timing == WEIR_LIMIT_EAGER;
-    if (c->lag >= c->interval || (c->lag != 0 && !strict_eager)) {
+    if (c->lag >= c->interval || (c->lag != 0 && c->policy != WEIR_LIMIT_STRICT)) {
         return WEIR_LIMIT_BAD_LAG;
     }
     return WEIR_LIMIT_OK;
@@ -49,81 +48,119 @@ weir_limit_step_t weir_limit_start_with(weir_limit_state_t *s, const weir_limit_
     return step;
 }
 
-/* Tokens that the old bucket still owes at `now`, rounded up: 0 if it is full (strict and paced: 0 or 1). */
-static weir_ticks_t tokens_owed(const weir_limit_t *limit, weir_ticks_t now)
-{
-    weir_ticks_t full = (weir_ticks_t) (limit->state.due + weir_limit_slack(&limit->config));
-    if ((limit->state.flags & WEIR_LIMIT_IS_AGED) != 0 || weir_ticks_reached(now, full)) {
-        return 0;
-    }
-    return (weir_ticks_t) ((weir_ticks_between(now, full) - 1u) / limit->config.interval + 1u);
-}
+/* The instant from which a request is in time after a change, as the signed distance from `now`. */
+typedef struct {
+    bool full;          /* the new bucket is full, and the past no longer matters */
+    weir_ticks_t ahead; /* else `due` is now + ahead - back */
+    weir_ticks_t back;
+} due_after_change_t;
 
 /*
- * The new bucket begins with as many tokens as the smaller of the two holds, less what is owed: so what passes across the change is at most
- * min(N, N') plus one per shorter interval, which the curve with the shorter interval allows.
+ * What the old bucket owes at `now` is so many whole intervals and a part of one. The whole ones are repaid at the new rate; the part in no more than
+ * it has left, so that changes made faster than the interval do not hold up the refill. Tokens are counted from the old burst, which the
+ * longer of the intervals may be given with. Only if both the burst and the interval shrink is it the new burst, and the difference a debt: the old
+ * burst was taken at the old rate, and its curve does not allow the new rate on top of it (LIMIT-CHANGE-1).
  */
+static due_after_change_t due_after_change(const weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now)
+{
+    const weir_limit_config_t *from = &limit->config;
+    due_after_change_t after = {false, 0, 0};
+    weir_ticks_t full_at = (weir_ticks_t) (limit->state.due + weir_limit_slack(from));
+    weir_ticks_t whole = 0;
+    bool owes = (limit->state.flags & WEIR_LIMIT_IS_AGED) == 0 && !weir_ticks_reached(now, full_at);
+    if (owes) {
+        weir_ticks_t left = (weir_ticks_t) (weir_ticks_between(now, full_at) - 1u);
+        whole = (weir_ticks_t) (left / from->interval);
+        weir_ticks_t part = (weir_ticks_t) (left - (weir_ticks_t) (whole * from->interval) + 1u);
+        after.ahead = part < to->interval ? part : to->interval;
+        whole++;
+    }
+    weir_ticks_t tokens = to->interval < from->interval && to->burst < from->burst ? to->burst : from->burst;
+    if (whole <= tokens) {
+        weir_ticks_t left = (weir_ticks_t) (tokens - whole);
+        if (left >= to->burst) {
+            after.full = true;
+        } else if (owes) {
+            after.back = (weir_ticks_t) (left * to->interval);
+        } else {
+            after.back = (weir_ticks_t) ((weir_ticks_t) (left - 1u) * to->interval);
+        }
+    } else {
+        /* However large the debt, `due` and the instant at which the bucket is full stay within half a wrap. */
+        weir_ticks_t debt = (weir_ticks_t) (whole - tokens);
+        weir_ticks_t most = (weir_ticks_t) ((WEIR_TICKS_HALF - 1u) / to->interval - to->burst - 1u);
+        after.ahead = (weir_ticks_t) (after.ahead + (weir_ticks_t) ((debt < most ? debt : most) * to->interval));
+    }
+    return after;
+}
+
+/* strict, paced and bucket. */
 static void change_spaced(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step)
 {
     weir_limit_state_t *s = &limit->state;
-    weir_ticks_t owed = tokens_owed(limit, now);
-    weir_ticks_t least = limit->config.burst < to->burst ? limit->config.burst : to->burst;
-    weir_ticks_t due = (weir_ticks_t) (now + (weir_ticks_t) (owed + 1u - least) * to->interval);
-    bool single = limit->config.burst == 1 && to->burst == 1;
-    if (single && owed != 0 && weir_ticks_between(now, s->due) < weir_ticks_between(now, due)) {
-        /* One request at a time: every gap stays at least the shorter of the two intervals, so the earlier of the two instants will do. */
-        due = s->due;
-    }
-    bool was_masked = (s->flags & WEIR_LIMIT_IS_MASKED) != 0;
-    s->flags &= (uint8_t) ~WEIR_LIMIT_IS_AGED;
-    s->due = due;
+    due_after_change_t after = due_after_change(limit, to, now);
     limit->config = *to;
-    bool early = !weir_ticks_reached(now, due);
-    if (was_masked) {
-        if ((s->flags & WEIR_LIMIT_IS_WAITING) == 0) {
-            step->arm = true;
-            step->at = early ? due : now;
+    s->flags &= (uint8_t) ~WEIR_LIMIT_IS_AGED;
+    if (after.full) {
+        s->flags |= WEIR_LIMIT_IS_AGED;
+        s->due = (weir_ticks_t) (now - weir_limit_slack(to));
+    } else {
+        s->due = (weir_ticks_t) (now + after.ahead - after.back);
+    }
+    bool early = !weir_ticks_reached(now, s->due);
+    if ((s->flags & WEIR_LIMIT_IS_MASKED) != 0) {
+        if (early) {
+            s->flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;
         }
+        step->arm = weir_limit_is_armed(s, to);
+        step->at = early ? s->due : now;
     } else if (early && to->timing == WEIR_LIMIT_EAGER) {
         s->flags |= WEIR_LIMIT_IS_MASKED;
         weir_limit_note_masked(s, now);
         step->mask = true;
         step->arm = true;
-        step->at = due;
-    } else {
+        step->at = s->due;
+    } else if (!after.full) {
         weir_limit_watch(s, to, step);
     }
 }
 
 /*
- * The period that is running becomes the first of the new ones: at most the smaller burst in it, and it lasts until both the old and a whole new
- * period are over.
+ * If one of the two curves lies above the other, every period stays at least as long as its, with at most its burst. If neither does (burst and
+ * interval both grow or both shrink), the period that is running takes at most the smaller burst and lasts for two of the longer periods: what the one
+ * policy may let through before must not add to what the other may after (LIMIT-CHANGE-1; checked by exhaustion in tests/).
  */
 static void change_bursty(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step)
 {
     weir_limit_state_t *s = &limit->state;
-    bool was_masked = (s->flags & WEIR_LIMIT_IS_MASKED) != 0;
+    const weir_limit_config_t from = limit->config;
     bool over = (s->flags & WEIR_LIMIT_IS_AGED) != 0 || weir_ticks_reached(now, s->due);
-    bool idle = to->timing == WEIR_LIMIT_ONE_SHOT && s->count == 0;
-    weir_ticks_t whole = (weir_ticks_t) (now + to->interval);
-    if (over || weir_ticks_between(now, s->due) < to->interval) {
-        s->due = whole;
-    }
-    s->flags &= (uint8_t) ~WEIR_LIMIT_IS_AGED;
-    if (to->burst < s->allowed) {
-        s->allowed = to->burst;
-    }
     limit->config = *to;
-    if (!was_masked && s->count >= s->allowed) {
-        s->flags |= WEIR_LIMIT_IS_MASKED;
-        weir_limit_note_masked(s, now);
-        step->mask = true;
+    if ((to->burst > from.burst && to->interval > from.interval) || (to->burst < from.burst && to->interval < from.interval)) {
+        weir_ticks_t longer = to->interval > from.interval ? to->interval : from.interval;
+        s->due = (weir_ticks_t) (now + longer + longer);
+        s->allowed = to->burst < s->allowed ? to->burst : s->allowed;
+        s->flags &= (uint8_t) ~WEIR_LIMIT_IS_AGED;
+        if (to->timing == WEIR_LIMIT_ONE_SHOT && s->count == 0) {
+            s->count = 1; /* a one-shot that runs has counted something */
+        }
+    } else {
+        s->allowed = to->burst;
+        if (!over && weir_ticks_between(now, s->due) > to->interval) {
+            s->due = (weir_ticks_t) (now + to->interval);
+        }
     }
-    bool masked = (s->flags & WEIR_LIMIT_IS_MASKED) != 0;
-    bool waiting = (s->flags & WEIR_LIMIT_IS_WAITING) != 0;
-    step->at = s->due;
-    step->arm = to->timing == WEIR_LIMIT_EAGER || (to->timing == WEIR_LIMIT_LAZY ? masked && !waiting : !idle);
-    step->watch = to->timing == WEIR_LIMIT_LAZY && !step->arm;
+    if (s->count >= s->allowed) {
+        s->flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;
+        if ((s->flags & WEIR_LIMIT_IS_MASKED) == 0) {
+            s->flags |= WEIR_LIMIT_IS_MASKED;
+            weir_limit_note_masked(s, now);
+            step->mask = true;
+        }
+    }
+    step->arm = weir_limit_is_armed(s, to);
+    step->watch = to->timing == WEIR_LIMIT_LAZY && !step->arm && (s->flags & WEIR_LIMIT_IS_AGED) == 0;
+    step->at = weir_limit_is_released(s) ? now : s->due;
 }
 
 weir_limit_error_t weir_limit_reconfigure(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step)
@@ -155,7 +192,7 @@ bool weir_limits_next(const weir_limit_t *const *limits, uint8_t count, weir_tic
             continue;
         }
         weir_ticks_t due = limit->state.due;
-        weir_ticks_t left = weir_ticks_reached(now, due) ? 0 : weir_ticks_between(now, due);
+        weir_ticks_t left = weir_limit_is_released(&limit->state) || weir_ticks_reached(now, due) ? 0 : weir_ticks_between(now, due);
         if (!any || left < least) {
             any = true;
             least = left;

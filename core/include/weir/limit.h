@@ -72,7 +72,7 @@ enum {
 typedef struct {
     /** strict, paced, bucket: the interval T; bursty: the timer's period P. In ticks, 1 ..; `burst` intervals must stay below half a wrap. */
     weir_ticks_t interval;
-    /** strict and eager: ticks to set the one-shot short by. At most the *least* latency from expiry to service, else LIMIT-STRICT-1 breaks. */
+    /** strict: ticks to set the timer short by while the source is masked. At most the *least* latency from expiry to service, else LIMIT-STRICT-1 breaks. */
     weir_ticks_t lag;
     /** bursty, bucket: N, 1 to 255. strict and paced: 1. */
     uint8_t burst;
@@ -86,10 +86,10 @@ typedef struct {
 
 /** What happened at a source since it was started; counts wrap, times saturate. */
 typedef struct {
-    uint32_t taken;             /**< interrupts that asked this limiter, and requests that an expiry took from the pending bit */
-    uint32_t served;            /**< of those, how many ran the handler */
-    uint32_t masked_intervals;  /**< times the limiter masked the source */
-    uint16_t overloads;         /**< times that refusing began; one overload lasts until a request comes in time or none is left */
+    uint32_t taken;               /**< interrupts that asked this limiter, and requests that an expiry took from the pending bit */
+    uint32_t served;              /**< of those, how many ran the handler */
+    uint32_t masked_intervals;    /**< times the limiter masked the source */
+    uint16_t overloads;           /**< times that refusing began; one overload lasts until a request comes in time or none is left */
     weir_ticks_t longest_masked;  /**< ticks, at least this long; saturates at half a wrap */
     weir_ticks_t longest_handler; /**< ticks, as told by weir_limit_done() */
     weir_ticks_t first_overload;  /**< instant, valid while `overloads` is not 0 and no wrap has passed */
@@ -100,9 +100,9 @@ typedef struct {
 typedef struct {
     /** strict, paced, bucket: the instant from which the next request is in time. bursty: the instant at which the count is next cleared. */
     weir_ticks_t due;
-    uint8_t count; /**< bursty: requests served since the count was cleared */
+    uint8_t count;   /**< bursty: requests served since the count was cleared */
     uint8_t allowed; /**< bursty: how many may be served until then; the burst, but for the first period after a change */
-    uint8_t flags; /**< WEIR_LIMIT_IS_* */
+    uint8_t flags;   /**< WEIR_LIMIT_IS_* */
 #if WEIR_LIMIT_RECORD
     weir_ticks_t masked_since;
     weir_ticks_t masked_for;
@@ -124,7 +124,7 @@ enum {
     WEIR_LIMIT_IS_USER_OFF = 0x08,  /**< the user wants the source off (regehr2005 §4) */
     WEIR_LIMIT_IS_AGED = 0x10,      /**< `due` lies so far back that it no longer matters */
     WEIR_LIMIT_IS_OVERLOAD = 0x20,  /**< requests are being refused */
-    WEIR_LIMIT_IS_WAITING = 0x40    /**< a held request is due, but the user has the source off */
+    WEIR_LIMIT_IS_WAITING = 0x40 /**< a held request could be served, but the user had the source off; until it is served or refused anew */
 };
 
 /** What the port does now, in this order: mask or unmask; arm, watch or disarm; acknowledge; serve. */
@@ -134,7 +134,8 @@ typedef struct {
     bool mask;   /**< clear the source's enable bit */
     bool unmask; /**< set the source's enable bit */
     bool arm;    /**< interrupt at `at` and call weir_limit_expired(); at once if `at` is reached */
-    bool watch;  /**< note, without an interrupt, that `at` has passed; ports without a compare flag ignore it and call weir_limit_age() */
+    bool
+        watch; /**< note, without an interrupt, that `at` has passed (at once if it has); without a compare flag ignore it and call weir_limit_age() */
     bool disarm; /**< no timer interrupt is wanted any more */
     weir_ticks_t at;
 } weir_limit_step_t;
@@ -230,6 +231,17 @@ WEIR_INLINE void weir_limit_watch(const weir_limit_state_t *s, const weir_limit_
 {
     step->watch = true;
     step->at = (weir_ticks_t) (s->due + weir_limit_slack(c));
+}
+
+/** No request is left at `now`, and `due` is reached: the past no longer matters, or the timer notes when (LIMIT-TIME-2). */
+WEIR_INLINE void weir_limit_rest(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, weir_limit_step_t *step)
+{
+    weir_ticks_t slack = weir_limit_slack(c);
+    if (slack == 0 || weir_ticks_reached(now, (weir_ticks_t) (s->due + slack))) {
+        s->flags |= WEIR_LIMIT_IS_AGED;
+    } else {
+        weir_limit_watch(s, c, step);
+    }
 }
 
 /** Masks the source until `due`; a request that an interrupt has already consumed is held in software unless its level asks again. */
@@ -346,19 +358,27 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
         return step;
     }
     weir_limit_note_still_masked(s, now);
-    if (WEIR_UNLIKELY((s->flags & WEIR_LIMIT_IS_USER_OFF) != 0)) {
-        weir_limit_expired_user_off(s);
-        step.disarm = true;
-        weir_limit_watch(s, c, &step);
-        return step;
+    if (WEIR_UNLIKELY((s->flags & (WEIR_LIMIT_IS_USER_OFF | WEIR_LIMIT_IS_WAITING)) != 0)) {
+        if ((s->flags & WEIR_LIMIT_IS_USER_OFF) != 0) {
+            weir_limit_expired_user_off(s);
+            step.disarm = true;
+            weir_limit_rest(s, c, now, &step);
+            return step;
+        }
+        /* `due` was reached before the wait began; it may lie far back by now. */
+        if ((s->flags & WEIR_LIMIT_IS_AGED) != 0) {
+            s->due = (weir_ticks_t) (now - weir_limit_slack(c));
+        } else if (!weir_ticks_reached(now, s->due)) {
+            s->due = now;
+        }
     }
     bool held = (s->flags & WEIR_LIMIT_IS_HELD) != 0;
     if (!held && !pending) {
         weir_limit_note_in_time(s);
-        s->flags = weir_limit_slack(c) == 0 ? WEIR_LIMIT_IS_AGED : 0;
         step.unmask = true;
         step.disarm = true;
-        weir_limit_watch(s, c, &step);
+        s->flags = 0;
+        weir_limit_rest(s, c, now, &step);
         return step;
     }
     if (!held) {
@@ -371,7 +391,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
     if (c->policy == WEIR_LIMIT_PACED && !weir_ticks_reached(now, (weir_ticks_t) (s->due + c->interval))) {
         s->due = (weir_ticks_t) (s->due + c->interval);
     } else {
-        weir_limit_admit(s, c, (weir_ticks_t) (now - c->lag), false);
+        weir_limit_admit(s, c, now, false);
     }
     /*
      * Stay masked while requests keep coming. A lazy limiter whose previous request was also served by an expiry stays for one interval
@@ -379,6 +399,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
      */
     bool stay = c->timing != WEIR_LIMIT_LAZY || (held && pending) || (s->flags & WEIR_LIMIT_IS_SUSTAINED) != 0;
     if (stay && (c->policy != WEIR_LIMIT_BUCKET || !weir_ticks_reached(now, s->due))) {
+        /* The next request can only be served by an expiry, at least `lag` after the instant that is armed. */
+        s->due = (weir_ticks_t) (s->due - c->lag);
         s->flags = (uint8_t) ((s->flags & WEIR_LIMIT_IS_OVERLOAD) | WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED);
         step.arm = true;
         step.at = s->due;
@@ -391,12 +413,37 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
     return step;
 }
 
+/** bursty: between two clearings, the timer was set for a request that waits for the user: it is one more of this period. */
+WEIR_INLINE weir_limit_step_t weir_limit_expired_waiting(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
+{
+    weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
+    if ((s->flags & WEIR_LIMIT_IS_USER_OFF) == 0) {
+        weir_limit_note_still_masked(s, now);
+        s->flags &= (uint8_t) ~(WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_WAITING);
+        if (c->timing == WEIR_LIMIT_LAZY && s->count == 0) {
+            s->due = (weir_ticks_t) (now + c->interval);
+        }
+        step = weir_limit_request_bursty(s, c, now, false);
+        step.unmask = !step.mask;
+        step.mask = false;
+        step.watch = c->timing == WEIR_LIMIT_LAZY && !step.arm;
+    }
+    step.arm = step.arm || c->timing == WEIR_LIMIT_EAGER || (c->timing == WEIR_LIMIT_ONE_SHOT && s->count != 0);
+    step.disarm = !step.arm;
+    step.at = s->due;
+    return step;
+}
+
 /** bursty: the clearing timer has expired. */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
     if (c->timing == WEIR_LIMIT_LAZY && (s->flags & WEIR_LIMIT_IS_MASKED) == 0) {
         return step;
+    }
+    if (WEIR_UNLIKELY((s->flags & (WEIR_LIMIT_IS_WAITING | WEIR_LIMIT_IS_AGED)) == WEIR_LIMIT_IS_WAITING) &&
+        !weir_ticks_reached(now, s->due)) {
+        return weir_limit_expired_waiting(s, c, now);
     }
     bool first_of_next = false;
     s->count = 0;
@@ -428,14 +475,16 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
             }
         }
     }
-    if (c->timing == WEIR_LIMIT_EAGER) {
+    if (c->timing != WEIR_LIMIT_ONE_SHOT) {
+        /* From the nominal instant: counted from the late one, a source just below the limit could keep in step with the latency and pay an expiry each period. */
         s->due = (weir_ticks_t) (s->due + c->interval);
         if (WEIR_UNLIKELY(weir_ticks_reached(now, s->due))) {
             s->due = (weir_ticks_t) (now + c->interval);
         }
+    }
+    if (c->timing == WEIR_LIMIT_EAGER) {
         step.arm = true;
     } else if (c->timing == WEIR_LIMIT_LAZY) {
-        s->due = (weir_ticks_t) (now + c->interval);
         step.arm = (s->flags & (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_WAITING)) == WEIR_LIMIT_IS_MASKED;
         step.watch = !step.arm;
         step.disarm = !step.arm;
@@ -471,20 +520,43 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_with(weir_limit_state_t *s, con
 
 /**
  * The source's interrupt was taken although the source is masked or held off (it was already on its way). It is held, unless its level
- * asks again; the mask is asked for once more.
+ * asks again; the mask is asked for once more. A port that watches calls weir_limit_elapsed() first if its note is there.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
     weir_limit_step_t step = {false, false, true, false, false, false, false, 0};
     weir_limit_note_taken(s);
-    weir_limit_note_refused(s, now);
-    if (c->trigger != WEIR_LIMIT_LEVEL) {
-        s->flags |= WEIR_LIMIT_IS_HELD;
-        if ((s->flags & WEIR_LIMIT_IS_MASKED) == 0) {
-            /* Only the user has it off: the request waits for weir_limit_user_enable(). */
-            s->flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_WAITING;
-            weir_limit_note_masked(s, now);
+    if ((s->flags & WEIR_LIMIT_IS_MASKED) != 0) {
+        weir_limit_note_refused(s, now);
+        if (c->trigger != WEIR_LIMIT_LEVEL) {
+            s->flags |= WEIR_LIMIT_IS_HELD;
         }
+    } else if (c->trigger != WEIR_LIMIT_LEVEL) {
+        /* Only the user has it off: the request waits for him, and for `due` if that is still to come. */
+        bool spaced = c->policy != WEIR_LIMIT_BURSTY && c->policy != WEIR_LIMIT_OFF;
+        bool early = spaced && (s->flags & WEIR_LIMIT_IS_AGED) == 0 && !weir_ticks_reached(now, s->due);
+        s->flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;
+        if (!early) {
+            s->flags |= WEIR_LIMIT_IS_WAITING;
+        }
+        weir_limit_note_masked(s, now);
+        step.arm = early;
+        step.at = s->due;
+    }
+    return step;
+}
+
+/** off: a request that was on its way when the user disabled the source has waited for him. */
+WEIR_INLINE weir_limit_step_t weir_limit_expired_off(weir_limit_state_t *s, weir_ticks_t now)
+{
+    weir_limit_step_t step = {false, false, false, false, false, false, true, 0};
+    if ((s->flags & (WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_USER_OFF)) == WEIR_LIMIT_IS_HELD) {
+        weir_limit_note_still_masked(s, now);
+        weir_limit_note_served(s);
+        weir_limit_note_in_time(s);
+        s->flags = WEIR_LIMIT_IS_AGED;
+        step.serve = true;
+        step.unmask = true;
     }
     return step;
 }
@@ -495,10 +567,19 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_with(weir_limit_state_t *s, con
     if (c->policy == WEIR_LIMIT_BURSTY) {
         return weir_limit_expired_bursty(s, c, now, pending);
     }
-    return weir_limit_expired_spaced(s, c, now, pending);
+    if (c->policy != WEIR_LIMIT_OFF) {
+        return weir_limit_expired_spaced(s, c, now, pending);
+    }
+    return weir_limit_expired_off(s, now);
 }
 
-/** True iff an expiry is wanted at some instant, which is then state.due. */
+/** True iff a held request has waited for the user, who now wants the source on: an expiry is wanted at once. */
+WEIR_INLINE bool weir_limit_is_released(const weir_limit_state_t *s)
+{
+    return (s->flags & (WEIR_LIMIT_IS_WAITING | WEIR_LIMIT_IS_USER_OFF)) == WEIR_LIMIT_IS_WAITING;
+}
+
+/** True iff an expiry is wanted: at once if weir_limit_is_released(), else at state.due. */
 WEIR_INLINE bool weir_limit_is_armed(const weir_limit_state_t *s, const weir_limit_config_t *c)
 {
     if (c->policy == WEIR_LIMIT_BURSTY && c->timing == WEIR_LIMIT_EAGER) {
@@ -507,7 +588,24 @@ WEIR_INLINE bool weir_limit_is_armed(const weir_limit_state_t *s, const weir_lim
     if (c->policy == WEIR_LIMIT_BURSTY && c->timing == WEIR_LIMIT_ONE_SHOT && s->count != 0) {
         return true;
     }
-    return (s->flags & (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_WAITING)) == WEIR_LIMIT_IS_MASKED;
+    return (s->flags & (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_WAITING)) == WEIR_LIMIT_IS_MASKED || weir_limit_is_released(s);
+}
+
+/** True iff `due` is an instant that an idle source can outlive: a bursty limiter's other than the lazy one is set anew by its first request. */
+WEIR_INLINE bool weir_limit_can_age(const weir_limit_state_t *s, const weir_limit_config_t *c)
+{
+    return (c->policy != WEIR_LIMIT_BURSTY || c->timing == WEIR_LIMIT_LAZY) && !weir_limit_is_armed(s, c);
+}
+
+/**
+ * A port that watches calls this before weir_limit_refused_with(), weir_limit_user_enable() and weir_limit_reconfigure() if its note is there
+ * (a request takes the note itself): the instant that was watched has passed, however long ago.
+ */
+WEIR_INLINE void weir_limit_elapsed(weir_limit_state_t *s, const weir_limit_config_t *c)
+{
+    if (weir_limit_can_age(s, c)) {
+        s->flags |= WEIR_LIMIT_IS_AGED;
+    }
 }
 
 /**
@@ -516,7 +614,7 @@ WEIR_INLINE bool weir_limit_is_armed(const weir_limit_state_t *s, const weir_lim
  */
 WEIR_INLINE void weir_limit_age(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
-    if (!weir_limit_is_armed(s, c)) {
+    if (weir_limit_can_age(s, c)) {
         weir_ticks_t since = weir_ticks_between(s->due, now);
         if (since >= weir_limit_slack(c) && since < WEIR_TICKS_HALF) {
             s->flags |= WEIR_LIMIT_IS_AGED;
@@ -527,7 +625,7 @@ WEIR_INLINE void weir_limit_age(weir_limit_state_t *s, const weir_limit_config_t
 /** The timer-less mode: call from a tick that exists already, instead of arming; ages as well. The tick's period adds to the latency L. */
 WEIR_INLINE weir_limit_step_t weir_limit_tick_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
-    if (weir_limit_is_armed(s, c) && weir_ticks_reached(now, s->due)) {
+    if (weir_limit_is_armed(s, c) && (weir_limit_is_released(s) || weir_ticks_reached(now, s->due))) {
         return weir_limit_expired_with(s, c, now, pending);
     }
     weir_limit_age(s, c, now);
@@ -549,8 +647,6 @@ WEIR_INLINE weir_limit_step_t weir_limit_user_enable(weir_limit_state_t *s, weir
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
     s->flags &= (uint8_t) ~WEIR_LIMIT_IS_USER_OFF;
     if ((s->flags & WEIR_LIMIT_IS_WAITING) != 0) {
-        s->flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;
-        s->due = now;
         step.arm = true;
         step.at = now;
     } else if ((s->flags & WEIR_LIMIT_IS_MASKED) == 0) {
@@ -567,7 +663,7 @@ typedef enum {
     WEIR_LIMIT_BAD_POLICY,   /**< policy, timing or trigger is none of the named ones, or ONE_SHOT with another policy than bursty */
     WEIR_LIMIT_BAD_INTERVAL, /**< interval is 0, or `burst` intervals reach half a wrap of the ticks */
     WEIR_LIMIT_BAD_BURST,    /**< burst is 0, or not 1 with strict or paced */
-    WEIR_LIMIT_BAD_LAG,      /**< lag is not below interval, or not 0 with another policy than strict and eager */
+    WEIR_LIMIT_BAD_LAG,      /**< lag is not below interval, or not 0 with another policy than strict */
     WEIR_LIMIT_BAD_CHANGE    /**< a change may touch interval, burst and lag only */
 } weir_limit_error_t;
 
