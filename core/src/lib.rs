@@ -1,2 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Weir.
+//! The C policies of `core/`, for a host program that needs every tick width at once.
+//!
+//! [`Limiter`] is the limit machine of `include/weir/limit.h`; [`curve`] is what `CONTRACTS.md` promises of it.
+
+pub mod curve;
+mod ffi;
+mod limiter;
+
+pub use limiter::{
+    Action, Bare, Config, ConfigError, Limiter, Policy, Record, Step, Timing, Trigger, W16, W32,
+    W64, Width,
+};

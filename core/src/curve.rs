@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Arrival curves: the most requests that a limiter serves in any window of a length, as `CONTRACTS.md` promises.
+//!
+//! A window is closed: two requests served `t` ticks apart lie in a window of length `t`, so `most(.., 0, ..)` counts what may be served at one
+//! instant.
+
+use crate::{Config, Policy, Timing};
+
+/// The most requests served in any window of `window` ticks, if an expiry is served at most `jitter` ticks after the instant that was armed.
+/// `None`: no bound (policy off).
+///
+/// LIMIT-STRICT-1, LIMIT-PACED-1, LIMIT-BURSTY-1 to -3, LIMIT-BUCKET-1.
+#[must_use]
+pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
+    let interval = config.interval;
+    let burst = u64::from(config.burst);
+    // A limiter that is a whole interval late begins anew from there.
+    let late = window + jitter.min(interval - 1);
+    Some(match (config.policy, config.timing) {
+        (Policy::Off, _) => return None,
+        (Policy::Strict, _) => 1 + window / interval,
+        (Policy::Paced, _) => 1 + late / interval,
+        (Policy::Bursty, Timing::Eager) => burst * (late / interval + 2),
+        (Policy::Bursty, Timing::Lazy) => burst * (window / interval + 2),
+        (Policy::Bursty, Timing::OneShot) => burst * (window / interval + 2) - 1,
+        (Policy::Bucket, _) => burst + window / interval,
+    })
+}
+
+/// LIMIT-CHANGE-1: the most in any window that includes one change: the larger of the two curves at that length.
+#[must_use]
+pub fn most_across(before: &Config, after: &Config, window: u64, jitter: u64) -> Option<u64> {
+    Some(most(before, window, jitter)?.max(most(after, window, jitter)?))
+}
+
+/// LIMIT-CHANGE-2: the most in any window, however many changes it includes: the curve of the shortest interval with the largest burst.
+/// `configs` are those in force in the window; they differ in interval, burst and lag only.
+#[must_use]
+pub fn most_across_all(configs: &[Config], window: u64, jitter: u64) -> Option<u64> {
+    let loosest = configs.iter().copied().reduce(|a, b| Config {
+        interval: a.interval.min(b.interval),
+        burst: a.burst.max(b.burst),
+        ..a
+    })?;
+    most(&loosest, window, jitter)
+}

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The limit machine at a tick width chosen by a type.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use crate::ffi::{self, Functions, RawConfig, RawRecord, RawStep};
+
+/// How the requests of a source are limited (regehr2005 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Policy {
+    /// Every request is served.
+    Off = 0,
+    /// A minimum interarrival time, anchored at service.
+    Strict = 1,
+    /// A minimum interarrival time, anchored at nominal time.
+    Paced = 2,
+    /// `burst` requests per period of a timer.
+    Bursty = 3,
+    /// A token bucket.
+    Bucket = 4,
+}
+
+/// When a limiter masks its source, and which timer interrupts it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Timing {
+    /// Mask as soon as the next request would be too early; bursty: the clearing timer always interrupts.
+    Eager = 0,
+    /// Mask only when a request did come too early; bursty: the timer interrupts only while the source is masked.
+    Lazy = 1,
+    /// Bursty only: the first request of a burst starts the timer (regehr2005 §4).
+    OneShot = 2,
+}
+
+/// What the source's interrupt condition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Trigger {
+    /// An edge with a pending bit that survives masking.
+    Edge = 0,
+    /// An edge without a pending bit.
+    EdgeUnlatched = 1,
+    /// A level.
+    Level = 2,
+}
+
+/// What a limiter is told: `weir_limit_config_t`, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Config {
+    /// How requests are limited.
+    pub policy: Policy,
+    /// When the source is masked.
+    pub timing: Timing,
+    /// What the source's interrupt condition is.
+    pub trigger: Trigger,
+    /// T, or the period P of bursty, in ticks; 1 or more.
+    pub interval: u64,
+    /// Strict and eager: the ticks that the one-shot is set short by.
+    pub lag: u64,
+    /// N, 1 to 255; 1 with strict and paced.
+    pub burst: u8,
+}
+
+/// Why a configuration, or a change to it, is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// One-shot with another policy than bursty.
+    Policy,
+    /// The interval is 0, or `burst` intervals reach half a wrap of the ticks.
+    Interval,
+    /// The burst is 0, or not 1 with strict or paced.
+    Burst,
+    /// The lag is not below the interval, or not 0 with another policy than strict and eager.
+    Lag,
+    /// A change may touch interval, burst and lag only.
+    Change,
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            ConfigError::Policy => "one-shot timing goes with the bursty policy only",
+            ConfigError::Interval => "the interval must be at least 1 tick, and the burst's intervals must stay below half a wrap of the timer",
+            ConfigError::Burst => "the burst must be 1 to 255, and 1 with strict and paced",
+            ConfigError::Lag => "the lag must be below the interval, and 0 with any policy but strict and eager",
+            ConfigError::Change => "a change at run time may touch interval, burst and lag only",
+        })
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+fn result(code: u32) -> Result<(), ConfigError> {
+    match code {
+        0 => Ok(()),
+        1 => Err(ConfigError::Policy),
+        2 => Err(ConfigError::Interval),
+        3 => Err(ConfigError::Burst),
+        4 => Err(ConfigError::Lag),
+        _ => Err(ConfigError::Change),
+    }
+}
+
+/// One bit of a [`Step`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Action {
+    /// Run the handler.
+    Serve = 0x01,
+    /// Clear the pending bit first.
+    Ack = 0x02,
+    /// Clear the source's enable bit.
+    Mask = 0x04,
+    /// Set the source's enable bit.
+    Unmask = 0x08,
+    /// Interrupt at [`Step::at`].
+    Arm = 0x10,
+    /// Note, without an interrupt, that [`Step::at`] has passed.
+    Watch = 0x20,
+    /// No timer interrupt is wanted any more.
+    Disarm = 0x40,
+}
+
+/// What the port does now: `weir_limit_step_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Step {
+    actions: u32,
+    /// The instant to arm or to watch, modulo the width; else without meaning.
+    pub at: u64,
+}
+
+impl Step {
+    /// Whether the step asks for this action.
+    #[must_use]
+    pub fn has(self, action: Action) -> bool {
+        self.actions & action as u32 != 0
+    }
+}
+
+/// What happened at a source: `weir_limit_record_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Interrupts that asked the limiter, and requests that an expiry took from the pending bit.
+    pub taken: u32,
+    /// Of those, how many ran the handler.
+    pub served: u32,
+    /// Times the limiter masked the source.
+    pub masked_intervals: u32,
+    /// Times that refusing began.
+    pub overloads: u32,
+    /// Ticks; saturates at half a wrap.
+    pub longest_masked: u64,
+    /// Ticks.
+    pub longest_handler: u64,
+    /// Instant, valid while `overloads` is not 0.
+    pub first_overload: u64,
+    /// Instant, valid while `overloads` is not 0.
+    pub last_overload: u64,
+}
+
+mod sealed {
+    /// Keeps [`super::Width`] to the widths that the C side has.
+    pub trait Sealed {
+        /// The C functions of this width.
+        fn functions() -> &'static super::Functions;
+    }
+}
+
+/// A width of the ticks.
+pub trait Width: sealed::Sealed + Copy {
+    /// Bits of an instant.
+    const BITS: u32;
+
+    /// An instant, or a span, modulo the width.
+    #[must_use]
+    fn wrap(instant: u64) -> u64 {
+        instant & (u64::MAX >> (64 - Self::BITS))
+    }
+}
+
+/// 16-bit ticks, with a record.
+#[derive(Clone, Copy, Debug)]
+pub struct W16;
+/// 32-bit ticks, with a record.
+#[derive(Clone, Copy, Debug)]
+pub struct W32;
+/// 64-bit ticks, with a record.
+#[derive(Clone, Copy, Debug)]
+pub struct W64;
+/// A width without the record (`WEIR_LIMIT_RECORD` 0).
+#[derive(Clone, Copy, Debug)]
+pub struct Bare<W>(PhantomData<W>);
+
+macro_rules! width {
+    ($type:ty, $bits:literal, $functions:ident) => {
+        impl sealed::Sealed for $type {
+            fn functions() -> &'static Functions {
+                &ffi::$functions
+            }
+        }
+        impl Width for $type {
+            const BITS: u32 = $bits;
+        }
+    };
+}
+width!(W16, 16, BITS16);
+width!(W32, 32, BITS32);
+width!(W64, 64, BITS64);
+width!(Bare<W16>, 16, BARE16);
+width!(Bare<W32>, 32, BARE32);
+width!(Bare<W64>, 64, BARE64);
+
+const WORDS: usize = 20;
+
+/// The limit machine. A clone is an independent limiter in the same state. Instants are taken modulo the width.
+#[derive(Clone)]
+pub struct Limiter<W: Width> {
+    /// A `weir_limit_t`; its size and alignment are checked in [`Limiter::start`].
+    memory: [u64; WORDS],
+    width: PhantomData<W>,
+}
+
+impl Config {
+    fn raw(&self) -> RawConfig {
+        RawConfig {
+            interval: self.interval,
+            lag: self.lag,
+            burst: self.burst,
+            policy: self.policy as u8,
+            timing: self.timing as u8,
+            trigger: self.trigger as u8,
+        }
+    }
+
+    /// `weir_limit_check()` at the width `W`.
+    ///
+    /// # Errors
+    /// What is wrong; an interval or lag that does not fit the width is too long.
+    pub fn check<W: Width>(&self) -> Result<(), ConfigError> {
+        if W::wrap(self.interval) != self.interval {
+            return Err(ConfigError::Interval);
+        }
+        if W::wrap(self.lag) != self.lag {
+            return Err(ConfigError::Lag);
+        }
+        let raw = self.raw();
+        // SAFETY: `raw` lives through the call; both sides assert its layout.
+        result(unsafe { (W::functions().check)(&raw const raw) })
+    }
+}
+
+impl<W: Width> Limiter<W> {
+    fn pointer(&mut self) -> *mut c_void {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    fn call(&mut self, event: impl FnOnce(*mut c_void, *mut RawStep)) -> Step {
+        let mut raw = RawStep::default();
+        event(self.pointer(), &raw mut raw);
+        Step {
+            actions: raw.actions,
+            at: raw.at,
+        }
+    }
+
+    /// `weir_limit_start()`: nothing served yet, the source unmasked.
+    ///
+    /// # Errors
+    /// As [`Config::check`].
+    pub fn start(config: &Config, now: u64) -> Result<(Self, Step), ConfigError> {
+        config.check::<W>()?;
+        // SAFETY: both functions take nothing and touch nothing.
+        let (size, alignment) = unsafe { ((W::functions().size)(), (W::functions().alignment)()) };
+        assert!(
+            size <= WORDS * 8 && alignment <= align_of::<u64>(),
+            "weir_limit_t has outgrown WORDS"
+        );
+        let mut limiter = Limiter {
+            memory: [0; WORDS],
+            width: PhantomData,
+        };
+        let raw = config.raw();
+        // SAFETY: `limit` points to at least `size` bytes of suitable alignment (asserted above); `raw` and `step` live through the call.
+        let step = limiter.call(|limit, step| unsafe {
+            (W::functions().start)(limit, &raw const raw, now, step)
+        });
+        Ok((limiter, step))
+    }
+
+    /// `weir_limit_request_with()`: the source's interrupt was taken. `elapsed`: the port has noted that the watched instant has passed.
+    pub fn request(&mut self, now: u64, elapsed: bool) -> Step {
+        // SAFETY: `limit` is a weir_limit_t that `start` initialised.
+        self.call(|limit, step| unsafe { (W::functions().request)(limit, now, elapsed, step) })
+    }
+
+    /// `weir_limit_refused()`: the source's interrupt was taken although the source is off.
+    pub fn refused(&mut self, now: u64) -> Step {
+        // SAFETY: as in `request`.
+        self.call(|limit, step| unsafe { (W::functions().refused)(limit, now, step) })
+    }
+
+    /// `weir_limit_expired()`: the timer expired.
+    pub fn expired(&mut self, now: u64, pending: bool) -> Step {
+        // SAFETY: as in `request`.
+        self.call(|limit, step| unsafe { (W::functions().expired)(limit, now, pending, step) })
+    }
+
+    /// `weir_limit_tick()`: a tick of the timer-less mode.
+    pub fn tick(&mut self, now: u64, pending: bool) -> Step {
+        // SAFETY: as in `request`.
+        self.call(|limit, step| unsafe { (W::functions().tick)(limit, now, pending, step) })
+    }
+
+    /// `weir_limit_user_enable()`.
+    pub fn user_enable(&mut self, now: u64) -> Step {
+        // SAFETY: as in `request`.
+        self.call(|limit, step| unsafe { (W::functions().user_enable)(limit, now, step) })
+    }
+
+    /// `weir_limit_user_disable()`.
+    pub fn user_disable(&mut self) -> Step {
+        // SAFETY: as in `request`.
+        self.call(|limit, step| unsafe { (W::functions().user_disable)(limit, step) })
+    }
+
+    /// `weir_limit_reconfigure()`.
+    ///
+    /// # Errors
+    /// As [`Config::check`], or [`ConfigError::Change`]; nothing is changed then.
+    pub fn reconfigure(&mut self, to: &Config, now: u64) -> Result<Step, ConfigError> {
+        to.check::<W>()?;
+        let raw = to.raw();
+        let mut code = 0;
+        // SAFETY: as in `request`; `raw` lives through the call.
+        let step = self.call(|limit, step| {
+            code = unsafe { (W::functions().reconfigure)(limit, &raw const raw, now, step) }
+        });
+        result(code).map(|()| step)
+    }
+
+    /// `weir_limit_age()`.
+    pub fn age(&mut self, now: u64) {
+        // SAFETY: as in `request`.
+        unsafe { (W::functions().age)(self.pointer(), now) }
+    }
+
+    /// `weir_limit_elapsed()`: the port has noted that the watched instant has passed.
+    pub fn elapsed(&mut self) {
+        // SAFETY: as in `request`.
+        unsafe { (W::functions().elapsed)(self.pointer()) }
+    }
+
+    /// `weir_limit_done()`: a handler ran from `begin` to `now`.
+    pub fn done(&mut self, begin: u64, now: u64) {
+        // SAFETY: as in `request`.
+        unsafe { (W::functions().done)(self.pointer(), begin, now) }
+    }
+
+    /// `weir_limit_is_on()`: both the user and the limiter want the source on.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        // SAFETY: as in `request`; the function only reads.
+        unsafe { (W::functions().is_on)(self.memory.as_ptr().cast()) }
+    }
+
+    /// `weir_limits_next()`: the earliest instant, modulo the width, at which one of at most 255 limiters wants to expire.
+    ///
+    /// # Panics
+    /// With more than 255 limiters.
+    #[must_use]
+    pub fn next(limiters: &[&Self], now: u64) -> Option<u64> {
+        let pointers: Vec<*const c_void> = limiters
+            .iter()
+            .map(|limiter| limiter.memory.as_ptr().cast())
+            .collect();
+        let count = u8::try_from(pointers.len()).expect("at most 255 limiters share a timer");
+        let mut at = 0;
+        // SAFETY: `pointers` holds `count` pointers to started limiters, borrowed through the call.
+        unsafe { (W::functions().next)(pointers.as_ptr(), count, now, &raw mut at) }.then_some(at)
+    }
+
+    /// The record, if this width keeps one.
+    #[must_use]
+    pub fn record(&self) -> Option<Record> {
+        let mut raw = RawRecord::default();
+        // SAFETY: as in `request`; `raw` lives through the call.
+        let kept = unsafe { (W::functions().record)(self.memory.as_ptr().cast(), &raw mut raw) };
+        kept.then_some(Record {
+            taken: raw.taken,
+            served: raw.served,
+            masked_intervals: raw.masked_intervals,
+            overloads: raw.overloads,
+            longest_masked: raw.longest_masked,
+            longest_handler: raw.longest_handler,
+            first_overload: raw.first_overload,
+            last_overload: raw.last_overload,
+        })
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The policies from first principles: may a request be served now, given every instant at which one was? For expiries without latency, a user
+//! who leaves the source on, and a configuration that stays.
+
+use super::Served;
+use weir_core_sys::{Config, Policy, Timing};
+
+/// An instant with the order inside it: what comes before the expiries due then, and what comes after.
+fn order(at: u64, after_expiry: bool) -> u64 {
+    2 * at + u64::from(after_expiry)
+}
+
+/// The count of a bursty limiter, from all that was served since `start`, as of `now`.
+fn count(config: &Config, start: u64, served: &[Served], now: u64) -> u64 {
+    let burst = u64::from(config.burst);
+    match config.timing {
+        Timing::Eager => {
+            // Cleared at each multiple of the period.
+            let done = (now / 2 - start) / config.interval;
+            let cleared = order(start + done * config.interval, true);
+            let cleared = if cleared <= now {
+                cleared
+            } else {
+                cleared - 2 * config.interval
+            };
+            served
+                .iter()
+                .filter(|served| order(served.at, served.after_expiry) >= cleared)
+                .count() as u64
+        }
+        Timing::Lazy => {
+            // Cleared when it runs out a period or more after it was last cleared, or else when that period ends.
+            let mut cleared = start;
+            let mut count = 0;
+            for served in served {
+                if count == burst {
+                    cleared += config.interval;
+                    count = 0;
+                }
+                count += 1;
+                if count == burst && served.at >= cleared + config.interval {
+                    cleared = served.at;
+                    count = 0;
+                }
+            }
+            if count == burst && now >= order(cleared + config.interval, true) {
+                0
+            } else {
+                count
+            }
+        }
+        Timing::OneShot => {
+            // Cleared one period after the first of a burst.
+            let mut burst_began = None;
+            let mut count = 0;
+            for served in served {
+                let at = order(served.at, served.after_expiry);
+                if burst_began.is_none_or(|began: u64| at >= order(began + config.interval, true)) {
+                    burst_began = Some(served.at);
+                    count = 0;
+                }
+                count += 1;
+            }
+            if burst_began.is_some_and(|began| now >= order(began + config.interval, true)) {
+                0
+            } else {
+                count
+            }
+        }
+    }
+}
+
+/// May a request be served at `now`?
+pub fn may_serve(
+    config: &Config,
+    start: u64,
+    served: &[Served],
+    now: u64,
+    after_expiry: bool,
+) -> bool {
+    let burst = u64::from(config.burst);
+    let fits = |tokens: u64| {
+        let total = served.len() as u64 + 1;
+        served
+            .iter()
+            .zip(0..)
+            .all(|(first, i)| total - i <= tokens + (now - first.at) / config.interval)
+    };
+    match config.policy {
+        Policy::Off => true,
+        Policy::Strict | Policy::Paced => fits(1),
+        Policy::Bucket => fits(burst),
+        Policy::Bursty => count(config, start, served, order(now, after_expiry)) < burst,
+    }
+}

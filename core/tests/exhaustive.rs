@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every request pattern over a few ticks, every latency, for small intervals and bursts.
+
+mod board;
+
+use board::{Board, Mode, configs};
+use rayon::prelude::*;
+use weir_core_sys::{Config, Policy, Timing, Trigger, W16};
+
+/// Shortly before the wrap of 16-bit ticks: every pattern goes across it.
+const START: u64 = 0x1_0000 - 5;
+
+const TRIGGERS: [Trigger; 3] = [Trigger::Edge, Trigger::EdgeUnlatched, Trigger::Level];
+
+/// Runs every pattern of `(before, after)` choices over `ticks`; at each tick at which something was armed, also with every latency up to `latest`.
+fn every_pattern(
+    board: &Board<W16>,
+    ticks: u32,
+    choices: &[(u32, u32)],
+    latest: u64,
+    end: &mut impl FnMut(Board<W16>),
+) {
+    if ticks == 0 {
+        end(board.clone());
+        return;
+    }
+    for &(before, after) in choices {
+        for latency in 0..=latest {
+            let mut next = board.clone();
+            next.latency = latency;
+            let was_armed = next.armed();
+            next.tick(before, after);
+            let armed_anew = next.armed().is_some() && next.armed() != was_armed;
+            every_pattern(&next, ticks - 1, choices, latest, end);
+            if !armed_anew {
+                break;
+            }
+        }
+    }
+}
+
+fn fresh(config: &Config, mode: Mode, latest: u64) -> Board<W16> {
+    let mut board = Board::new(config, START, mode);
+    board.worst_latency = latest;
+    board.exact = latest == 0;
+    board
+}
+
+/// Long enough for all that a source can have waiting.
+fn long(config: &Config) -> u64 {
+    8 * (config.interval + 2)
+}
+
+/// LIMIT-*-1 (curve), LIMIT-*-2 (nothing waits that may be served), LIMIT-LIVE-*: served exactly when the model says so.
+#[test]
+fn serves_exactly_what_the_policy_allows_when_expiries_are_prompt() {
+    let all: Vec<Config> = TRIGGERS
+        .iter()
+        .flat_map(|&trigger| configs(&[1, 2, 3, 4], &[1, 2, 3], trigger))
+        .collect();
+    all.par_iter().for_each(|config| {
+        for (ticks, choices) in [
+            (12, &[(0, 0), (0, 1)][..]),
+            (7, &[(0, 0), (1, 0), (0, 1), (0, 2)][..]),
+        ] {
+            every_pattern(
+                &fresh(config, Mode::Age, 0),
+                ticks,
+                choices,
+                0,
+                &mut |mut board| board.drain(long(config)),
+            );
+        }
+    });
+}
+
+/// LIMIT-*-1, LIMIT-LIVE-*: the same with every expiry prompt or one tick late.
+#[test]
+fn keeps_its_curve_whatever_the_latency_of_each_expiry() {
+    let all: Vec<Config> = TRIGGERS
+        .iter()
+        .flat_map(|&trigger| configs(&[2, 3, 4], &[1, 2, 3], trigger))
+        .collect();
+    all.par_iter().for_each(|config| {
+        for mode in [Mode::Age, Mode::Watch] {
+            every_pattern(
+                &fresh(config, mode, 1),
+                9,
+                &[(0, 0), (0, 1), (2, 0)],
+                1,
+                &mut |mut board| board.drain(long(config)),
+            );
+        }
+    });
+}
+
+/// Whether the requests at these instants are below the limit, as LIMIT-LOSS-1 defines it for a latency of less than `latency`.
+fn is_below(config: &Config, edges: &[u64], latency: u64) -> bool {
+    let interval = config.interval;
+    let apart = |count: usize, least: u64| {
+        edges
+            .windows(count + 1)
+            .all(|window| window[count] - window[0] >= least)
+    };
+    match (config.policy, config.timing) {
+        // A bucket of one token is a strict limiter.
+        (Policy::Strict, Timing::Eager) | (Policy::Bucket, Timing::Eager) if config.burst == 1 => {
+            apart(1, interval + latency)
+        }
+        (Policy::Strict | Policy::Paced, _) => apart(1, interval),
+        (Policy::Bursty, _) => apart(usize::from(config.burst), interval + latency),
+        _ => edges.iter().enumerate().all(|(i, first)| {
+            edges[i..]
+                .iter()
+                .zip(1..)
+                .all(|(last, count)| count <= u64::from(config.burst) + (last - first) / interval)
+        }),
+    }
+}
+
+/// LIMIT-LOSS-1: below the limit, every request is taken that the same handler without a limiter would take, and below it none is refused.
+#[test]
+fn loses_nothing_below_the_limit() {
+    let tested: u64 = configs(&[2, 3, 4], &[1, 2, 3], Trigger::Edge)
+        .par_iter()
+        .map(|config| {
+            let mut tested = 0;
+            for latest in [0, 1] {
+                for pattern in 0..1_u32 << 14 {
+                    for doubled in [false, true] {
+                        // Each request alone, or as two at one instant.
+                        let times = (1..=14).filter(|tick| pattern & 1 << (tick - 1) != 0);
+                        let edges: Vec<u64> = times
+                            .flat_map(|tick| std::iter::repeat_n(tick, if doubled { 2 } else { 1 }))
+                            .collect();
+                        // A request that comes at the instant of an expiry may come just before it.
+                        if !is_below(config, &edges, latest + 1) {
+                            continue;
+                        }
+                        tested += 1;
+                        let mut board = fresh(config, Mode::Age, latest);
+                        board.exact = false;
+                        board.latency = latest;
+                        for tick in 1..=14 {
+                            board
+                                .tick(edges.iter().filter(|&&edge| edge == tick).count() as u32, 0);
+                        }
+                        board.drain(long(config));
+                        assert_eq!(
+                            board.served.len(),
+                            edges.len(),
+                            "LIMIT-LOSS-1: {edges:?} {}",
+                            board.story()
+                        );
+                        if config.timing == Timing::Lazy && config.policy != Policy::Bursty {
+                            assert_eq!(
+                                board.refused + board.expiries,
+                                0,
+                                "LIMIT-LAZY-1: {edges:?} {}",
+                                board.story()
+                            );
+                        }
+                    }
+                }
+            }
+            tested
+        })
+        .sum();
+    assert!(tested > 5_000, "only {tested} patterns lay below a limit");
+}
+
+/// LIMIT-LAZY-1: a lazy bursty limiter whose count never runs out within a period takes no timer interrupt.
+#[test]
+fn lazy_bursty_takes_no_timer_interrupt_below_its_limit() {
+    for config in configs(&[2, 3, 4], &[2, 3], Trigger::Edge)
+        .iter()
+        .filter(|c| c.policy == Policy::Bursty && c.timing == Timing::Lazy)
+    {
+        for pattern in 0..1_u32 << 14 {
+            let edges: Vec<u64> = (1..=14)
+                .filter(|tick| pattern & 1 << (tick - 1) != 0)
+                .collect();
+            // Fewer than N requests in any window of one period.
+            if edges
+                .windows(usize::from(config.burst))
+                .any(|window| window[window.len() - 1] - window[0] <= config.interval)
+            {
+                continue;
+            }
+            let mut board = fresh(config, Mode::Age, 0);
+            for tick in 1..=14 {
+                board.tick(u32::from(edges.contains(&tick)), 0);
+            }
+            assert_eq!(
+                (board.expiries, board.served.len()),
+                (0, edges.len()),
+                "{edges:?} {}",
+                board.story()
+            );
+        }
+    }
+}
