@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One line behind Weir. NODE_POLICY, NODE_TIMING, NODE_INTERVAL (ticks) and NODE_BURST are the limit; the flavour is chosen by what
+ * One line behind Weir. NODE_POLICY, NODE_TIMING, NODE_INTERVAL, NODE_LAG (ticks) and NODE_BURST are the limit; the flavour is chosen by what
  * weir/avr.h is told. The same handler as unprotected.c.
  */
 #include "node.h"
 #include "weir/avr.h"
 
+#ifndef NODE_LAG
+#define NODE_LAG 0
+#endif
+
 /* One macro more, so that NODE_CHANNEL is replaced by the name of a channel before Weir sees it. */
 #define LIMIT(channel)                                                                                                                     \
-    WEIR_AVR_LIMIT(line, INT0, channel, .policy = NODE_POLICY, .timing = NODE_TIMING, .interval = NODE_INTERVAL, .burst = NODE_BURST)
+    WEIR_AVR_LIMIT(line, INT0, channel, .policy = NODE_POLICY, .timing = NODE_TIMING, .interval = NODE_INTERVAL, .lag = NODE_LAG,          \
+                   .burst = NODE_BURST)
 #define RUN(channel) weir_avr_run_timer(channel, NODE_PRESCALER)
 
 LIMIT(NODE_CHANNEL)

@@ -17,7 +17,7 @@
  *         sei();
  *         ...
  *
- * `c` is the default. -DWEIR_AVR_FAST selects `fast`, whose interrupt entries are written by hand and which reserves the registers r2 to r9
+ * `c` is the default. -DWEIR_AVR_FAST selects `fast`, whose interrupt entries are written by hand and which reserves the registers r2 to r10
  * (weir/avr/fast.h). Compile with -DWEIR_TICK_BITS=16 in either.
  */
 #ifndef WEIR_AVR_H

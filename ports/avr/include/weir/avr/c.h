@@ -51,11 +51,11 @@
     } while (0)
 
 /* After a request, or from a thread: the flag may be set from long ago. */
-#define WEIR_AVR_PERFORM_CHANNEL(channel, step, may_be_soon, watched)                                                                      \
+#define WEIR_AVR_PERFORM_CHANNEL(channel, config, step, may_be_soon, watched)                                                              \
     do {                                                                                                                                   \
         if ((step).arm && !(watched)) {                                                                                                    \
             if (may_be_soon) {                                                                                                             \
-                WEIR_AVR_AT_SOON(channel, (step).at);                                                                                      \
+                WEIR_AVR_AT_SOON(channel, config, (step).at);                                                                              \
             } else {                                                                                                                       \
                 WEIR_AVR_AT(channel) = (step).at;                                                                                          \
                 WEIR_AVR_FORGET(channel);                                                                                                  \
@@ -71,11 +71,11 @@
     } while (0)
 
 /* In the channel's own interrupt: its flag was cleared on the way in and its enable bit is set. */
-#define WEIR_AVR_PERFORM_EXPIRED(channel, step, may_be_soon)                                                                               \
+#define WEIR_AVR_PERFORM_EXPIRED(channel, config, step, may_be_soon)                                                                       \
     do {                                                                                                                                   \
         if ((step).arm || (step).watch) {                                                                                                  \
             if ((step).arm && (may_be_soon)) {                                                                                             \
-                WEIR_AVR_AT_SOON(channel, (step).at);                                                                                      \
+                WEIR_AVR_AT_SOON(channel, config, (step).at);                                                                              \
             } else {                                                                                                                       \
                 WEIR_AVR_AT(channel) = (step).at;                                                                                          \
             }                                                                                                                              \
@@ -110,11 +110,14 @@
         {                                                                                                                                  \
             weir_limit_step_t step;                                                                                                        \
             weir_limit_config_t to = name##_limit.config;                                                                                  \
+            if (WEIR_AVR_PASSED(channel)) {                                                                                                \
+                weir_limit_elapsed(&name##_limit.state, &name##_limit.config);                                                             \
+            }                                                                                                                              \
             to.interval = interval;                                                                                                        \
             to.burst = burst;                                                                                                              \
             error = weir_limit_reconfigure(&name##_limit, &to, WEIR_AVR_NOW(channel), &step);                                              \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, step, true, false);                                                                          \
+            WEIR_AVR_PERFORM_CHANNEL(channel, name##_limit.config, step, true, false);                                                     \
         }                                                                                                                                  \
         return error;                                                                                                                      \
     }
@@ -131,7 +134,7 @@
             weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
             weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, elapsed);                                           \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, step, (config).policy == WEIR_LIMIT_BUCKET, WEIR_AVR_WATCHES_DUE(config));                   \
+            WEIR_AVR_PERFORM_CHANNEL(channel, config, step, (config).policy == WEIR_LIMIT_BUCKET, WEIR_AVR_WATCHES_DUE(config));           \
             WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -143,7 +146,7 @@
             weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
             weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now, WEIR_AVR_PENDING(line));                            \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_EXPIRED(channel, step, (config).policy != WEIR_LIMIT_STRICT);                                                 \
+            WEIR_AVR_PERFORM_EXPIRED(channel, config, step, (config).policy != WEIR_LIMIT_STRICT);                                         \
             WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -153,7 +156,7 @@
 #define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                          \
     WEIR_INLINE void name##_perform(weir_limit_step_t step)                                                                                \
     {                                                                                                                                      \
-        WEIR_AVR_PERFORM_CHANNEL(channel, step, true, false);                                                                              \
+        WEIR_AVR_PERFORM_CHANNEL(channel, config, step, true, false);                                                                      \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
@@ -161,6 +164,7 @@
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             WEIR_AVR_DISARM(channel);                                                                                                      \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel)); /* a full bucket */                                                  \
             name##_perform(weir_limit_start_with(&(state), &(config), WEIR_AVR_NOW(channel)));                                             \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -175,10 +179,13 @@
     {                                                                                                                                      \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            weir_limit_step_t step = weir_limit_user_enable(&(state), WEIR_AVR_NOW(channel));                                              \
-            /* Eager strict keeps its mask in the channel's enable bit alone. */                                                           \
-            if (!WEIR_AVR_IS_LEAN(config) || (WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) == 0) {                           \
-                name##_perform(step);                                                                                                      \
+            if (WEIR_AVR_IS_LEAN(config)) {                                                                                                \
+                WEIR_AVR_LEAN_ENABLE(line, channel, config, state);                                                                        \
+            } else {                                                                                                                       \
+                if (WEIR_AVR_PASSED(channel)) {                                                                                            \
+                    weir_limit_elapsed(&(state), &(config));                                                                               \
+                }                                                                                                                          \
+                name##_perform(weir_limit_user_enable(&(state), WEIR_AVR_NOW(channel)));                                                   \
             }                                                                                                                              \
         }                                                                                                                                  \
     }                                                                                                                                      \

@@ -2,17 +2,20 @@
 /**
  * The `fast` flavour: the same API, interrupt entries written by hand.
  *
- * One hot line per firmware, on an 8-bit timer of its own (TIMER0 or TIMER2). What it costs in registers: r2 to r9 belong to it, in every file of the
- * firmware (compile all with WEIR_AVR_FAST_FLAGS of ports/avr/README.md: -ffixed-r2 ... -ffixed-r9), and no library function that uses them may run
- * while interrupts are on. What it costs besides: the enable bits of the other external lines change through weir_avr_line_on() and
- * weir_avr_line_off(), and the vector table is its own (link ports/avr/start/start.S with -nostartfiles).
+ * One hot line per firmware, on an 8-bit timer of its own (TIMER0 or TIMER2). What it costs in registers: r2 to r10 belong to it, in every file
+ * of the firmware (-ffixed-r2 to -ffixed-r10), and no library function that uses them may run while interrupts are on. What it costs besides: the enable
+ * bits of the other external lines change through weir_avr_line_on() and weir_avr_line_off(), a bucket on TIMER0 clears ACME and PUD of SFIOR, and the
+ * vector table is its own (link ports/avr/start/start.S with -nostartfiles).
  *
- *   r2  SREG while an entry runs        r6  strict, bursty: EIMSK while the limiter masks; bucket: compare value one interval after a restart
- *   r3  scratch                         r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
- *   r4  bursty: requests left           r8  the line's pending bit
- *       bucket: the interval            r9  what the limiter remembers (HELD, SUSTAINED)
- *       strict, eager: the clock select
+ *   r2  SREG while an entry runs
+ *   r3  scratch
+ *   r4  strict, eager: the clock select; bursty: requests left; bucket: the interval
  *   r5  EIMSK while the limiter lets pass: the user's bits
+ *   r6  strict, bursty: EIMSK while the limiter masks; bucket: the compare value one interval after a restart
+ *   r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
+ *   r8  the line's pending bit
+ *   r9  HELD and SUSTAINED; bucket: the line's pending bit, 0 while a request is held
+ *   r10 bucket: SUSTAINED
  *
  * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt function, with every register and SREG as they were.
  */
@@ -34,10 +37,12 @@ register uint8_t weir_fast_r6 __asm__("r6");
 register uint8_t weir_fast_r7 __asm__("r7");
 register uint8_t weir_fast_r8 __asm__("r8");
 register uint8_t weir_fast_r9 __asm__("r9");
+register uint8_t weir_fast_r10 __asm__("r10");
 
-/* Bits of r9. Neither is a flag bit of timer 0 (1) or timer 2 (7), so `mov r9, r7` clears both without touching SREG. */
+/* Bits of r9, for a bucket of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from r7 clears them without touching SREG. */
 #define WEIR_FAST_HELD 3
 #define WEIR_FAST_SUSTAINED 4
+#define WEIR_FAST_STAY 5
 
 /* Which entry: known to the assembler as a number. */
 #define WEIR_FAST_STRICT_EAGER 1
@@ -63,185 +68,205 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
 /* ------------------------------------------------------------------------------------------------ the entries */
 
 /* clang-format off */
-#define WEIR_FAST_TABLE                                                                                                                              \
-    ".pushsection .vectors, \"ax\", @progbits\n"                                                                                                     \
-    ".global __vectors\n"                                                                                                                            \
-    "__vectors: jmp __init\n"                                                                                                                        \
-    ".irp v, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34\n"                                         \
-    ".if \\v == %[line_vector]\n"                                                                                                                    \
-    "  .if %[kind] == 1\n  out %[eimsk], r6\n  .elseif %[kind] == 3\n  in r2, %[sreg]\n  .else\n  in r3, %[tifr]\n  .endif\n"                        \
-    "  rjmp weir_fast_request\n"                                                                                                                     \
-    ".elseif \\v == %[timer_vector]\n"                                                                                                               \
-    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[eimsk], r5\n  .else\n  in r2, %[sreg]\n  rjmp weir_fast_expired\n  .endif\n"                     \
-    ".elseif \\v == %[timer_vector] + 1 && %[kind] == 1\n"                                                                                           \
-    "  reti\n  nop\n"                                                                                                                                \
-    ".else\n"                                                                                                                                        \
-    "  .weak __vector_\\v\n  jmp __vector_\\v\n"                                                                                                     \
-    ".endif\n"                                                                                                                                       \
-    ".endr\n"                                                                                                                                        \
+#define WEIR_FAST_TABLE \
+    ".pushsection .vectors, \"ax\", @progbits\n" \
+    ".global __vectors\n" \
+    "__vectors: jmp __init\n" \
+    ".irp v, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34\n" \
+    ".if \\v == %[line_vector]\n" \
+    "  .if %[kind] == 1\n  out %[eimsk], r6\n  .elseif %[kind] == 3\n  in r2, %[sreg]\n  .else\n  in r3, %[tifr]\n  .endif\n" \
+    "  rjmp weir_fast_request\n" \
+    ".elseif \\v == %[timer_vector]\n" \
+    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[eimsk], r5\n  .else\n  in r2, %[sreg]\n  rjmp weir_fast_expired\n  .endif\n" \
+    ".elseif \\v == %[timer_vector] + 1 && %[kind] == 1\n" \
+    "  reti\n  nop\n" \
+    ".else\n" \
+    "  .weak __vector_\\v\n  jmp __vector_\\v\n" \
+    ".endif\n" \
+    ".endr\n" \
     ".popsection\n"
 
 /* regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in the vector's slot: mask, start; stop, unmask. */
-#define WEIR_FAST_STRICT_EAGER_CODE                                                                                                                  \
-    ".if %[kind] == 1\n"                                                                                                                             \
-    "weir_fast_request:\n"                                                                                                                           \
-    "  out %[tcnt], r7\n"                                                                                                                            \
-    "  out %[tccr], r4\n"                                                                                                                            \
+#define WEIR_FAST_STRICT_EAGER_CODE \
+    ".if %[kind] == 1\n" \
+    "weir_fast_request:\n" \
+    "  out %[tcnt], r7\n" \
+    "  out %[tccr], r4\n" \
     ".endif\n"
 
 /* The compare flag says that the interval has passed; a request that finds it starts the next one. */
-#define WEIR_FAST_STRICT_LAZY_CODE                                                                                                                   \
-    ".if %[kind] == 2\n"                                                                                                                             \
-    "9: out %[eimsk], r6\n" /* too early: mask, hold, have the timer interrupt */                                                                    \
-    "  in r2, %[sreg]\n"                                                                                                                             \
-    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                           \
-    "  set\n  bld r9, %[held]\n"                                                                                                                     \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  reti\n"                                                                                                                                       \
-    "weir_fast_expired:\n"                                                                                                                           \
-    "  in r3, %[eifr]\n"                                                                                                                             \
-    "  sbrs r3, %[bit]\n"                                                                                                                            \
-    "  rjmp 3f\n"                                                                                                                                    \
-    "  sbrs r9, %[held]\n"                                                                                                                           \
-    "  out %[eifr], r8\n"                                                                                                                            \
-    "2: mov r9, r7\n  set\n  bld r9, %[sustained]\n" /* serve, and stay masked */                                                                    \
-    "  rjmp 5f\n"                                                                                                                                    \
-    "3: sbrs r9, %[held]\n"                                                                                                                          \
-    "  rjmp 4f\n"                                                                                                                                    \
-    "  sbrc r9, %[sustained]\n"                                                                                                                      \
-    "  rjmp 2b\n"                                                                                                                                    \
-    "  set\n  bld r9, %[sustained]\n  clt\n  bld r9, %[held]\n" /* serve, and unmask */                                                              \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
-    "  out %[eimsk], r5\n"                                                                                                                           \
-    "5: out %[tcnt], r7\n"                                                                                                                           \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  rjmp weir_fast_serve\n"                                                                                                                       \
-    "4: mov r9, r7\n" /* nothing to serve: unmask, and let the flag be set at once, for the next request is in time */                               \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
-    "  out %[eimsk], r5\n"                                                                                                                           \
-    "  lds r3, weir_fast_nearly\n  out %[tcnt], r3\n"                                                                                                \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  reti\n"                                                                                                                                       \
-    "weir_fast_request:\n"                                                                                                                           \
-    "  sbrs r3, %[flag]\n"                                                                                                                           \
-    "  rjmp 9b\n"                                                                                                                                    \
-    "  out %[tcnt], r7\n"                                                                                                                            \
-    "  out %[tifr], r7\n"                                                                                                                            \
-    "  mov r9, r7\n"                                                                                                                                 \
+#define WEIR_FAST_STRICT_LAZY_CODE \
+    ".if %[kind] == 2\n" \
+    "9: out %[eimsk], r6\n" /* too early: mask, hold, have the timer interrupt */ \
+    "  in r2, %[sreg]\n" \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
+    "  set\n  bld r9, %[held]\n" \
+    "  out %[sreg], r2\n" \
+    "  reti\n" \
+    "weir_fast_expired:\n" \
+    "  in r3, %[eifr]\n" \
+    "  sbrs r3, %[bit]\n" \
+    "  rjmp 3f\n" \
+    "  sbrs r9, %[held]\n" \
+    "  out %[eifr], r8\n" \
+    "2: mov r9, r7\n  set\n  bld r9, %[sustained]\n" /* serve, and stay masked */ \
+    "  rjmp 5f\n" \
+    "3: sbrs r9, %[held]\n" \
+    "  rjmp 4f\n" \
+    "  sbrc r9, %[sustained]\n" \
+    "  rjmp 2b\n" \
+    "  set\n  bld r9, %[sustained]\n  clt\n  bld r9, %[held]\n" /* serve, and unmask */ \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
+    "  out %[eimsk], r5\n" \
+    "5: out %[tcnt], r7\n" \
+    "  out %[sreg], r2\n" \
+    "  rjmp weir_fast_serve\n" \
+    "4: mov r9, r7\n" /* nothing to serve: unmask, and let the flag be set at once, for the next request is in time */ \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
+    "  out %[eimsk], r5\n" \
+    "  lds r3, weir_fast_nearly\n  out %[tcnt], r3\n" \
+    "  out %[sreg], r2\n" \
+    "  reti\n" \
+    "weir_fast_request:\n" \
+    "  sbrs r3, %[flag]\n" \
+    "  rjmp 9b\n" \
+    "  out %[tcnt], r7\n" \
+    "  out %[tifr], r7\n" \
+    "  mov r9, r7\n" \
     ".endif\n"
 
-/* regehr2005 §3.3, its optimisation without its losses: the count is filled again when it runs out and a period has passed. */
-#define WEIR_FAST_BURSTY_CODE                                                                                                                        \
-    ".if %[kind] == 3\n"                                                                                                                             \
-    "8: in r3, %[tifr]\n" /* run out */                                                                                                              \
-    "  sbrs r3, %[flag]\n"                                                                                                                           \
-    "  rjmp 9f\n"                                                                                                                                    \
-    "  out %[tcnt], r7\n"                                                                                                                            \
-    "  out %[tifr], r7\n"                                                                                                                            \
-    "  lds r4, weir_fast_burst\n"                                                                                                                    \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  rjmp weir_fast_serve\n"                                                                                                                       \
-    "9: out %[eimsk], r6\n"                                                                                                                          \
-    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                           \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  rjmp weir_fast_serve\n"                                                                                                                       \
-    "weir_fast_expired:\n"                                                                                                                           \
-    "  out %[tcnt], r7\n"                                                                                                                            \
-    "  out %[eimsk], r5\n"                                                                                                                           \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
-    "  lds r4, weir_fast_burst\n"                                                                                                                    \
-    "  in r3, %[eifr]\n"                                                                                                                             \
-    "  sbrs r3, %[bit]\n"                                                                                                                            \
-    "  rjmp 7f\n"                                                                                                                                    \
-    "  out %[eifr], r8\n"                                                                                                                            \
-    "  dec r4\n"                                                                                                                                     \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  rjmp weir_fast_serve\n"                                                                                                                       \
-    "7: out %[sreg], r2\n"                                                                                                                           \
-    "  reti\n"                                                                                                                                       \
-    "weir_fast_request:\n"                                                                                                                           \
-    "  dec r4\n"                                                                                                                                     \
-    "  breq 8b\n"                                                                                                                                    \
-    "  out %[sreg], r2\n"                                                                                                                            \
+/*
+ * regehr2005 §3.3, its optimisation without its losses. The timer restarts itself at each match; its flag says that the period is over. r4 goes below
+ * zero at one request too many, or one earlier while requests keep waiting (SUSTAINED).
+ */
+#define WEIR_FAST_BURSTY_CODE \
+    ".if %[kind] == 3\n" \
+    "8: sbrs r9, %[sustained]\n" \
+    "  rjmp 6f\n" \
+    "  out %[eimsk], r6\n" /* the last of the burst: mask, and serve it */ \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
+    "  out %[sreg], r2\n" \
+    "  rjmp weir_fast_serve\n" \
+    "6: in r3, %[tifr]\n" \
+    "  sbrs r3, %[flag]\n" \
+    "  rjmp 5f\n" \
+    "  clr r3\n  out %[tcnt], r3\n" /* the period is over: fill up, and count the next one from here */ \
+    "  out %[tifr], r7\n" \
+    "  lds r4, weir_fast_burst\n  dec r4\n" \
+    "  out %[sreg], r2\n" \
+    "  rjmp weir_fast_serve\n" \
+    "5: clr r4\n" /* one too many: mask, hold, have the timer interrupt */ \
+    "  set\n  bld r9, %[held]\n  bld r9, %[sustained]\n" \
+    "  out %[eimsk], r6\n" \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
+    "  out %[sreg], r2\n" \
+    "  reti\n" \
+    "4: clt\n  bld r9, %[held]\n" \
+    "  rjmp 3f\n" \
+    "weir_fast_expired:\n" \
+    "  out %[eimsk], r5\n" \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
+    "  sbrc r9, %[held]\n" \
+    "  rjmp 4b\n" \
+    "  in r3, %[eifr]\n" \
+    "  sbrs r3, %[bit]\n" \
+    "  rjmp 7f\n" \
+    "  out %[eifr], r8\n" \
+    "3: lds r4, weir_fast_rest\n" \
+    "  out %[sreg], r2\n" \
+    "  rjmp weir_fast_serve\n" \
+    "7: mov r9, r7\n" \
+    "  lds r4, weir_fast_burst\n" \
+    "  out %[sreg], r2\n" \
+    "  reti\n" \
+    "weir_fast_request:\n" \
+    "  dec r4\n" \
+    "  brmi 8b\n" \
+    "  out %[sreg], r2\n" \
     ".endif\n"
 
-/* The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant. */
-#define WEIR_FAST_BUCKET_CODE                                                                                                                        \
-    ".if %[kind] == 4\n"                                                                                                                             \
-    "weir_fast_request:\n"                                                                                                                           \
-    "  sbrs r3, %[flag]\n"                                                                                                                           \
-    "  rjmp 1f\n"                                                                                                                                    \
-    "0: out %[tcnt], r7\n" /* full: count from here */                                                                                                \
-    "  out %[ocr], r6\n"                                                                                                                             \
-    "  out %[tifr], r7\n"                                                                                                                            \
-    "  mov r9, r7\n"                                                                                                                                 \
-    "  rjmp weir_fast_serve\n"                                                                                                                       \
-    "1: in r2, %[sreg]\n"                                                                                                                            \
-    "  push r24\n"                                                                                                                                   \
-    "  in r24, %[ocr]\n"                                                                                                                             \
-    "  in r3, %[tcnt]\n"                                                                                                                             \
-    "  sub r24, r3\n" /* until it is full */                                                                                                         \
-    "  cpi r24, 245\n  brsh 4f\n" /* it became full since the flag was read */                                                                                                         \
-    "  subi r24, %[slack] + 1\n"                                                                                                                     \
-    "  brsh 2f\n"                                                                                                                                    \
-    "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n"                                                                                              \
-    "  out %[tifr], r7\n"                                                                                                                            \
-    "  mov r9, r7\n"                                                                                                                                 \
-    "  pop r24\n"                                                                                                                                    \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  rjmp weir_fast_serve\n"                                                                                                                       \
-    "2: set\n  bld r9, %[held]\n" /* empty: mask until the next token, which is due in r24 + 1 ticks */                                              \
-    "  lds r3, weir_fast_off\n  out %[eimsk], r3\n"                                                                                                  \
-    "  cpi r24, 2\n"                                                                                                                                \
-    "  in r24, %[ocr]\n"                                                                                                                            \
-    "  brsh 3f\n"                                                                                                                                   \
-    "  in r24, %[tcnt]\n  subi r24, -(%[slack] + 2)\n" /* too near to be sure of: two ticks from now */                                            \
-    "3: subi r24, %[slack]\n  out %[ocr], r24\n"                                                                                                   \
-    "  out %[tifr], r7\n"                                                                                                                           \
-    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                        \
-    "  pop r24\n"                                                                                                                                   \
-    "  out %[sreg], r2\n"                                                                                                                           \
-    "  reti\n"                                                                                                                                      \
-    "4: pop r24\n  out %[sreg], r2\n  rjmp 0b\n"                                                                                                    \
-    "5: push r24\n" /* expired, nothing pending or something held */                                                                                 \
-    "  in r24, %[ocr]\n"                                                                                                                             \
-    "  sbrs r9, %[held]\n"                                                                                                                           \
-    "  rjmp 6f\n"                                                                                                                                    \
-    "  add r24, r4\n"                                                                                                                                \
-    "  sbrc r9, %[sustained]\n"                                                                                                                      \
-    "  rjmp 7f\n"                                                                                                                                    \
-    "  sbrc r3, %[bit]\n"                                                                                                                            \
-    "  rjmp 7f\n"                                                                                                                                    \
-    "  subi r24, -(%[slack])\n" /* serve what is held, and unmask */                                                                                 \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
-    "  out %[eimsk], r5\n"                                                                                                                           \
-    "7: set\n  mov r9, r7\n  bld r9, %[sustained]\n"                                                                                                 \
-    "  out %[ocr], r24\n"                                                                                                                            \
-    "  pop r24\n"                                                                                                                                    \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  rjmp weir_fast_serve\n"                                                                                                                       \
-    "6: subi r24, -(%[slack])\n" /* nothing to serve: unmask */                                                                                      \
-    "  out %[ocr], r24\n"                                                                                                                            \
-    "  mov r9, r7\n"                                                                                                                                 \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                          \
-    "  out %[eimsk], r5\n"                                                                                                                           \
-    "  pop r24\n"                                                                                                                                    \
-    "  out %[sreg], r2\n"                                                                                                                            \
-    "  reti\n"                                                                                                                                       \
-    "weir_fast_expired:\n"                                                                                                                           \
-    "  in r3, %[eifr]\n"                                                                                                                             \
-    "  sbrs r3, %[bit]\n"                                                                                                                            \
-    "  rjmp 5b\n"                                                                                                                                    \
-    "  sbrc r9, %[held]\n"                                                                                                                           \
-    "  rjmp 5b\n"                                                                                                                                    \
-    "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n" /* serve what is pending, and stay masked */                                                 \
-    "  out %[eifr], r8\n"                                                                                                                            \
-    "  out %[sreg], r2\n"                                                                                                                            \
+/*
+ * The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant.
+ * The flag is set one tick after the match. Timer 0 restarts its prescaler with the count, and so matches one tick earlier: the flag is set after exactly
+ * one interval.
+ */
+#define WEIR_FAST_BUCKET_CODE                                                                                                              \
+    ".if %[kind] == 4\n"                                                                                                                   \
+    "weir_fast_request:\n"                                                                                                                 \
+    "  sbrs r3, %[flag]\n"                                                                                                                 \
+    "  rjmp 1f\n"                                                                                                                          \
+    "0: out %[tcnt], r7\n" /* full: count from here */                                                                                     \
+    ".if %[timer_vector] == 15\n  out %[sfior], r7\n.endif\n" /* and from a whole tick: PSR0 is the same bit */                            \
+    "  out %[ocr], r6\n"                                                                                                                   \
+    "  out %[tifr], r7\n"                                                                                                                  \
+    "  mov r10, r7\n"                                                                                                                      \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "1: in r2, %[sreg]\n"                                                                                                                  \
+    "  push r24\n"                                                                                                                         \
+    "  in r24, %[ocr]\n"                                                                                                                   \
+    "  in r3, %[tcnt]\n"                                                                                                                   \
+    "  sub r24, r3\n" /* until it is full */                                                                                               \
+    "  cpi r24, 245\n  brsh 4f\n" /* it became full since the flag was read */                                                             \
+    "  subi r24, %[slack] + 1\n"                                                                                                           \
+    "  brsh 2f\n"                                                                                                                          \
+    "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n"                                                                                    \
+    "  out %[tifr], r7\n"                                                                                                                  \
+    "  mov r10, r7\n"                                                                                                                      \
+    "  pop r24\n"                                                                                                                          \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "2: clr r9\n" /* empty: hold, mask until the next token, which is due in r24 + 1 ticks */                                              \
+    "  bst r10, %[sustained]\n  bld r10, %[stay]\n  set\n  bld r10, %[sustained]\n"                                                        \
+    "  lds r3, weir_fast_off\n  out %[eimsk], r3\n"                                                                                        \
+    "  cpi r24, 2\n"                                                                                                                       \
+    "  in r24, %[ocr]\n"                                                                                                                   \
+    "  brsh 3f\n"                                                                                                                          \
+    "  in r24, %[tcnt]\n  subi r24, -(%[slack] + 2)\n" /* too near to be sure of: two ticks from now */                                    \
+    "3: subi r24, %[slack]\n  out %[ocr], r24\n"                                                                                           \
+    "  out %[tifr], r7\n"                                                                                                                  \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                 \
+    "  pop r24\n"                                                                                                                          \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  reti\n"                                                                                                                             \
+    "4: pop r24\n  out %[sreg], r2\n  rjmp 0b\n"                                                                                           \
+    "5: push r24\n" /* expired, nothing pending or something held */                                                                       \
+    "  in r24, %[ocr]\n"                                                                                                                   \
+    "  tst r9\n"                                                                                                                           \
+    "  brne 6f\n"                                                                                                                          \
+    "  mov r9, r8\n"                                                                                                                       \
+    "  add r24, r4\n"                                                                                                                      \
+    "  sbrc r10, %[stay]\n"                                                                                                                \
+    "  rjmp 7f\n"                                                                                                                          \
+    "  in r3, %[eifr]\n"                                                                                                                   \
+    "  sbrc r3, %[bit]\n"                                                                                                                  \
+    "  rjmp 7f\n"                                                                                                                          \
+    "  subi r24, -(%[slack])\n" /* serve what is held, and unmask */                                                                       \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
+    "  out %[eimsk], r5\n"                                                                                                                 \
+    "7: out %[ocr], r24\n"                                                                                                                 \
+    "  pop r24\n"                                                                                                                          \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "6: subi r24, -(%[slack])\n" /* nothing to serve: unmask */                                                                            \
+    "  out %[ocr], r24\n"                                                                                                                  \
+    "  mov r10, r7\n"                                                                                                                      \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
+    "  out %[eimsk], r5\n"                                                                                                                 \
+    "  pop r24\n"                                                                                                                          \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  reti\n"                                                                                                                             \
+    "weir_fast_expired:\n"                                                                                                                 \
+    "  in r3, %[eifr]\n"                                                                                                                   \
+    "  and r3, r9\n"                                                                                                                       \
+    "  breq 5b\n"                                                                                                                          \
+    "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n" /* serve what is pending, and stay masked */                                       \
+    "  out %[eifr], r8\n"                                                                                                                  \
+    "  out %[sreg], r2\n"                                                                                                                  \
     ".endif\n"
 /* clang-format on */
 
-/* Bytes that the entries read: the burst, the restart value that sets the flag two ticks later, EIMSK while masked, and whether an expiry waits. */
-extern uint8_t weir_fast_burst, weir_fast_nearly, weir_fast_off, weir_fast_parked;
+/* Bytes that the entries read: the burst, what is left of it once an expiry has served one and the last is to mask, the restart value that sets the flag a few ticks later, EIMSK while masked, and whether an expiry waits. */
+extern uint8_t weir_fast_burst, weir_fast_rest, weir_fast_nearly, weir_fast_off, weir_fast_parked;
 /* Whether r6 holds EIMSK while masked, too. */
 extern uint8_t weir_fast_off_in_r6;
 
@@ -280,6 +305,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
 
 #define WEIR_AVR_DEFINE_ENTRY_(name, config, line, timer, serve)                                                                           \
     uint8_t weir_fast_burst;                                                                                                               \
+    uint8_t weir_fast_rest;                                                                                                                \
     uint8_t weir_fast_nearly;                                                                                                              \
     uint8_t weir_fast_off;                                                                                                                 \
     uint8_t weir_fast_parked;                                                                                                              \
@@ -293,10 +319,11 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                          : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                               \
                            [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                         \
                            [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),     \
-                           [slack] "n"((uint8_t) (((config).burst - 1u) * (config).interval)), [sreg] "I"(_SFR_IO_ADDR(SREG)),             \
-                           [eimsk] "I"(_SFR_IO_ADDR(EIMSK)), [eifr] "I"(_SFR_IO_ADDR(EIFR)), [timsk] "I"(_SFR_IO_ADDR(TIMSK)),             \
-                           [tifr] "I"(_SFR_IO_ADDR(TIFR)), [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))),                            \
-                           [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))), [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));   \
+                           [stay] "n"(WEIR_FAST_STAY), [slack] "n"((uint8_t) (((config).burst - 1u) * (config).interval)),                 \
+                           [sreg] "I"(_SFR_IO_ADDR(SREG)), [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)),             \
+                           [eifr] "I"(_SFR_IO_ADDR(EIFR)), [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)),               \
+                           [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))), [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))),      \
+                           [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                                                         \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
@@ -311,14 +338,18 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
             bool eager = WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER;                                                                 \
             weir_fast_r7 = eager ? 0 : (uint8_t) WEIR_AVR_OF(timer, BIT);                                                                  \
             weir_fast_r8 = WEIR_AVR_OF(line, BIT);                                                                                         \
-            weir_fast_r9 = 0;                                                                                                              \
+            weir_fast_r9 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET ? WEIR_AVR_OF(line, BIT) : 0;                                        \
+            weir_fast_r10 = 0;                                                                                                             \
             weir_fast_r5 = EIMSK | WEIR_AVR_OF(line, BIT);                                                                                 \
             weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                     \
             weir_fast_burst = (config).burst;                                                                                              \
+            weir_fast_rest = (uint8_t) ((config).burst - 2u);                                                                              \
             weir_fast_off_in_r6 = WEIR_FAST_KIND(config) != WEIR_FAST_BUCKET;                                                              \
-            weir_fast_r6 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET ? (uint8_t) (weir_fast_r7 + (config).interval) : weir_fast_off;      \
+            weir_fast_r6 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET                                                                      \
+                               ? (uint8_t) (weir_fast_r7 + (config).interval - (WEIR_AVR_OF(timer, NUMBER) == WEIR_AVR_TIMER0_NUMBER))     \
+                               : weir_fast_off;                                                                                            \
             weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                    \
-            weir_fast_nearly = (uint8_t) (weir_fast_r7 + (config).interval - 2u);                                                          \
+            weir_fast_nearly = (uint8_t) (weir_fast_r7 + (config).interval - 3u);                                                          \
             WEIR_AVR_DISARM(timer);                                                                                                        \
             WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (config).lag);                                              \
             if (eager) {                                                                                                                   \
@@ -327,9 +358,14 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                 WEIR_AVR_FORGET(timer);                                                                                                    \
                 WEIR_AVR_ARM(timer);                                                                                                       \
             } else if (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY) {                                                                       \
-                WEIR_AVR_NOW(timer) = weir_fast_r7;                                                                                        \
+                WEIR_AVR_OF(timer, CONTROL) |= WEIR_AVR_OF(timer, CLEAR_ON_MATCH);                                                         \
+                WEIR_AVR_AT(timer) = (uint8_t) ((config).interval - 1u);                                                                   \
+                WEIR_AVR_NOW(timer) = 0;                                                                                                   \
                 WEIR_AVR_FORGET(timer);                                                                                                    \
             } else {                                                                                                                       \
+                if (WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET) {                                                                          \
+                    WEIR_AVR_AT(timer) = weir_fast_r6;                                                                                     \
+                }                                                                                                                          \
                 WEIR_AVR_NOW(timer) = weir_fast_nearly;                                                                                    \
             }                                                                                                                              \
             EIMSK = weir_fast_r5;                                                                                                          \

@@ -31,30 +31,51 @@
 #define WEIR_AVR_NOW(channel) WEIR_AVR_OF(channel, COUNT)
 #define WEIR_AVR_AT(channel) WEIR_AVR_OF(channel, COMPARE)
 
-/** Ticks that lie safely ahead of the counter while its compare register is being written, at any prescaler. */
-#define WEIR_AVR_AHEAD 16u
+/** True iff all instants of a limiter lie within 240 ticks: then one byte of the timer tells them apart. */
+#define WEIR_AVR_IS_SHORT(config) ((uint32_t) (config).burst * (config).interval <= 240u)
+/** Ticks that lie safely ahead of the counter while its compare register is being written; an interval of one byte has a prescaler of 8 or more. */
+#define WEIR_AVR_AHEAD(config) (WEIR_AVR_IS_SHORT(config) ? 3 : 16)
+/** Ticks from now to an instant near now, negative once it has passed. */
+#define WEIR_AVR_UNTIL(channel, config, instant)                                                                                           \
+    (WEIR_AVR_IS_SHORT(config) ? (int8_t) ((uint8_t) (instant) -WEIR_AVR_OF(channel, COUNT_LOW))                                           \
+                               : (int16_t) ((instant) -WEIR_AVR_NOW(channel)))
 
-/** Has the channel match at an instant that may be reached before the register is written: then a little later, not a whole wrap later. */
-#define WEIR_AVR_AT_SOON(channel, instant)                                                                                                 \
+/** Has the channel match at an instant, even if it is reached while the register is being written: a little later, not a whole wrap later. */
+#define WEIR_AVR_AT_SOON(channel, config, instant)                                                                                         \
     do {                                                                                                                                   \
-        weir_ticks_t weir_at_ = (instant);                                                                                                 \
-        weir_ticks_t weir_soon_ = (weir_ticks_t) (WEIR_AVR_NOW(channel) + WEIR_AVR_AHEAD);                                                 \
-        if (weir_ticks_reached(weir_soon_, weir_at_)) {                                                                                    \
-            weir_at_ = weir_soon_;                                                                                                         \
-        }                                                                                                                                  \
+        weir_ticks_t weir_at_ = (weir_ticks_t) (instant);                                                                                  \
         WEIR_AVR_AT(channel) = weir_at_;                                                                                                   \
         WEIR_AVR_FORGET(channel);                                                                                                          \
+        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_at_) < WEIR_AVR_AHEAD(config))) {                                           \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (weir_ticks_t) WEIR_AVR_AHEAD(config));                         \
+        }                                                                                                                                  \
     } while (0)
 
 /** A held request whose interval ends while the user has the source off waits for the user; without one the limiter lets go. */
-#define WEIR_AVR_LEAN_USER_OFF(channel, state)                                                                                             \
+#define WEIR_AVR_LEAN_USER_OFF(channel, state, aged)                                                                                       \
     do {                                                                                                                                   \
         if (((state).flags & WEIR_LIMIT_IS_HELD) != 0) {                                                                                   \
             (state).flags |= WEIR_LIMIT_IS_WAITING;                                                                                        \
         } else {                                                                                                                           \
-            (state).flags = WEIR_LIMIT_IS_USER_OFF | WEIR_LIMIT_IS_AGED;                                                                   \
+            (state).flags = WEIR_LIMIT_IS_USER_OFF | (aged);                                                                               \
         }                                                                                                                                  \
         WEIR_AVR_DISARM(channel);                                                                                                          \
+    } while (0)
+
+/**
+ * The user wants the source on. The limiter has it masked iff the channel's interrupt is on, or a request waits: that is served from the channel's
+ * interrupt, at once.
+ */
+#define WEIR_AVR_LEAN_ENABLE(line, channel, config, state)                                                                                 \
+    do {                                                                                                                                   \
+        (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_USER_OFF;                                                                                \
+        if (((state).flags & WEIR_LIMIT_IS_WAITING) != 0) {                                                                                \
+            (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;                                                                             \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel));                                                                      \
+            WEIR_AVR_ARM(channel);                                                                                                         \
+        } else if ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) == 0) {                                                     \
+            WEIR_AVR_UNMASK(line);                                                                                                         \
+        }                                                                                                                                  \
     } while (0)
 
 /* ------------------------------------------------------------------------------------------------ strict, eager (regehr2005 §3.2) */
@@ -102,26 +123,27 @@
     do {                                                                                                                                   \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
         if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
-            WEIR_AVR_LEAN_USER_OFF(channel, state);                                                                                        \
+            WEIR_AVR_LEAN_USER_OFF(channel, state, WEIR_LIMIT_IS_AGED);                                                                    \
             break;                                                                                                                         \
         }                                                                                                                                  \
         if (WEIR_AVR_PENDING(line)) {                                                                                                      \
             if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
                 WEIR_AVR_ACK(line);                                                                                                        \
             }                                                                                                                              \
-            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
-        } else if (weir_flags_ == (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED)) {                                 \
-            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
-        } else {                                                                                                                           \
+        } else if (weir_flags_ != (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED)) {                                 \
             WEIR_AVR_DISARM(channel);                                                                                                      \
             WEIR_AVR_UNMASK(line);                                                                                                         \
             if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
                 (state).flags = WEIR_LIMIT_IS_AGED;                                                                                        \
-                break;                                                                                                                     \
+            } else {                                                                                                                       \
+                (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                   \
+                WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                         \
+                serve;                                                                                                                     \
             }                                                                                                                              \
-            (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
+            break;                                                                                                                         \
         }                                                                                                                                  \
-        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                                 \
+        (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                    \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag);                                  \
         serve;                                                                                                                             \
     } while (0)
 
@@ -130,12 +152,18 @@
 #define WEIR_AVR_BURSTY_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
         if (++(state).count >= (config).burst) {                                                                                           \
-            if (WEIR_AVR_PASSED(channel)) {                                                                                                \
+            if ((state).count > (config).burst) {                                                                                          \
+                if (!WEIR_AVR_PASSED(channel)) {                                                                                           \
+                    (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                             \
+                    WEIR_AVR_MASK(line);                                                                                                   \
+                    WEIR_AVR_ARM(channel);                                                                                                 \
+                    break;                                                                                                                 \
+                }                                                                                                                          \
                 WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                         \
                 WEIR_AVR_FORGET(channel);                                                                                                  \
-                (state).count = 0;                                                                                                         \
-            } else {                                                                                                                       \
-                (state).flags = WEIR_LIMIT_IS_MASKED;                                                                                      \
+                (state).count = 1;                                                                                                         \
+            } else if ((state).flags != 0) {                                                                                               \
+                (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                            \
                 WEIR_AVR_MASK(line);                                                                                                       \
                 WEIR_AVR_ARM(channel);                                                                                                     \
             }                                                                                                                              \
@@ -145,48 +173,62 @@
 
 #define WEIR_AVR_BURSTY_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
-        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                                 \
+        weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
+        WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
+        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_next_) < WEIR_AVR_AHEAD(config))) {                                         \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
+        }                                                                                                                                  \
+        uint8_t weir_flags_ = (state).flags;                                                                                               \
         (state).count = 0;                                                                                                                 \
-        if (WEIR_UNLIKELY(((state).flags & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                \
-            (state).flags = WEIR_LIMIT_IS_USER_OFF;                                                                                        \
-            WEIR_AVR_DISARM(channel);                                                                                                      \
+        if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
+            WEIR_AVR_LEAN_USER_OFF(channel, state, 0);                                                                                     \
             break;                                                                                                                         \
         }                                                                                                                                  \
-        bool weir_pending_ = WEIR_AVR_PENDING(line);                                                                                       \
-        if (!weir_pending_ || (config).burst > 1) {                                                                                        \
-            (state).flags = 0;                                                                                                             \
+        if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                     \
+            if (!WEIR_AVR_PENDING(line)) {                                                                                                 \
+                (state).flags = 0;                                                                                                         \
+                WEIR_AVR_DISARM(channel);                                                                                                  \
+                WEIR_AVR_UNMASK(line);                                                                                                     \
+                break;                                                                                                                     \
+            }                                                                                                                              \
+            WEIR_AVR_ACK(line);                                                                                                            \
+        }                                                                                                                                  \
+        (state).count = 1;                                                                                                                 \
+        (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                           \
+        if ((config).burst > 1) {                                                                                                          \
             WEIR_AVR_DISARM(channel);                                                                                                      \
             WEIR_AVR_UNMASK(line);                                                                                                         \
         }                                                                                                                                  \
-        if (weir_pending_) {                                                                                                               \
-            WEIR_AVR_ACK(line);                                                                                                            \
-            (state).count = 1;                                                                                                             \
-            serve;                                                                                                                         \
-        }                                                                                                                                  \
+        serve;                                                                                                                             \
     } while (0)
 
 /* ------------------------------------------------------------------------------------------------ bucket, lazy */
 
 #define WEIR_AVR_BUCKET_SLACK(config) ((weir_ticks_t) ((weir_ticks_t) ((config).burst - 1u) * (config).interval))
 
+/* True iff the bucket is empty: it will be full too far ahead. One byte tells if a whole bucket fits into it; just past the instant counts as full. */
+#define WEIR_AVR_BUCKET_EMPTY(channel, config)                                                                                             \
+    (WEIR_AVR_IS_SHORT(config)                                                                                                             \
+         ? (uint8_t) ((uint8_t) (WEIR_AVR_OF(channel, COMPARE_LOW) - WEIR_AVR_OF(channel, COUNT_LOW)) -                                    \
+                      (uint8_t) (WEIR_AVR_BUCKET_SLACK(config) + 1u)) < (uint8_t) (247u - WEIR_AVR_BUCKET_SLACK(config))                   \
+         : (weir_ticks_t) ((weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_NOW(channel)) -                                                 \
+                           (weir_ticks_t) (WEIR_AVR_BUCKET_SLACK(config) + 1u)) <                                                          \
+               (weir_ticks_t) (WEIR_TICKS_HALF - WEIR_AVR_BUCKET_SLACK(config)))
+
 #define WEIR_AVR_BUCKET_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
-        weir_ticks_t weir_full_;                                                                                                           \
-        if (WEIR_AVR_PASSED(channel) || ((state).flags & WEIR_LIMIT_IS_AGED) != 0) {                                                       \
-            weir_full_ = WEIR_AVR_NOW(channel);                                                                                            \
+        if (WEIR_AVR_PASSED(channel)) {                                                                                                    \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
+        } else if (!(WEIR_AVR_BUCKET_EMPTY(channel, config))) {                                                                            \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                              \
         } else {                                                                                                                           \
-            weir_full_ = WEIR_AVR_AT(channel);                                                                                             \
-            weir_ticks_t weir_due_ = (weir_ticks_t) (weir_full_ - WEIR_AVR_BUCKET_SLACK(config));                                          \
-            if (!weir_ticks_reached(WEIR_AVR_NOW(channel), weir_due_)) {                                                                   \
-                (state).flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                                \
-                WEIR_AVR_MASK(line);                                                                                                       \
-                WEIR_AVR_AT_SOON(channel, weir_due_);                                                                                      \
-                WEIR_AVR_ARM(channel);                                                                                                     \
-                break;                                                                                                                     \
-            }                                                                                                                              \
+            (state).flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                                    \
+            WEIR_AVR_MASK(line);                                                                                                           \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config));                                       \
+            WEIR_AVR_ARM(channel);                                                                                                         \
+            break;                                                                                                                         \
         }                                                                                                                                  \
         /* The flag may have been set since it was read: forgotten only after the register has moved on. */                                \
-        WEIR_AVR_AT(channel) = (weir_ticks_t) (weir_full_ + (config).interval);                                                            \
         WEIR_AVR_FORGET(channel);                                                                                                          \
         (state).flags = 0;                                                                                                                 \
         serve;                                                                                                                             \
@@ -196,29 +238,29 @@
     do {                                                                                                                                   \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
         if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
-            WEIR_AVR_LEAN_USER_OFF(channel, state);                                                                                        \
+            WEIR_AVR_LEAN_USER_OFF(channel, state, 0);                                                                                     \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                                       \
             break;                                                                                                                         \
         }                                                                                                                                  \
         if (WEIR_AVR_PENDING(line)) {                                                                                                      \
             if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
                 WEIR_AVR_ACK(line);                                                                                                        \
             }                                                                                                                              \
-            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                              \
-        } else if (weir_flags_ == (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED)) {                                 \
-            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                              \
-        } else {                                                                                                                           \
+        } else if (weir_flags_ != (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED)) {                                 \
             WEIR_AVR_DISARM(channel);                                                                                                      \
             WEIR_AVR_UNMASK(line);                                                                                                         \
             if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
                 (state).flags = 0;                                                                                                         \
-                WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                              \
-                break;                                                                                                                     \
+                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                                   \
+            } else {                                                                                                                       \
+                (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                   \
+                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) + (config).interval);               \
+                serve;                                                                                                                     \
             }                                                                                                                              \
-            (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) + (config).interval);              \
+            break;                                                                                                                         \
         }                                                                                                                                  \
+        (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                    \
+        WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + (config).interval);                                                       \
         serve;                                                                                                                             \
     } while (0)
 
