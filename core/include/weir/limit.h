@@ -50,8 +50,8 @@ enum {
     /** strict, paced, bucket: mask as soon as the next request would be too early. bursty: the clearing timer always interrupts (regehr2005 §3.3). */
     WEIR_LIMIT_EAGER = 0,
     /**
-     * strict, paced, bucket: mask only when a request did come too early; below the limit there is no timer interrupt and no wake-up.
-     * bursty: the timer interrupts only while the source is masked (the optimisation of regehr2005 §3.3, without its losses below the limit).
+     * Mask only when a request did come too early; below the limit there is no timer interrupt and no wake-up. For bursty it is the
+     * optimisation of regehr2005 §3.3 without its losses below the limit: the count is cleared by a request, too, once its period is over.
      */
     WEIR_LIMIT_LAZY = 1,
     /** bursty only: a one-shot timer, started by the first request of a burst, clears the count (regehr2005 §4). */
@@ -308,6 +308,22 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_spaced(weir_limit_state_t *s, c
 WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool elapsed)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
+    bool lazy = c->timing == WEIR_LIMIT_LAZY;
+    bool over = lazy && (elapsed || (s->flags & WEIR_LIMIT_IS_AGED) != 0 || weir_ticks_reached(now, s->due));
+    if (lazy && WEIR_UNLIKELY(s->count >= s->allowed)) {
+        if (!over) {
+            weir_limit_refuse_until_due(s, c, now, &step);
+            return step;
+        }
+        /* A whole period has passed since the count was cleared: it is cleared now, one period before the next time. */
+        weir_limit_note_in_time(s);
+        s->count = 0;
+        s->allowed = c->burst;
+        s->flags = 0;
+        s->due = (weir_ticks_t) (now + c->interval);
+        step.watch = true;
+        step.at = s->due;
+    }
     weir_limit_note_served(s);
     step.serve = true;
     if (c->timing == WEIR_LIMIT_ONE_SHOT && s->count == 0) {
@@ -316,24 +332,14 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
         step.at = s->due;
     }
     s->count++;
-    if (WEIR_UNLIKELY(s->count >= s->allowed)) {
-        if (c->timing == WEIR_LIMIT_LAZY && (elapsed || (s->flags & WEIR_LIMIT_IS_AGED) != 0 || weir_ticks_reached(now, s->due))) {
-            /* A whole period has passed since the count was cleared: it is cleared now, one period before the next time. */
-            weir_limit_note_in_time(s);
-            s->count = 0;
-            s->allowed = c->burst;
-            s->flags = 0;
-            s->due = (weir_ticks_t) (now + c->interval);
-            step.watch = true;
+    /* A lazy limiter masks before one request too many only if the last period, too, ended with a request that waited, and this one is not over. */
+    if (WEIR_UNLIKELY(s->count >= s->allowed) && (!lazy || ((s->flags & WEIR_LIMIT_IS_SUSTAINED) != 0 && !over))) {
+        s->flags |= WEIR_LIMIT_IS_MASKED;
+        weir_limit_note_masked(s, now);
+        step.mask = true;
+        if (lazy) {
+            step.arm = true;
             step.at = s->due;
-        } else {
-            s->flags |= WEIR_LIMIT_IS_MASKED;
-            weir_limit_note_masked(s, now);
-            step.mask = true;
-            if (c->timing == WEIR_LIMIT_LAZY) {
-                step.arm = true;
-                step.at = s->due;
-            }
         }
     }
     return step;
@@ -441,9 +447,13 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
     if (c->timing == WEIR_LIMIT_LAZY && (s->flags & WEIR_LIMIT_IS_MASKED) == 0) {
         return step;
     }
-    if (WEIR_UNLIKELY((s->flags & (WEIR_LIMIT_IS_WAITING | WEIR_LIMIT_IS_AGED)) == WEIR_LIMIT_IS_WAITING) &&
-        !weir_ticks_reached(now, s->due)) {
-        return weir_limit_expired_waiting(s, c, now);
+    if (WEIR_UNLIKELY((s->flags & WEIR_LIMIT_IS_WAITING) != 0)) {
+        if ((s->flags & WEIR_LIMIT_IS_AGED) != 0) {
+            s->flags &= (uint8_t) ~WEIR_LIMIT_IS_AGED;
+            s->due = (weir_ticks_t) (now - c->interval);
+        } else if (!weir_ticks_reached(now, s->due)) {
+            return weir_limit_expired_waiting(s, c, now);
+        }
     }
     bool first_of_next = false;
     s->count = 0;
@@ -467,16 +477,22 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
             } else {
                 weir_limit_note_in_time(s);
             }
+            s->flags &= WEIR_LIMIT_IS_OVERLOAD;
+            if (step.serve && c->timing == WEIR_LIMIT_LAZY) {
+                s->flags |= WEIR_LIMIT_IS_SUSTAINED;
+            }
             if (s->count < s->allowed) {
-                s->flags &= WEIR_LIMIT_IS_OVERLOAD;
                 step.unmask = true;
             } else {
-                s->flags = (uint8_t) ((s->flags & WEIR_LIMIT_IS_OVERLOAD) | WEIR_LIMIT_IS_MASKED);
+                s->flags |= WEIR_LIMIT_IS_MASKED;
             }
         }
     }
     if (c->timing != WEIR_LIMIT_ONE_SHOT) {
-        /* From the nominal instant: counted from the late one, a source just below the limit could keep in step with the latency and pay an expiry each period. */
+        /*
+         * From the nominal instant: counted from the late one, a source just below the limit could keep in step with the latency and pay an
+         * expiry each period.
+         */
         s->due = (weir_ticks_t) (s->due + c->interval);
         if (WEIR_UNLIKELY(weir_ticks_reached(now, s->due))) {
             s->due = (weir_ticks_t) (now + c->interval);
