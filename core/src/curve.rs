@@ -20,8 +20,7 @@ pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
         (Policy::Off, _) => return None,
         (Policy::Strict, _) => 1 + window / interval,
         (Policy::Paced, _) => 1 + late / interval,
-        (Policy::Bursty, Timing::Eager) => burst * (late / interval + 2),
-        (Policy::Bursty, Timing::Lazy) => burst * (window / interval + 2),
+        (Policy::Bursty, Timing::Eager | Timing::Lazy) => burst * (late / interval + 2),
         (Policy::Bursty, Timing::OneShot) => burst * (window / interval + 2) - 1,
         (Policy::Bucket, _) => burst + window / interval,
     })

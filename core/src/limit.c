@@ -150,7 +150,7 @@ static void change_bursty(weir_limit_t *limit, const weir_limit_config_t *to, we
             s->due = (weir_ticks_t) (now + to->interval);
         }
     }
-    if (s->count >= s->allowed) {
+    if (s->count >= s->allowed && to->timing != WEIR_LIMIT_LAZY) {
         s->flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;
         if ((s->flags & WEIR_LIMIT_IS_MASKED) == 0) {
             s->flags |= WEIR_LIMIT_IS_MASKED;

@@ -215,7 +215,7 @@ width!(Bare<W64>, 64, BARE64);
 const WORDS: usize = 20;
 
 /// The limit machine. A clone is an independent limiter in the same state. Instants are taken modulo the width.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Limiter<W: Width> {
     /// A `weir_limit_t`; its size and alignment are checked in [`Limiter::start`].
     memory: [u64; WORDS],

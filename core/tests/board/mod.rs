@@ -26,6 +26,8 @@ pub enum Mode {
 pub struct Served {
     pub at: u64,
     pub after_expiry: bool,
+    /// In the timer's interrupt, for a request that had waited.
+    pub by_expiry: bool,
 }
 
 #[derive(Clone)]
@@ -160,6 +162,11 @@ impl<W: Width> Board<W> {
         for _ in 0..after {
             self.edge();
         }
+        self.tick_ends();
+    }
+
+    /// Nothing else happens at this instant.
+    pub fn tick_ends(&self) {
         self.judge_waiting();
     }
 
@@ -346,6 +353,7 @@ impl<W: Width> Board<W> {
             self.served.push(Served {
                 at: self.now,
                 after_expiry: self.after_expiry,
+                by_expiry: expiry,
             });
             self.judge_curve();
         }
@@ -428,7 +436,7 @@ impl<W: Width> Board<W> {
 
     /// LIMIT-*-2: whenever a request waits and the policy allows it, it has been served.
     fn judge_waiting(&self) {
-        if self.exact && self.waiting() > 0 {
+        if self.exact && self.user_on && self.waiting() > 0 {
             assert!(
                 !model::may_serve(self.config(), self.start, &self.served, self.now, true),
                 "a request waits for nothing: {}",

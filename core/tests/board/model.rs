@@ -10,8 +10,8 @@ fn order(at: u64, after_expiry: bool) -> u64 {
     2 * at + u64::from(after_expiry)
 }
 
-/// The count of a bursty limiter, from all that was served since `start`, as of `now`.
-fn count(config: &Config, start: u64, served: &[Served], now: u64) -> u64 {
+/// May a bursty limiter serve at `now`, from all that was served since `start`?
+fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) -> bool {
     let burst = u64::from(config.burst);
     match config.timing {
         Timing::Eager => {
@@ -23,31 +23,35 @@ fn count(config: &Config, start: u64, served: &[Served], now: u64) -> u64 {
             } else {
                 cleared - 2 * config.interval
             };
-            served
+            let count = served
                 .iter()
                 .filter(|served| order(served.at, served.after_expiry) >= cleared)
-                .count() as u64
+                .count();
+            (count as u64) < burst
         }
         Timing::Lazy => {
-            // Cleared when it runs out a period or more after it was last cleared, or else when that period ends.
-            let mut cleared = start;
-            let mut count = 0;
+            // A period ends when a request comes after its end, or at its end if one waits or the source is masked; the source is masked at once
+            // when the burst is used up only if the period before ended with a request that waited.
+            let (mut cleared, mut count, mut sustained, mut masked) = (start, 0, false, false);
             for served in served {
                 if count == burst {
-                    cleared += config.interval;
-                    count = 0;
+                    cleared = if masked {
+                        cleared + config.interval
+                    } else {
+                        served.at
+                    };
+                    (count, sustained, masked) = (0, served.by_expiry, false);
                 }
                 count += 1;
-                if count == burst && served.at >= cleared + config.interval {
-                    cleared = served.at;
-                    count = 0;
+                masked = count == burst && sustained && served.at < cleared + config.interval;
+            }
+            let end = cleared + config.interval;
+            count < burst
+                || if masked {
+                    now >= order(end, true)
+                } else {
+                    now >= order(end, false)
                 }
-            }
-            if count == burst && now >= order(cleared + config.interval, true) {
-                0
-            } else {
-                count
-            }
         }
         Timing::OneShot => {
             // Cleared one period after the first of a burst.
@@ -61,11 +65,8 @@ fn count(config: &Config, start: u64, served: &[Served], now: u64) -> u64 {
                 }
                 count += 1;
             }
-            if burst_began.is_some_and(|began| now >= order(began + config.interval, true)) {
-                0
-            } else {
-                count
-            }
+            count < burst
+                || burst_began.is_some_and(|began| now >= order(began + config.interval, true))
         }
     }
 }
@@ -90,6 +91,6 @@ pub fn may_serve(
         Policy::Off => true,
         Policy::Strict | Policy::Paced => fits(1),
         Policy::Bucket => fits(burst),
-        Policy::Bursty => count(config, start, served, order(now, after_expiry)) < burst,
+        Policy::Bursty => may_serve_bursty(config, start, served, order(now, after_expiry)),
     }
 }
