@@ -7,6 +7,7 @@ pub mod board;
 pub mod chip;
 pub mod commands;
 pub mod elf;
+pub mod experiment;
 pub mod firmware;
 pub mod limiter;
 pub mod line;

@@ -13,7 +13,7 @@ mod temporary;
 
 pub use claim::{Claim, Goal};
 pub use files::{WriteError, write_all};
-pub use plot::{Colour, Curve, Panel, Plot, PlotError, Stroke};
+pub use plot::{Colour, Curve, Panel, Plot, PlotError, Scale, Stroke};
 pub use report::{Report, Series};
 pub use table::claims_table;
 pub use temporary::{Temporary, clean_up_when_interrupted};

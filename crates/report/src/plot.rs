@@ -3,8 +3,11 @@
 use std::ops::Range;
 
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use serde::Deserialize;
+
+use crate::number::short;
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and a grey for what is only quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -80,6 +83,17 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
+/// How an axis is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// From 0; equal lengths are equal differences.
+    #[default]
+    Linear,
+    /// Equal lengths are equal ratios; only for values above 0.
+    Logarithmic,
+}
+
 /// One pair of axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
@@ -89,6 +103,8 @@ pub struct Panel {
     pub x: String,
     /// With its unit.
     pub y: String,
+    /// Of the x axis; the y axis is linear.
+    pub x_scale: Scale,
     /// In the order of the legend; the first is drawn first.
     pub curves: Vec<Curve>,
 }
@@ -160,6 +176,17 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn draw_panel(area: &Area, panel: &Panel) -> Drawn<()> {
     let (x, y) = ranges(panel)?;
+    match panel.x_scale {
+        Scale::Linear => draw_axes(area, panel, x, y),
+        Scale::Logarithmic => draw_axes(area, panel, x.log_scale(), y),
+    }
+}
+
+fn draw_axes<X>(area: &Area, panel: &Panel, x: X, y: Range<f64>) -> Drawn<()>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+{
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, (FONT, 16))
         .margin(10)
@@ -170,6 +197,8 @@ fn draw_panel(area: &Area, panel: &Panel) -> Drawn<()> {
         .configure_mesh()
         .x_desc(&panel.x)
         .y_desc(&panel.y)
+        .x_label_formatter(&|x| short(*x))
+        .y_label_formatter(&|y| short(*y))
         .axis_desc_style((FONT, TEXT))
         .label_style((FONT, TEXT))
         .light_line_style(TRANSPARENT)
@@ -209,7 +238,7 @@ fn draw_legend(area: &Area, panel: &Panel) -> Drawn<()> {
     Ok(())
 }
 
-/// Both axes begin at 0, so that a curve's height is its value.
+/// Linear axes begin at 0, so that a curve's height is its value.
 fn ranges(panel: &Panel) -> Drawn<(Range<f64>, Range<f64>)> {
     let points = || panel.curves.iter().flat_map(|curve| &curve.points);
     if points().any(|(x, y)| !x.is_finite() || !y.is_finite()) {
@@ -222,10 +251,17 @@ fn ranges(panel: &Panel) -> Drawn<(Range<f64>, Range<f64>)> {
     let least = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0_f64, f64::min);
     // An axis of zero length has no marks.
     let end = |most: f64| if most > 0.0 { most * 1.05 } else { 1.0 };
-    Ok((
-        least(|p| p.0)..end(most(|p| p.0)),
-        least(|p| p.1)..end(most(|p| p.1)),
-    ))
+    let y = least(|p| p.1)..end(most(|p| p.1));
+    let first = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
+    match panel.x_scale {
+        Scale::Linear => Ok((least(|p| p.0)..end(most(|p| p.0)), y)),
+        Scale::Logarithmic if first > 0.0 => Ok((first..end(most(|p| p.0)), y)),
+        Scale::Logarithmic => Err(format!(
+            "the panel `{}` has a logarithmic axis and a point at {first}",
+            panel.title
+        )
+        .into()),
+    }
 }
 
 #[cfg(test)]
@@ -245,6 +281,7 @@ mod tests {
                 title: "plain C".to_owned(),
                 x: "requests offered, kHz".to_owned(),
                 y: "CPU lost, %".to_owned(),
+                x_scale: Scale::Linear,
                 curves: vec![
                     curve("strict", Stroke::Solid),
                     curve("bursty 4", Stroke::Dashed),
@@ -287,6 +324,16 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("not finite"), "{error}");
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_no_place_for_zero() {
+        let mut plot = plot(vec![(333.0, 1.0), (1_488_000.0, 100.0)]);
+        plot.panels[0].x_scale = Scale::Logarithmic;
+        assert!(plot.to_svg().unwrap().contains("100000"));
+        plot.panels[0].curves[0].points[0].0 = 0.0;
+        let error = plot.to_svg().unwrap_err().to_string();
+        assert!(error.contains("logarithmic"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Claims as a table for the terminal.
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use crate::Claim;
@@ -9,16 +9,16 @@ use crate::number::short;
 /// No table is wider, whatever the terminal: it is read in logs, mails and pages too.
 const WIDTH: u16 = 100;
 
-/// Measured beside goal and paper, a line per claim; at most 100 columns wide. `coloured` for a terminal: what is not
-/// met stands out in red, and by its word where there is no colour.
+/// Measured beside goal and paper, a line per claim, and below them in words what is not met; at most 100 columns wide.
+/// `coloured` for a terminal: what is not met stands out in red, and by its word where there is no colour.
 #[must_use]
 pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
     let mut table = Table::new();
     table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .load_preset(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(WIDTH)
-        .set_header(["claim", "what", "paper", "goal", "measured", "unit", ""]);
+        .set_header(["claim", "paper", "goal", "measured", "unit", ""]);
     if coloured {
         table.enforce_styling();
     } else {
@@ -37,7 +37,6 @@ pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
         }
         table.add_row([
             Cell::new(&claim.id),
-            Cell::new(&claim.what),
             right(claim.paper.map_or_else(|| "-".to_owned(), short)),
             right(claim.goal.to_string()),
             right(short(claim.measured)),
@@ -45,8 +44,13 @@ pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
             verdict,
         ]);
     }
+    let unmet = claims
+        .iter()
+        .filter(|claim| !claim.is_met())
+        .map(|claim| format!("not met: {}: {}", claim.id, claim.what));
     table
         .lines()
+        .chain(unmet)
         .map(|line| line.trim_end().to_owned())
         .collect::<Vec<_>>()
         .join("\n")
@@ -62,7 +66,7 @@ mod tests {
             .into_iter()
             .map(|measured| Claim {
                 id: "paper.bursty16_optimised.lost_below_limit".to_owned(),
-                what: "CPU lost beyond what the hardware limiter loses, worst over the grid, which is long".to_owned(),
+                what: "requests that only the limiter loses".to_owned(),
                 unit: "points".to_owned(),
                 paper: Some(10.0),
                 goal: Goal::AtMost(4.6),
@@ -79,6 +83,8 @@ mod tests {
             "{table}"
         );
         assert_eq!(table.matches("NOT MET").count(), 1, "{table}");
+        assert_eq!(table.matches("requests that only").count(), 1, "{table}");
+        assert_eq!(table.lines().count(), 4, "{table}");
         assert!(
             table.contains("≤ 4.6") && !table.contains('\u{1b}'),
             "{table}"

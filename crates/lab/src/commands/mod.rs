@@ -2,6 +2,7 @@
 //! The commands of `weir-lab`.
 use clap::{Parser, Subcommand};
 
+pub mod reproduce;
 pub mod run;
 
 /// Weir on emulated hardware.
@@ -15,6 +16,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Args),
+    Reproduce(reproduce::Args),
 }
 
 /// What a command that was carried out says to the shell.
@@ -34,6 +36,7 @@ impl Cli {
     pub fn execute(self) -> miette::Result<Outcome> {
         match self.command {
             Command::Run(arguments) => run::execute(&arguments).map(|()| Outcome::Good),
+            Command::Reproduce(arguments) => reproduce::execute(&arguments),
         }
     }
 }

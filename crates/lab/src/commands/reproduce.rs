@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `weir-lab reproduce`: a figure or table of a paper, measured and held against its claims.
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueHint;
+use miette::{IntoDiagnostic, miette};
+use weir_report::{claims_table, clean_up_when_interrupted, write_all};
+
+use super::Outcome;
+use crate::experiment::{Experiment, Findings, Place};
+
+/// Reproduce a figure or table of a paper, beside the paper's values
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// The experiment: regehr2005/fig1
+    #[arg(required_unless_present = "list")]
+    name: Option<String>,
+
+    /// List the experiments
+    #[arg(long)]
+    list: bool,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// The folder for results
+    #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
+
+    /// Weir's repository, with the experiments and their firmware; found from here upwards if it is not given
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    root: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir reproduce --list
+  weir reproduce regehr2005/fig1
+  weir reproduce regehr2005/table2 --json
+
+Writes results/regehr2005/fig1.json and .svg. The exit code is 0 if every claim is met, 1 if one is
+not, and 2 if the experiment could not be carried out.";
+
+/// Carries the command out.
+///
+/// # Errors
+/// An unknown experiment, a missing compiler, results that cannot be written.
+pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
+    let place = match &arguments.root {
+        Some(root) => Place::find(root)?,
+        None => Place::find(&std::env::current_dir().into_diagnostic()?)?,
+    };
+    let Some(name) = arguments.name.as_ref().filter(|_| !arguments.list) else {
+        print(&list(&place)?)?;
+        return Ok(Outcome::Good);
+    };
+    let experiment = Experiment::load(&place, name)?;
+    clean_up_when_interrupted().into_diagnostic()?;
+    let findings = experiment.run(&place)?;
+    let written = write(&place, &arguments.out, &findings)?;
+    if arguments.json {
+        let json = serde_json::to_string_pretty(&findings.report.to_json()).into_diagnostic()?;
+        print(&json)?;
+    } else {
+        let table = claims_table(&findings.report.claims, io::stdout().is_terminal());
+        print(&format!("{}\n{table}", experiment.title()))?;
+    }
+    for path in written {
+        eprintln!("written: {}", path.display());
+    }
+    Ok(if findings.report.is_met() {
+        Outcome::Good
+    } else {
+        Outcome::ClaimsNotMet
+    })
+}
+
+fn list(place: &Place) -> miette::Result<String> {
+    let lines = place
+        .names()
+        .into_iter()
+        .map(|name| {
+            let experiment = Experiment::load(place, &name)?;
+            Ok(format!("{name}  {}", experiment.title()))
+        })
+        .collect::<miette::Result<Vec<String>>>()?;
+    Ok(lines.join("\n"))
+}
+
+fn print(text: &str) -> miette::Result<()> {
+    match writeln!(io::stdout().lock(), "{text}") {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.into_diagnostic(),
+    }
+}
+
+/// Results go below `out`, in the folder of the paper; costs into the board's folder.
+fn write(place: &Place, out: &Path, findings: &Findings) -> miette::Result<Vec<PathBuf>> {
+    let report = &findings.report;
+    let (paper, name) = report
+        .name
+        .rsplit_once('/')
+        .ok_or_else(|| miette!("`{}` is not of the form PAPER/NAME", report.name))?;
+    let mut json = serde_json::to_string_pretty(&report.to_json()).into_diagnostic()?;
+    json.push('\n');
+    let svg = findings
+        .plot
+        .as_ref()
+        .map(weir_report::Plot::to_svg)
+        .transpose()
+        .into_diagnostic()?;
+    let (json_name, svg_name) = (format!("{name}.json"), format!("{name}.svg"));
+    let mut files = vec![(json_name.as_str(), json.as_bytes())];
+    if let Some(svg) = &svg {
+        files.push((svg_name.as_str(), svg.as_bytes()));
+    }
+    let mut written = write_all(&out.join(paper), &files).into_diagnostic()?;
+    if let Some(costs) = &findings.costs {
+        let path = place.costs_file();
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
+        else {
+            return Err(miette!("{} is no place for a file", path.display()));
+        };
+        written.extend(write_all(folder, &[(name, costs.as_bytes())]).into_diagnostic()?);
+    }
+    Ok(written)
+}

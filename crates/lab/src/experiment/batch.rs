@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Many runs at once.
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
+
+use super::ExperimentError;
+use crate::run::{RunResult, RunSpec, run};
+
+/// One run, and how its result is found again.
+#[derive(Debug)]
+pub(super) struct Job<K> {
+    pub key: K,
+    /// For messages.
+    pub firmware: String,
+    pub spec: RunSpec,
+}
+
+/// Carries out all jobs on all processors; the bar is on stderr, and only on a terminal. The first failure ends it.
+pub(super) fn run_all<K: Ord + Send>(
+    jobs: Vec<Job<K>>,
+) -> Result<BTreeMap<K, RunResult>, ExperimentError> {
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(jobs.len() as u64).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let results = jobs
+        .into_par_iter()
+        .map(|job| {
+            let result = run(&job.spec).map_err(|cause| ExperimentError::Run {
+                firmware: job.firmware,
+                cause: Box::new(cause),
+            })?;
+            bar.inc(1);
+            Ok((job.key, result))
+        })
+        .collect();
+    bar.finish_and_clear();
+    results
+}

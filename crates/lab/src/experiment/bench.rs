@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Firmware made ready to run, and what its background has lost.
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use weir_report::Temporary;
+
+use super::file::{File, Flavour, Variant};
+use super::{ExperimentError, Place};
+use crate::chip::ATMEGA128;
+use crate::elf::Image;
+use crate::firmware::Firmware;
+use crate::line::Line;
+use crate::run::{Flood, RunResult, RunSpec, Stimulus};
+
+/// The count of the background loop, in every firmware of an experiment.
+const PROGRESS: &str = "progress";
+/// The count of requests served.
+const HANDLED: &str = "handled";
+
+/// The compiled firmware of one experiment, and how long it runs.
+pub(super) struct Bench<'a> {
+    pub place: &'a Place,
+    pub file: &'a File,
+    pub clock_hz: u64,
+    pub warmup_cycles: u64,
+    pub length_cycles: u64,
+    workspace: Temporary,
+    elves: BTreeMap<String, PathBuf>,
+}
+
+impl<'a> Bench<'a> {
+    /// Compiles every variant.
+    pub fn new(place: &'a Place, file: &'a File) -> Result<Self, ExperimentError> {
+        let clock_hz = file.run.clock.0.whole_hertz();
+        let mut bench = Self {
+            place,
+            file,
+            clock_hz,
+            warmup_cycles: cycles(file.run.warmup.0, clock_hz)?,
+            length_cycles: cycles(file.run.length.0, clock_hz)?,
+            workspace: Temporary::folder("weir-").map_err(ExperimentError::Workspace)?,
+            elves: BTreeMap::new(),
+        };
+        bench.elves = file
+            .variant
+            .par_iter()
+            .map(|variant| Ok((variant.id().to_owned(), bench.compile(variant, &[])?)))
+            .collect::<Result<_, ExperimentError>>()?;
+        Ok(bench)
+    }
+
+    /// The firmware of a variant as it stands in the file.
+    pub fn elf(&self, variant: &Variant) -> PathBuf {
+        self.elves[variant.id()].clone()
+    }
+
+    /// Compiles a variant with more defines; they are a part of the ELF file's name.
+    pub fn compile(&self, variant: &Variant, defines: &[&str]) -> Result<PathBuf, ExperimentError> {
+        let name = [&[variant.id()], defines].concat().join("+");
+        let elf = self.workspace.path().join(format!("{name}.elf"));
+        self.firmware(&self.file.flavour[variant.flavour()], variant, defines)
+            .build(&elf)?;
+        Ok(elf)
+    }
+
+    fn firmware(&self, flavour: &Flavour, variant: &Variant, defines: &[&str]) -> Firmware {
+        let paths = |names: &[String]| names.iter().map(|name| self.place.path(name)).collect();
+        let joined = |a: &[String], b: &[String]| [a, b].concat();
+        let mut all_defines = joined(&flavour.defines, &variant.defines);
+        all_defines.extend(defines.iter().map(|&define| define.to_owned()));
+        Firmware {
+            sources: paths(&joined(&flavour.sources, &variant.sources)),
+            defines: all_defines,
+            includes: paths(&flavour.includes),
+            flags: joined(&flavour.flags, &variant.flags),
+        }
+    }
+
+    /// A run of the experiment's length without any flood.
+    pub fn spec(&self, elf: &Path) -> RunSpec {
+        RunSpec {
+            elf: elf.to_owned(),
+            clock_hz: self.clock_hz,
+            warmup_cycles: self.warmup_cycles,
+            cycles: self.length_cycles,
+            floods: Vec::new(),
+            hardware_limits: Vec::new(),
+            front: None,
+            counters: vec![PROGRESS.to_owned(), HANDLED.to_owned()],
+            marks: Vec::new(),
+            trace: false,
+        }
+    }
+
+    /// A duration of the experiment's file in cycles of its clock.
+    pub fn cycles(&self, duration: weir_model::Duration) -> Result<u64, ExperimentError> {
+        cycles(duration, self.clock_hz)
+    }
+}
+
+fn cycles(duration: weir_model::Duration, clock_hz: u64) -> Result<u64, ExperimentError> {
+    duration
+        .cycles(clock_hz)
+        .map_err(|error| ExperimentError::Evaluation(error.to_string()))
+}
+
+/// A flood of INT0.
+pub(super) fn flood(stimulus: Stimulus) -> Flood {
+    Flood {
+        line: Line::INT0,
+        stimulus,
+    }
+}
+
+/// What one run took from the background, and what it gave for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Loss {
+    /// The share of the processor that the background did not get, 0 to 1.
+    pub lost: f64,
+    /// Requests served in the counted part.
+    pub served: f64,
+}
+
+/// Cycles of one turn of the background loop, from a run of the same firmware: what the processor did outside
+/// interrupts, divided by the turns it made.
+pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
+    let progress = counter(idle, PROGRESS);
+    if progress == 0.0 {
+        return Err(ExperimentError::Evaluation(
+            "a firmware without a flood makes no progress: its background must count `progress`"
+                .to_owned(),
+        ));
+    }
+    Ok(as_f64(idle.background_cycles) / progress)
+}
+
+impl Loss {
+    /// As regehr2005 §6.1 infers it: from the rate of progress of the background, compared with the progress of a
+    /// background that nothing interrupts.
+    pub fn of(result: &RunResult, turn_cycles: f64) -> Self {
+        Self {
+            lost: 1.0 - counter(result, PROGRESS) * turn_cycles / as_f64(result.cycles),
+            served: counter(result, HANDLED),
+        }
+    }
+
+    /// Points of processor lost beyond what `reference` loses for the same number of requests served.
+    pub fn points_beyond(self, reference: Self) -> f64 {
+        let scale = if reference.served > 0.0 {
+            self.served / reference.served
+        } else {
+            1.0
+        };
+        100.0 * (self.lost - reference.lost * scale)
+    }
+}
+
+/// What the resolution of a run may make of an overhead of 0, in points.
+const NOISE_POINTS: f64 = 0.05;
+
+/// An overhead as it is claimed. No limiter costs less than none: where one seems to, the reference is not what it should
+/// be, say because the compiler made its handlers dearer, and then nothing that is compared with it means anything.
+///
+/// # Errors
+/// An overhead below 0 by more than the resolution of a run.
+pub(super) fn plausible(of: &str, points: f64) -> Result<f64, ExperimentError> {
+    if points < -NOISE_POINTS {
+        return Err(ExperimentError::Evaluation(format!(
+            "`{of}` seems to cost {points:.3} points, less than no limiter at all: look at the firmware that it is compared with"
+        )));
+    }
+    Ok(points)
+}
+
+/// Requests served in the counted part.
+pub(super) fn served(result: &RunResult) -> f64 {
+    counter(result, HANDLED)
+}
+
+fn counter(result: &RunResult, name: &str) -> f64 {
+    as_f64(result.counters.get(name).copied().unwrap_or(0))
+}
+
+/// What a firmware occupies, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// Code, constants and the initial values of variables.
+    pub flash: u64,
+    /// Static variables.
+    pub ram: u64,
+}
+
+/// The sizes of the firmware called `name`.
+pub(super) fn sizes(name: &str, elf: &Path) -> Result<Sizes, ExperimentError> {
+    let chip = &*ATMEGA128;
+    let image = Image::load(elf, chip).map_err(|cause| ExperimentError::Run {
+        firmware: name.to_owned(),
+        cause: Box::new(cause.into()),
+    })?;
+    let end = image.data_end.unwrap_or(chip.ram_start);
+    Ok(Sizes {
+        flash: image.flash.len() as u64,
+        ram: u64::from(end.saturating_sub(chip.ram_start)),
+    })
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "cycles and counts of a run are far below 2^52"
+)]
+pub(super) fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overhead_below_nothing_is_an_error_and_not_a_good_result() {
+        assert!(plausible("c.shared2", -0.57).is_err());
+        assert!(plausible("c.shared2", -0.01).is_ok());
+        assert!(plausible("c.shared2", 1.1).is_ok());
+    }
+
+    #[test]
+    fn overhead_is_scaled_to_the_requests_served() {
+        let reference = Loss {
+            lost: 0.10,
+            served: 4000.0,
+        };
+        let same = Loss {
+            lost: 0.15,
+            served: 4000.0,
+        };
+        assert!((same.points_beyond(reference) - 5.0).abs() < 1e-9);
+        let half = Loss {
+            lost: 0.08,
+            served: 2000.0,
+        };
+        assert!((half.points_beyond(reference) - 3.0).abs() < 1e-9);
+        let nothing = Loss {
+            lost: 0.0,
+            served: 0.0,
+        };
+        assert!((half.points_beyond(nothing) - 8.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! An experiment's file: what is done, to which firmware, and what should come out.
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use miette::NamedSource;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+use weir_report::{Colour, Curve, Goal, Panel, Plot, Scale, Series, Stroke};
+
+use super::constants::ConstantsSpec;
+use super::rates::RatesSpec;
+use super::sweep::SweepSpec;
+use super::two_sources::TwoSourcesSpec;
+use super::{ExperimentError, FileError, known_claims, known_series};
+
+/// A checked experiment file.
+#[derive(Debug)]
+pub(super) struct File {
+    pub title: String,
+    pub kind: Kind,
+    pub claim: Vec<ClaimSpec>,
+    pub run: RunTimes,
+    pub flavour: BTreeMap<String, Flavour>,
+    pub variant: Vec<Variant>,
+    pub panel: Vec<PanelSpec>,
+}
+
+/// What is done, with the parameters that only this kind has.
+#[derive(Debug)]
+pub(super) enum Kind {
+    OverheadSweep(Box<SweepSpec>),
+    Constants(ConstantsSpec),
+    Rates(RatesSpec),
+    TwoSources(TwoSourcesSpec),
+}
+
+const KINDS: &str = "`overhead-sweep`, `constants`, `rates` and `two-sources`";
+
+/// A claim, before it is measured.
+#[derive(Debug, Clone)]
+pub(super) struct ClaimSpec {
+    pub id: String,
+    pub what: String,
+    pub unit: String,
+    pub paper: Option<f64>,
+    pub goal: Goal,
+}
+
+/// How long a run is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunTimes {
+    /// The board's clock.
+    pub clock: Quantity<weir_model::Rate>,
+    /// Run before anything is counted.
+    pub warmup: Quantity<weir_model::Duration>,
+    /// Counted.
+    pub length: Quantity<weir_model::Duration>,
+}
+
+/// What the firmware of one flavour has in common. Paths are relative to the repository's root.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Flavour {
+    #[serde(default)]
+    pub sources: Vec<String>,
+    #[serde(default)]
+    pub includes: Vec<String>,
+    #[serde(default)]
+    pub defines: Vec<String>,
+    #[serde(default)]
+    pub flags: Vec<String>,
+}
+
+/// One firmware. Its id is `FLAVOUR.POLICY`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Variant {
+    pub id: Spanned<String>,
+    pub role: Role,
+    /// Besides the flavour's.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    #[serde(default)]
+    pub defines: Vec<String>,
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Requests that its limiter lets pass together.
+    #[serde(default = "one")]
+    pub burst: u32,
+    /// What its limiter is really set to, where its timer cannot represent the experiment's limit; not above that.
+    pub effective_limit: Option<Quantity<weir_model::Rate>>,
+    /// Lines in use, INT0 upwards.
+    #[serde(default = "one")]
+    pub lines: u32,
+    /// The equations of regehr2005 §5.2 that describe it.
+    pub model: Option<super::model::Policy>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What a firmware is in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Role {
+    /// An ordinary handler; one per flavour. The others of its flavour are compared with it.
+    Unprotected,
+    /// Behind a software limiter.
+    Limited,
+    /// Looks at the line once per interval.
+    Polling,
+    /// Runs on a second microcontroller, in front of the unprotected firmware of the flavour `paper`.
+    Front,
+}
+
+impl Variant {
+    pub fn id(&self) -> &str {
+        self.id.get_ref()
+    }
+
+    /// The part of the id before the point.
+    pub fn flavour(&self) -> &str {
+        self.id().split('.').next().unwrap_or_default()
+    }
+}
+
+/// A panel of the plot.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct PanelSpec {
+    pub title: String,
+    #[serde(default)]
+    pub x_scale: Scale,
+    pub curves: Vec<CurveSpec>,
+}
+
+/// A curve of a panel.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CurveSpec {
+    /// A series.
+    pub of: Spanned<String>,
+    pub label: String,
+    pub colour: Colour,
+    #[serde(default)]
+    pub stroke: Stroke,
+}
+
+/// A quantity with its unit, in a string.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quantity<T>(pub T);
+
+impl<'de, T> Deserialize<'de> for Quantity<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map(Self)
+            .map_err(D::Error::custom)
+    }
+}
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Written {
+    title: String,
+    /// For the reader: which paper, where in it, and what is done.
+    #[serde(rename = "paper")]
+    _paper: String,
+    #[serde(rename = "section")]
+    _section: String,
+    #[serde(rename = "about")]
+    _about: String,
+    kind: Spanned<String>,
+    claim: Vec<WrittenClaim>,
+    run: RunTimes,
+    flavour: BTreeMap<String, Flavour>,
+    variant: Vec<Variant>,
+    #[serde(default)]
+    panel: Vec<PanelSpec>,
+    overhead_sweep: Option<SweepSpec>,
+    constants: Option<ConstantsSpec>,
+    rates: Option<RatesSpec>,
+    two_sources: Option<TwoSourcesSpec>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenClaim {
+    id: Spanned<String>,
+    what: String,
+    unit: String,
+    paper: Option<f64>,
+    at_most: Option<f64>,
+    at_least: Option<f64>,
+    equal: Option<f64>,
+    within: Option<[f64; 2]>,
+}
+
+impl WrittenClaim {
+    fn goal(&self) -> Option<Goal> {
+        match (self.at_most, self.at_least, self.equal, self.within) {
+            (Some(most), None, None, None) => Some(Goal::AtMost(most)),
+            (None, Some(least), None, None) => Some(Goal::AtLeast(least)),
+            (None, None, Some(value), None) => Some(Goal::Equal(value)),
+            (None, None, None, Some([least, most])) => Some(Goal::Within(least, most)),
+            _ => None,
+        }
+    }
+}
+
+/// Points at places of a file.
+struct Pointer<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl Pointer<'_> {
+    fn wrong<T>(&self, at: &Spanned<T>, what: String, help: impl Into<String>) -> ExperimentError {
+        self.error(what, Some(help.into()), Some(at.span()))
+    }
+
+    fn error(
+        &self,
+        what: String,
+        help: Option<String>,
+        span: Option<std::ops::Range<usize>>,
+    ) -> ExperimentError {
+        ExperimentError::File(Box::new(FileError {
+            what,
+            help,
+            source_code: NamedSource::new(self.name, self.text.to_owned()).with_language("toml"),
+            span: span.map(Into::into),
+        }))
+    }
+}
+
+impl File {
+    /// Reads the text of the file called `name`.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
+        let pointer = Pointer { name, text };
+        let written: Written = parse_toml(&pointer)?;
+        let kind = kind_of(
+            &pointer,
+            &written.kind,
+            Kinds {
+                sweep: written.overhead_sweep,
+                constants: written.constants,
+                rates: written.rates,
+                two_sources: written.two_sources,
+            },
+        )?;
+        for variant in &written.variant {
+            if !written.flavour.contains_key(variant.flavour()) {
+                let known: Vec<&str> = written.flavour.keys().map(String::as_str).collect();
+                return Err(pointer.wrong(
+                    &variant.id,
+                    format!(
+                        "the variant `{}` has no flavour `{}`",
+                        variant.id(),
+                        variant.flavour()
+                    ),
+                    format!(
+                        "an id is FLAVOUR.POLICY; the flavours are {}",
+                        known.join(", ")
+                    ),
+                ));
+            }
+        }
+        unique(
+            &pointer,
+            "variant",
+            written.variant.iter().map(|variant| &variant.id),
+        )?;
+        unique(
+            &pointer,
+            "claim",
+            written.claim.iter().map(|claim| &claim.id),
+        )?;
+        let goals = written
+            .claim
+            .iter()
+            .map(|claim| {
+                claim.goal().ok_or_else(|| {
+                    pointer.wrong(
+                        &claim.id,
+                        format!("the claim `{}` does not state one goal", claim.id.get_ref()),
+                        "a goal is one of `at_most = 1`, `at_least = 1`, `equal = 0` and `within = [1, 2]`",
+                    )
+                })
+            })
+            .collect::<Result<Vec<Goal>, _>>()?;
+        let claim_ids: Vec<Spanned<String>> =
+            written.claim.iter().map(|claim| claim.id.clone()).collect();
+        let file = Self {
+            title: written.title,
+            kind,
+            claim: written
+                .claim
+                .into_iter()
+                .zip(goals)
+                .map(|(claim, goal)| ClaimSpec {
+                    id: claim.id.into_inner(),
+                    what: claim.what,
+                    unit: claim.unit,
+                    paper: claim.paper,
+                    goal,
+                })
+                .collect(),
+            run: written.run,
+            flavour: written.flavour,
+            variant: written.variant,
+            panel: written.panel,
+        };
+        let known = known_claims(&file);
+        for id in &claim_ids {
+            if !known.contains(id.get_ref()) {
+                return Err(pointer.wrong(
+                    id,
+                    format!("nothing measures the claim `{}`", id.get_ref()),
+                    format!("with these variants there are: {}", list(&known)),
+                ));
+            }
+        }
+        let known = known_series(&file);
+        for curve in file.panel.iter().flat_map(|panel| &panel.curves) {
+            if !known.contains(curve.of.get_ref()) {
+                return Err(pointer.wrong(
+                    &curve.of,
+                    format!("there is no series `{}`", curve.of.get_ref()),
+                    format!("with these variants there are: {}", list(&known)),
+                ));
+            }
+        }
+        Ok(file)
+    }
+
+    /// The variants that are behind a software limiter.
+    pub fn limited(&self) -> impl Iterator<Item = &Variant> {
+        self.variant
+            .iter()
+            .filter(|variant| variant.role == Role::Limited)
+    }
+
+    /// Whether the file states this claim, so that it must be measured.
+    pub fn claims(&self, id: &str) -> bool {
+        self.claim.iter().any(|claim| claim.id == id)
+    }
+
+    /// The file's panels with the measured points, if it has any.
+    pub fn plot(&self, series: &[Series]) -> Result<Option<Plot>, ExperimentError> {
+        if self.panel.is_empty() {
+            return Ok(None);
+        }
+        let find = |id: &str| {
+            series
+                .iter()
+                .find(|series| series.id == id)
+                .ok_or_else(|| ExperimentError::Unmeasured(id.to_owned()))
+        };
+        let panels = self
+            .panel
+            .iter()
+            .map(|panel| {
+                let mut axes = (String::new(), String::new());
+                let curves = panel
+                    .curves
+                    .iter()
+                    .map(|curve| {
+                        let series = find(curve.of.get_ref())?;
+                        axes = (series.x.clone(), series.y.clone());
+                        Ok(Curve {
+                            label: curve.label.clone(),
+                            colour: curve.colour,
+                            stroke: curve.stroke,
+                            points: series.points.clone(),
+                        })
+                    })
+                    .collect::<Result<_, ExperimentError>>()?;
+                Ok(Panel {
+                    title: panel.title.clone(),
+                    x: axes.0,
+                    y: axes.1,
+                    x_scale: panel.x_scale,
+                    curves,
+                })
+            })
+            .collect::<Result<_, ExperimentError>>()?;
+        Ok(Some(Plot {
+            title: self.title.clone(),
+            panels,
+        }))
+    }
+}
+
+fn list(names: &std::collections::BTreeSet<String>) -> String {
+    names
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn parse_toml<T: DeserializeOwned>(pointer: &Pointer) -> Result<T, ExperimentError> {
+    toml::from_str(pointer.text).map_err(|error: toml::de::Error| {
+        pointer.error(error.message().to_owned(), None, error.span())
+    })
+}
+
+fn unique<'a>(
+    pointer: &Pointer,
+    what: &str,
+    ids: impl Iterator<Item = &'a Spanned<String>>,
+) -> Result<(), ExperimentError> {
+    let mut seen = std::collections::BTreeSet::new();
+    for id in ids {
+        if !seen.insert(id.get_ref()) {
+            return Err(pointer.wrong(
+                id,
+                format!("there are two {what}s `{}`", id.get_ref()),
+                "give each its own id",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The tables of which a file has the one that its kind names.
+struct Kinds {
+    sweep: Option<SweepSpec>,
+    constants: Option<ConstantsSpec>,
+    rates: Option<RatesSpec>,
+    two_sources: Option<TwoSourcesSpec>,
+}
+
+fn kind_of(
+    pointer: &Pointer,
+    name: &Spanned<String>,
+    kinds: Kinds,
+) -> Result<Kind, ExperimentError> {
+    let tables = [
+        kinds.sweep.is_some(),
+        kinds.constants.is_some(),
+        kinds.rates.is_some(),
+        kinds.two_sources.is_some(),
+    ];
+    let found = match name.get_ref().as_str() {
+        "overhead-sweep" => kinds.sweep.map(|spec| Kind::OverheadSweep(Box::new(spec))),
+        "constants" => kinds.constants.map(Kind::Constants),
+        "rates" => kinds.rates.map(Kind::Rates),
+        "two-sources" => kinds.two_sources.map(Kind::TwoSources),
+        other => {
+            return Err(pointer.wrong(
+                name,
+                format!("there is no kind of experiment `{other}`"),
+                format!("the kinds are {KINDS}"),
+            ));
+        }
+    };
+    match found {
+        Some(kind) if tables.iter().filter(|there| **there).count() == 1 => Ok(kind),
+        _ => Err(pointer.wrong(
+            name,
+            format!(
+                "a file of the kind `{0}` has a table [{0}] and none of another kind",
+                name.get_ref()
+            ),
+            format!("the kinds are {KINDS}"),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+title = "t"
+paper = "regehr2005"
+section = "6.2"
+about = "a"
+kind = "overhead-sweep"
+claim = [{ id = "c.strict", what = "w", unit = "points", at_most = 4.6 }]
+[run]
+clock = "4MHz"
+warmup = "1ms"
+length = "10ms"
+[flavour.c]
+[[variant]]
+id = "c.none"
+role = "unprotected"
+[[variant]]
+id = "c.strict"
+role = "limited"
+[[panel]]
+title = "p"
+curves = [{ of = "c.strict", label = "strict", colour = "vermilion" }]
+[overhead-sweep]
+limit = "4kHz"
+rates = ["1kHz"]
+phases = ["100cycles"]
+poisson = { rates = ["4kHz"], seeds = [1] }
+pairs = { periods = ["2000cycles"], gaps = ["20cycles"] }
+burst-gap = "600cycles"
+refused = ["16kHz", "160kHz"]
+"#;
+
+    /// The message, the help and the text pointed at.
+    fn refused(from: &str, to: &str) -> (String, String) {
+        assert!(GOOD.contains(from), "{from}");
+        let text = GOOD.replacen(from, to, 1);
+        match File::parse("fig9.toml", &text).unwrap_err() {
+            ExperimentError::File(error) => {
+                let place = error
+                    .span
+                    .map_or("", |span| &text[span.offset()..span.offset() + span.len()]);
+                let help = error.help.unwrap_or_default();
+                (format!("{} | {help}", error.what), place.to_owned())
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_good_file_is_read() {
+        let file = File::parse("fig9.toml", GOOD).unwrap();
+        assert!(file.claims("c.strict") && !file.claims("c.bursty4"));
+    }
+
+    #[test]
+    fn an_unknown_key_is_pointed_at() {
+        let (message, place) = refused("warmup = ", "warm_up = ");
+        assert!(
+            message.contains("warm_up") && place.contains("warm_up"),
+            "{message} {place}"
+        );
+        let (message, _) = refused("unit = ", "units = ");
+        assert!(message.contains("units"), "{message}");
+    }
+
+    #[test]
+    fn a_claim_that_nothing_measures_is_pointed_at() {
+        let (message, place) = refused("id = \"c.strict\"", "id = \"c.strikt\"");
+        assert!(
+            message.contains("c.strikt") && message.contains("c.strict.adversary"),
+            "{message}"
+        );
+        assert_eq!(place, "\"c.strikt\"");
+    }
+
+    #[test]
+    fn a_claim_states_one_goal() {
+        for goal in ["", ", at_most = 1, equal = 2"] {
+            let (message, place) = refused(", at_most = 4.6", goal);
+            assert!(message.contains("one goal"), "{message}");
+            assert_eq!(place, "\"c.strict\"");
+        }
+    }
+
+    #[test]
+    fn a_quantity_is_checked_where_it_stands() {
+        let (message, place) = refused("\"4MHz\"", "\"4\"");
+        assert!(message.contains("MHz"), "{message}");
+        assert_eq!(place, "\"4\"");
+    }
+
+    #[test]
+    fn names_of_other_things_are_checked() {
+        let (message, _) = refused("overhead-sweep\"", "overhead\"");
+        assert!(message.contains("two-sources"), "{message}");
+        let (message, _) = refused("id = \"c.none\"", "id = \"d.none\"");
+        assert!(message.contains("no flavour `d`"), "{message}");
+        let (message, place) = refused("of = \"c.strict\"", "of = \"c.weak\"");
+        assert!(message.contains("c.hardware"), "{message}");
+        assert_eq!(place, "\"c.weak\"");
+        let (message, _) = refused("id = \"c.none\"", "id = \"c.strict\"");
+        assert!(message.contains("two variants"), "{message}");
+    }
+}

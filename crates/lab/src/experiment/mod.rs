@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Experiments: a figure or table of a paper, measured on the emulated board and held against its claims.
+//!
+//! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come out. There are a few
+//! kinds of experiment; a kind knows which claims it can measure.
+mod batch;
+mod bench;
+mod constants;
+mod costs;
+mod error;
+mod file;
+mod model;
+mod place;
+mod rates;
+mod sweep;
+mod two_sources;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_report::{Claim, Plot, Report, Series};
+
+pub use error::{ExperimentError, FileError};
+pub use place::Place;
+
+use bench::Bench;
+use file::{File, Kind};
+
+/// An experiment that was read and makes sense.
+#[derive(Debug)]
+pub struct Experiment {
+    name: String,
+    file: File,
+}
+
+/// What an experiment found, and what should be written.
+#[derive(Debug)]
+pub struct Findings {
+    /// The claims and the series.
+    pub report: Report,
+    /// The picture; a table of single values has none.
+    pub plot: Option<Plot>,
+    /// For an experiment that measures the board's costs: the new content of the board's `costs.toml`.
+    pub costs: Option<String>,
+}
+
+/// What a kind of experiment measured, before it is compared with the claims.
+#[derive(Debug, Default)]
+struct Measured {
+    values: BTreeMap<String, f64>,
+    series: Vec<Series>,
+    costs: Option<String>,
+}
+
+impl Experiment {
+    /// Reads `experiments/NAME.toml`.
+    ///
+    /// # Errors
+    /// An unknown name, a file that is not as it should be (the message points at the place), a claim that nothing
+    /// measures.
+    pub fn load(place: &Place, name: &str) -> Result<Self, ExperimentError> {
+        let path = place.experiment(name)?;
+        let text = std::fs::read_to_string(&path).map_err(|cause| ExperimentError::Read {
+            path: path.clone(),
+            cause,
+        })?;
+        let file = File::parse(&path.display().to_string(), &text)?;
+        Ok(Self {
+            name: name.to_owned(),
+            file,
+        })
+    }
+
+    /// What it shows.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.file.title
+    }
+
+    /// Compiles the firmware, runs it, and compares what comes out with the claims.
+    ///
+    /// # Errors
+    /// A missing compiler, a firmware that does not compile or goes astray, costs that were never measured.
+    pub fn run(&self, place: &Place) -> Result<Findings, ExperimentError> {
+        let bench = Bench::new(place, &self.file)?;
+        let measured = match &self.file.kind {
+            Kind::OverheadSweep(spec) => sweep::measure(&bench, spec)?,
+            Kind::Constants(spec) => constants::measure(&bench, spec)?,
+            Kind::Rates(spec) => rates::measure(&bench, spec)?,
+            Kind::TwoSources(spec) => two_sources::measure(&bench, spec)?,
+        };
+        let claims = self
+            .file
+            .claim
+            .iter()
+            .map(|claim| {
+                let measured = measured
+                    .values
+                    .get(&claim.id)
+                    .copied()
+                    .ok_or_else(|| ExperimentError::Unmeasured(claim.id.clone()))?;
+                Ok(Claim {
+                    id: claim.id.clone(),
+                    what: claim.what.clone(),
+                    unit: claim.unit.clone(),
+                    paper: claim.paper,
+                    goal: claim.goal,
+                    measured,
+                })
+            })
+            .collect::<Result<_, ExperimentError>>()?;
+        Ok(Findings {
+            plot: self.file.plot(&measured.series)?,
+            report: Report {
+                name: self.name.clone(),
+                claims,
+                series: measured.series,
+            },
+            costs: measured.costs,
+        })
+    }
+}
+
+/// The claims that a file's kind can measure, given its variants.
+fn known_claims(file: &File) -> BTreeSet<String> {
+    match &file.kind {
+        Kind::OverheadSweep(_) => sweep::known_claims(file),
+        Kind::Constants(spec) => constants::known_claims(spec),
+        Kind::Rates(spec) => rates::known_claims(file, spec),
+        Kind::TwoSources(_) => two_sources::known_claims(file),
+    }
+}
+
+/// The series that a file's kind gives, given its variants.
+fn known_series(file: &File) -> BTreeSet<String> {
+    match &file.kind {
+        Kind::OverheadSweep(spec) => sweep::known_series(file, spec),
+        Kind::Constants(_) => BTreeSet::new(),
+        Kind::Rates(_) => rates::known_series(file),
+        Kind::TwoSources(_) => two_sources::known_series(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_of_the_repository_is_well_formed() {
+        let place = Place::of_this_repository();
+        let names = place.names();
+        assert!(names.len() >= 5, "{names:?}");
+        for name in names {
+            if let Err(error) = Experiment::load(&place, &name) {
+                panic!("{name}: {:?}", miette::Report::new(error));
+            }
+        }
+    }
+}

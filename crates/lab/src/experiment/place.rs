@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Where experiments, firmware and boards are.
+use std::path::{Path, PathBuf};
+
+use super::ExperimentError;
+
+/// A clone of Weir's repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    root: PathBuf,
+}
+
+impl Place {
+    /// The folder `from` or the nearest above it that has `experiments/` and `core/`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(from: &Path) -> Result<Self, ExperimentError> {
+        from.ancestors()
+            .find(|folder| folder.join("experiments").is_dir() && folder.join("core").is_dir())
+            .map(|root| Self {
+                root: root.to_owned(),
+            })
+            .ok_or_else(|| ExperimentError::NoRepository {
+                from: from.to_owned(),
+            })
+    }
+
+    /// A file or folder of the repository.
+    #[must_use]
+    pub fn path(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Where the costs measured on the board are kept.
+    #[must_use]
+    pub fn costs_file(&self) -> PathBuf {
+        self.path(super::costs::COSTS_FILE)
+    }
+
+    /// Every experiment, in alphabetical order: `regehr2005/fig1`.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let entries = |folder: &Path| {
+            std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .collect::<Vec<_>>()
+        };
+        let mut names: Vec<String> = entries(&self.path("experiments"))
+            .iter()
+            .flat_map(|paper| entries(paper))
+            .filter(|file| {
+                file.extension()
+                    .is_some_and(|extension| extension == "toml")
+            })
+            .filter_map(|file| {
+                let paper = file.parent()?.file_name()?.to_str()?;
+                let name = file.file_stem()?.to_str()?;
+                Some(format!("{paper}/{name}"))
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The file of an experiment.
+    pub(super) fn experiment(&self, name: &str) -> Result<PathBuf, ExperimentError> {
+        let known = self.names();
+        if known.iter().any(|known| known == name) {
+            Ok(self.path(&format!("experiments/{name}.toml")))
+        } else {
+            Err(ExperimentError::Unknown {
+                name: name.to_owned(),
+                known,
+            })
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_this_repository() -> Self {
+        Self::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_found_from_a_folder_inside() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["experiments/paper", "core/src"] {
+            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(folder.path().join("experiments/paper/fig9.toml"), "").unwrap();
+        let place = Place::find(&folder.path().join("core/src")).unwrap();
+        assert_eq!(place.names(), ["paper/fig9"]);
+        assert!(place.experiment("paper/fig9").is_ok());
+    }
+
+    #[test]
+    fn an_unknown_experiment_is_refused_with_those_that_exist() {
+        let place = Place::of_this_repository();
+        for name in ["regehr2005/fig9", "", "../core/Cargo", "regehr2005"] {
+            let error = place.experiment(name).unwrap_err();
+            let ExperimentError::Unknown { known, .. } = error else {
+                panic!("{error}");
+            };
+            assert!(known.contains(&"regehr2005/fig1".to_owned()));
+        }
+    }
+
+    #[test]
+    fn outside_a_repository_there_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(
+            Place::find(folder.path()),
+            Err(ExperimentError::NoRepository { .. })
+        ));
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Table 1 of regehr2005: how often sources can interrupt, and what that does to the board.
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use weir_report::Series;
+
+use super::batch::{Job, run_all};
+use super::bench::{Bench, Loss, flood, turn_cycles};
+use super::file::File;
+use super::{ExperimentError, Measured};
+use crate::run::Stimulus;
+
+/// The parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RatesSpec {
+    /// In ascending order of their rates.
+    pub source: Vec<Source>,
+}
+
+/// What can interrupt, and how often it can: as often as its bits fill the line. What was measured on a real device is
+/// one bit of its own rate.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Source {
+    pub id: String,
+    /// For the reader.
+    #[serde(rename = "why")]
+    pub _why: String,
+    pub bits_per_second: f64,
+    pub bits_per_interrupt: f64,
+}
+
+impl Source {
+    fn hertz(&self) -> f64 {
+        self.bits_per_second / self.bits_per_interrupt
+    }
+}
+
+fn rate_claim(source: &Source) -> String {
+    format!("{}.rate", source.id)
+}
+
+fn lost_claim(variant: &str) -> String {
+    format!("{variant}.most_lost")
+}
+
+pub(super) fn known_claims(file: &File, spec: &RatesSpec) -> BTreeSet<String> {
+    let lost = file.variant.iter().map(|variant| lost_claim(variant.id()));
+    spec.source.iter().map(rate_claim).chain(lost).collect()
+}
+
+/// One series per variant.
+pub(super) fn known_series(file: &File) -> BTreeSet<String> {
+    file.variant
+        .iter()
+        .map(|variant| variant.id().to_owned())
+        .collect()
+}
+
+pub(super) fn measure(bench: &Bench, spec: &RatesSpec) -> Result<Measured, ExperimentError> {
+    let mut values: BTreeMap<String, f64> = spec
+        .source
+        .iter()
+        .map(|source| (rate_claim(source), source.hertz()))
+        .collect();
+    let mut jobs = Vec::new();
+    for variant in &bench.file.variant {
+        let base = bench.spec(&bench.elf(variant));
+        // The first is the background without a flood.
+        let offered = std::iter::once(None).chain(spec.source.iter().map(|s| Some(s.hertz())));
+        for (index, rate) in offered.enumerate() {
+            let mut spec = base.clone();
+            spec.floods.extend(rate.map(|rate_hz| {
+                flood(Stimulus::Periodic {
+                    rate_hz,
+                    phase_cycles: 0,
+                })
+            }));
+            jobs.push(Job {
+                key: (variant.id().to_owned(), index),
+                firmware: variant.id().to_owned(),
+                spec,
+            });
+        }
+    }
+    let results = run_all(jobs)?;
+    let mut series = Vec::new();
+    for variant in &bench.file.variant {
+        let result = |index: usize| &results[&(variant.id().to_owned(), index)];
+        let turn = turn_cycles(result(0))?;
+        let points: Vec<(f64, f64)> = spec
+            .source
+            .iter()
+            .zip(1..)
+            .map(|(source, index)| (source.hertz(), 100.0 * Loss::of(result(index), turn).lost))
+            .collect();
+        let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
+        values.insert(lost_claim(variant.id()), most);
+        series.push(Series {
+            id: variant.id().to_owned(),
+            x: "requests offered by the sources of Table 1, Hz".to_owned(),
+            y: "CPU lost to the background, %".to_owned(),
+            points,
+        });
+    }
+    Ok(Measured {
+        values,
+        series,
+        costs: None,
+    })
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! From runs to claims and curves.
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_report::Series;
+
+use super::super::bench::{Bench, Loss, as_f64, plausible, served, turn_cycles};
+use super::super::costs;
+use super::super::model::{Constants, Model};
+use super::super::{ExperimentError, Measured};
+use super::jobs::{Case, Key, admissible, adversaries, seconds};
+use super::subject::{Setting, Subject};
+use super::{OVERLOAD, SweepSpec, hardware, overhead_series, published, suffix};
+use crate::run::RunResult;
+
+struct Sweep<'a> {
+    bench: &'a Bench<'a>,
+    spec: &'a SweepSpec,
+    subjects: &'a [Subject],
+    results: &'a BTreeMap<Key, RunResult>,
+    /// Cycles of one turn of the background, by subject.
+    turns: BTreeMap<&'a str, f64>,
+    costs: BTreeMap<String, Constants>,
+}
+
+/// The board's costs of the flavours that are claimed to follow the model.
+pub(super) fn costs_needed(
+    bench: &Bench,
+    subjects: &[Subject],
+) -> Result<BTreeMap<String, Constants>, ExperimentError> {
+    subjects
+        .iter()
+        .map(|subject| subject.flavour.as_str())
+        .collect::<BTreeSet<&str>>()
+        .into_iter()
+        .filter(|flavour| bench.file.claims(&model_claim(flavour)))
+        .map(|flavour| Ok((flavour.to_owned(), costs::read(bench.place, flavour)?)))
+        .collect()
+}
+
+fn model_claim(flavour: &str) -> String {
+    format!("{flavour}.{}", suffix::MODEL)
+}
+
+pub(super) fn evaluate(
+    bench: &Bench,
+    spec: &SweepSpec,
+    subjects: &[Subject],
+    results: &BTreeMap<Key, RunResult>,
+    costs: BTreeMap<String, Constants>,
+) -> Result<Measured, ExperimentError> {
+    let turns = subjects
+        .iter()
+        .map(|subject| {
+            let idle = &results[&(subject.id.clone(), Case::Idle)];
+            Ok((subject.id.as_str(), turn_cycles(idle)?))
+        })
+        .collect::<Result<_, ExperimentError>>()?;
+    let sweep = Sweep {
+        bench,
+        spec,
+        subjects,
+        results,
+        turns,
+        costs,
+    };
+    Ok(Measured {
+        values: sweep.values()?,
+        series: sweep.series(),
+        costs: None,
+    })
+}
+
+impl Sweep<'_> {
+    fn result(&self, id: &str, case: Case) -> Option<&RunResult> {
+        self.results.get(&(id.to_owned(), case))
+    }
+
+    fn loss(&self, id: &str, case: Case) -> Option<Loss> {
+        Some(Loss::of(self.result(id, case)?, *self.turns.get(id)?))
+    }
+
+    /// Points lost beyond the hardware limiter of the same flavour.
+    fn overhead(&self, subject: &Subject, case: Case) -> Option<f64> {
+        let reference = self.loss(&hardware(&subject.flavour), case)?;
+        Some(self.loss(&subject.id, case)?.points_beyond(reference))
+    }
+
+    fn software(&self) -> impl Iterator<Item = &Subject> {
+        self.subjects
+            .iter()
+            .filter(|subject| subject.setting == Setting::Software)
+    }
+
+    fn grid(&self) -> impl Iterator<Item = (f64, Case)> + '_ {
+        let phases = self.spec.phases.len();
+        self.spec
+            .rates
+            .iter()
+            .enumerate()
+            .flat_map(move |(r, rate)| (0..phases).map(move |p| (rate.0.hertz(), Case::Grid(r, p))))
+    }
+
+    fn overloaded(&self) -> impl Iterator<Item = (f64, Case)> + '_ {
+        self.grid()
+            .filter(|(offered, _)| *offered >= OVERLOAD * self.spec.limit.0.hertz())
+    }
+
+    fn values(&self) -> Result<BTreeMap<String, f64>, ExperimentError> {
+        let mut values = BTreeMap::new();
+        let cases = adversaries(self.bench, self.spec)?.len();
+        for subject in self.software() {
+            let id = &subject.id;
+            let mut put = |suffix: &str, value: Option<f64>| {
+                if let Some(value) = value {
+                    values.insert(format!("{id}.{suffix}"), value);
+                }
+            };
+            put(
+                suffix::ADVERSARY,
+                worst((0..cases).map(|case| self.overhead(subject, Case::Adversary(case)))),
+            );
+            put(suffix::SERVED, self.served_in_overload(subject));
+            put(suffix::LOST, self.lost_below_limit(subject)?);
+            put(suffix::REFUSED, self.refused_cycles(subject));
+            put(suffix::WAKEUPS, self.extra_wakeups(subject));
+            if let Some(overhead) = worst(self.grid().map(|(_, case)| self.overhead(subject, case)))
+            {
+                values.insert(id.clone(), plausible(id, overhead)?);
+            }
+        }
+        for subject in self.subjects {
+            if let Some(error) = self.model_error(subject) {
+                let worst = values.entry(model_claim(&subject.flavour)).or_insert(error);
+                *worst = worst.max(error);
+            }
+        }
+        Ok(values)
+    }
+
+    /// Percent of the limit, at least.
+    fn served_in_overload(&self, subject: &Subject) -> Option<f64> {
+        let limit = self.spec.limit.0.hertz() * seconds(self.bench);
+        self.overloaded()
+            .map(|(_, case)| self.result(&subject.id, case).map(served))
+            .collect::<Option<Vec<f64>>>()?
+            .into_iter()
+            .map(|served| 100.0 * served / limit)
+            .reduce(f64::min)
+    }
+
+    /// Requests served by the unprotected firmware and not behind the limiter, at most.
+    fn lost_below_limit(&self, subject: &Subject) -> Result<Option<f64>, ExperimentError> {
+        let cases = admissible(self.bench, self.spec, subject.admission)?.len();
+        let Some(unprotected) = self.subjects.iter().find(|other| {
+            other.flavour == subject.flavour && other.setting == Setting::Unprotected
+        }) else {
+            return Ok(None);
+        };
+        Ok(worst((0..cases).map(|case| {
+            let case = Case::Below(subject.admission, case);
+            let count = |id| self.result(id, case).map(served);
+            Some(count(&unprotected.id)? - count(&subject.id)?)
+        })))
+    }
+
+    /// Whole cycles that one more refused request costs: what is lost at the higher rate beyond the same number of
+    /// requests served at the lower one, by the requests that only the higher has.
+    fn refused_cycles(&self, subject: &Subject) -> Option<f64> {
+        let offered = |case| {
+            let result = self.result(&subject.id, case)?;
+            Some(as_f64(result.lines.first()?.offered))
+        };
+        let (few, many) = (Case::Refused(0), Case::Refused(1));
+        let points = self
+            .loss(&subject.id, many)?
+            .points_beyond(self.loss(&subject.id, few)?);
+        let cycles = points / 100.0 * as_f64(self.bench.length_cycles);
+        // Rounding gives -0 for a very small negative number, which is no other result than 0.
+        Some((cycles / (offered(many)? - offered(few)?)).round() + 0.0)
+    }
+
+    /// Wake-ups that the unprotected firmware does not have, at most, or as many less.
+    fn extra_wakeups(&self, subject: &Subject) -> Option<f64> {
+        let unprotected = self.subjects.iter().find(|other| {
+            other.flavour == subject.flavour && other.setting == Setting::Unprotected
+        })?;
+        let below = self
+            .spec
+            .sleep
+            .iter()
+            .zip(1..)
+            .filter(|(rate, _)| subject.admission.admits(self.bench, rate.0.hertz()))
+            .map(|(_, s)| s);
+        worst(std::iter::once(0).chain(below).map(|s| {
+            let count = |id| Some(as_f64(self.result(id, Case::Sleep(s))?.wakeups));
+            Some((count(&subject.id)? - count(&unprotected.id)?).abs())
+        }))
+    }
+
+    /// By how many percent the overhead differs from what §5.2 gives with the constants measured on this board, in
+    /// overload, at most.
+    fn model_error(&self, subject: &Subject) -> Option<f64> {
+        let model = Model {
+            constants: *self.costs.get(&subject.flavour)?,
+            policy: subject.model?,
+            burst: f64::from(subject.admission.burst),
+            limit_hz: self.spec.limit.0.hertz(),
+            clock_hz: as_f64(self.bench.clock_hz),
+            work: 0.0,
+        };
+        worst(self.overloaded().map(|(_, case)| {
+            let served = self.result(&subject.id, case).map(served)?;
+            let expected = 100.0 * model.overhead(served / seconds(self.bench));
+            let measured = self.overhead(subject, case)?;
+            Some(100.0 * ((measured - expected) / expected).abs())
+        }))
+    }
+
+    /// What is lost, the mean over the phases at each rate; of the limiters also the overhead, the worst of the phases.
+    fn series(&self) -> Vec<Series> {
+        let mut series: Vec<Series> = self
+            .subjects
+            .iter()
+            .map(|subject| {
+                self.curve(subject.id.clone(), |r, rate| {
+                    let losses: Vec<f64> = (0..self.spec.phases.len())
+                        .filter_map(|p| self.loss(&subject.id, Case::Grid(r, p)))
+                        .map(|loss| 100.0 * loss.lost)
+                        .collect();
+                    (
+                        rate / 1e3,
+                        losses.iter().sum::<f64>() / as_f64(losses.len() as u64),
+                    )
+                })
+            })
+            .collect();
+        for subject in self.software() {
+            series.push(Series {
+                y: "CPU lost beyond the hardware limiter, points".to_owned(),
+                ..self.curve(overhead_series(&subject.id), |r, rate| {
+                    let phases = (0..self.spec.phases.len())
+                        .map(|p| self.overhead(subject, Case::Grid(r, p)));
+                    (rate / 1e3, worst(phases).unwrap_or(f64::NAN))
+                })
+            });
+        }
+        if let Some(given) = &self.spec.published {
+            for curve in &given.curves {
+                let model = Model {
+                    constants: given.constants,
+                    policy: curve.policy,
+                    burst: curve.burst,
+                    limit_hz: self.spec.limit.0.hertz(),
+                    clock_hz: as_f64(self.bench.clock_hz),
+                    work: given.work,
+                };
+                series.push(self.curve(published(&curve.id), |_, rate| {
+                    (rate / 1e3, 100.0 * model.busy(rate))
+                }));
+            }
+        }
+        series
+    }
+
+    fn curve(&self, id: String, point: impl Fn(usize, f64) -> (f64, f64)) -> Series {
+        Series {
+            id,
+            x: "requests offered, kHz".to_owned(),
+            y: "CPU lost to the background, %".to_owned(),
+            points: self
+                .spec
+                .rates
+                .iter()
+                .enumerate()
+                .map(|(r, rate)| point(r, rate.0.hertz()))
+                .collect(),
+        }
+    }
+}
+
+/// The largest; nothing if one is missing or there is none.
+fn worst(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    values
+        .collect::<Option<Vec<f64>>>()?
+        .into_iter()
+        .reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::worst;
+
+    #[test]
+    fn a_missing_measurement_is_no_measurement() {
+        assert_eq!(
+            worst([Some(1.0), Some(3.0), Some(2.0)].into_iter()),
+            Some(3.0)
+        );
+        assert_eq!(worst([Some(1.0), None].into_iter()), None);
+        assert_eq!(worst(std::iter::empty()), None);
+    }
+}
