@@ -114,6 +114,10 @@ static void change_spaced(weir_limit_t *limit, const weir_limit_config_t *to, we
         }
         step->arm = weir_limit_is_armed(s, to);
         step->at = early ? s->due : now;
+        if (!step->arm && !after.full) {
+            /* It waits for the user: what the port had noted was about the old bucket. */
+            weir_limit_watch(s, to, step);
+        }
     } else if (early && to->timing == WEIR_LIMIT_EAGER) {
         s->flags |= WEIR_LIMIT_IS_MASKED;
         weir_limit_note_masked(s, now);

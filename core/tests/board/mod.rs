@@ -301,8 +301,7 @@ impl<W: Width> Board<W> {
         }
         let at = self.absolute(step.at);
         assert!(
-            !(step.has(Action::Arm) && step.has(Action::Watch))
-                && !(step.has(Action::Arm) && step.has(Action::Disarm)),
+            !step.has(Action::Arm) || !(step.has(Action::Watch) || step.has(Action::Disarm)),
             "{step:?}"
         );
         if step.has(Action::Arm) {

@@ -40,7 +40,7 @@ fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) ->
                     } else {
                         served.at
                     };
-                    (count, sustained, masked) = (0, served.by_expiry, false);
+                    (count, sustained) = (0, served.by_expiry);
                 }
                 count += 1;
                 masked = count == burst && sustained && served.at < cleared + config.interval;

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The failures that regehr2005 warns of, and one that it does not notice: the paper's algorithms, literally, fail here; the limit machine does not.
+
+mod board;
+
+use board::{Board, Mode};
+use weir_core_sys::{Config, Policy, Timing, Trigger, W16, W32};
+
+/// The bursty scheduler of §3.3 with its optimisation, literally: a periodic timer whose interrupt is enabled only while the source is masked.
+struct Literal {
+    burst: u64,
+    period: u64,
+    /// Whether the timer's pending bit is cleared just before its interrupt is enabled, as §3.3 says is necessary.
+    clears_pending_bit: bool,
+    count: u64,
+    enabled: bool,
+    pending: bool,
+    timer_enabled: bool,
+    timer_pending: bool,
+    served: Vec<u64>,
+    lost: u64,
+}
+
+impl Literal {
+    fn new(burst: u64, period: u64, clears_pending_bit: bool) -> Self {
+        Literal {
+            burst,
+            period,
+            clears_pending_bit,
+            count: 0,
+            enabled: true,
+            pending: false,
+            timer_enabled: false,
+            timer_pending: false,
+            served: Vec::new(),
+            lost: 0,
+        }
+    }
+
+    fn request(&mut self, now: u64) {
+        if self.pending {
+            self.lost += 1;
+        }
+        self.pending = true;
+        self.interrupts(now);
+    }
+
+    /// The timer's bit is set at every period, whether its interrupt is enabled or not.
+    fn time(&mut self, now: u64) {
+        self.timer_pending |= now % self.period == 0;
+        self.interrupts(now);
+    }
+
+    fn interrupts(&mut self, now: u64) {
+        loop {
+            if self.timer_enabled && self.timer_pending {
+                self.timer_pending = false;
+                self.timer_enabled = false;
+                self.count = 0;
+                self.enabled = true;
+            } else if self.enabled && self.pending {
+                self.pending = false;
+                self.count += 1;
+                self.served.push(now);
+                if self.count >= self.burst {
+                    self.enabled = false;
+                    if self.clears_pending_bit {
+                        self.timer_pending = false;
+                    }
+                    self.timer_enabled = true;
+                }
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+fn bursty(timing: Timing, interval: u64, burst: u8) -> Config {
+    Config {
+        policy: Policy::Bursty,
+        timing,
+        trigger: Trigger::Edge,
+        interval,
+        lag: 0,
+        burst,
+    }
+}
+
+/// The most served within `window` ticks.
+fn densest(served: &[u64], window: u64) -> usize {
+    served
+        .iter()
+        .enumerate()
+        .map(|(i, first)| {
+            served[i..]
+                .iter()
+                .take_while(|&last| last - first <= window)
+                .count()
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+/// §3.3: "a bad case where three back-to-back bursts of device interrupts could otherwise occur" (LIMIT-BURSTY-1).
+#[test]
+fn three_bursts_back_to_back_need_the_pending_bit_to_be_left_set() {
+    let (burst, period) = (4, 100);
+    let flood = |literal: &mut Literal| {
+        // Idle for some periods, then flooded around the end of one.
+        for now in 1..=520 {
+            literal.time(now);
+            if (496..505).contains(&now) {
+                (0..2 * burst).for_each(|_| literal.request(now));
+            }
+        }
+    };
+    let mut without = Literal::new(burst, period, false);
+    flood(&mut without);
+    assert_eq!(
+        densest(&without.served, 9),
+        12,
+        "three bursts without clearing the bit"
+    );
+    let mut with = Literal::new(burst, period, true);
+    flood(&mut with);
+    assert_eq!(densest(&with.served, 9), 8, "two with it");
+
+    for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+        for mode in [Mode::Watch, Mode::Age] {
+            for from in 1..=300 {
+                let mut board: Board<W16> =
+                    Board::new(&bursty(timing, period, burst as u8), 0x1_0000 - 250, mode);
+                for now in 1..=520 {
+                    board.tick(
+                        0,
+                        if (from..from + 9).contains(&now) || now >= 496 {
+                            2 * burst as u32
+                        } else {
+                            0
+                        },
+                    );
+                }
+                let served: Vec<u64> = board.served.iter().map(|served| served.at).collect();
+                assert!(densest(&served, 9) <= 8, "{}", board.story());
+            }
+        }
+    }
+}
+
+/// The optimisation of §3.3 never clears its count while below the threshold, so each `burst` requests, however far apart, mask the source until
+/// the period ends: it loses requests below the limit. Ours loses none (LIMIT-LOSS-1).
+#[test]
+fn the_papers_optimisation_loses_requests_below_the_limit() {
+    // 4 MHz: at most 16 in 4 ms, requested at 3 kHz, for one second.
+    let (burst, period, gap, second) = (16, 16_000, 1_333, 4_000_000);
+    let mut literal = Literal::new(burst, period, true);
+    let mut next = 100;
+    for now in 1..=second {
+        literal.time(now);
+        if now == next {
+            literal.request(now);
+            next += gap;
+        }
+    }
+    let offered = second / gap;
+    assert!(
+        literal.lost > offered / 4,
+        "the literal algorithm loses a third: {} of {offered}",
+        literal.lost
+    );
+
+    for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+        let mut board: Board<W32> = Board::new(
+            &bursty(timing, period, burst as u8),
+            u64::from(u32::MAX) - 1_000_000,
+            Mode::Age,
+        );
+        board.worst_latency = 200;
+        board.latency = 200;
+        for request in 0..offered {
+            board.advance(board.start + 100 + request * gap);
+            board.expire();
+            board.edge();
+        }
+        assert_eq!(
+            (board.lost, board.served.len() as u64),
+            (0, offered),
+            "{timing:?}"
+        );
+        if timing == Timing::Lazy {
+            assert_eq!(board.expiries, 0, "LIMIT-LAZY-1");
+        }
+    }
+}
+
+fn flooded(config: &Config, latency: u64, ticks: u64) -> Board<W16> {
+    let mut board: Board<W16> = Board::new(config, 0xff00, Mode::Age);
+    board.latency = latency;
+    board.worst_latency = latency;
+    for _ in 0..ticks {
+        board.tick(0, 1);
+    }
+    board
+}
+
+/// LIMIT-STRICT-2: in overload at least T/(T+L) of the limit is served; with the one-shot set short by the latency, all of it.
+#[test]
+fn a_strict_limiter_loses_only_its_latency_in_overload() {
+    for (timing, latency, lag) in [
+        (Timing::Eager, 0, 0),
+        (Timing::Eager, 7, 0),
+        (Timing::Eager, 7, 7),
+        (Timing::Lazy, 7, 0),
+    ] {
+        let config = Config {
+            policy: Policy::Strict,
+            timing,
+            trigger: Trigger::Edge,
+            interval: 100,
+            lag,
+            burst: 1,
+        };
+        let board = flooded(&config, latency, 10_700);
+        let least = 10_700 / (100 + latency - lag);
+        assert!(
+            board.served.len() as u64 >= least,
+            "{} served, at least {least}",
+            board.served.len()
+        );
+        assert!(
+            board
+                .served
+                .windows(2)
+                .all(|pair| pair[1].at - pair[0].at >= 100),
+            "LIMIT-STRICT-1"
+        );
+    }
+}
+
+/// LIMIT-PACED-2: in overload the long-run rate is exactly 1/T, whatever the latency.
+#[test]
+fn a_paced_limiter_keeps_its_exact_rate_in_overload() {
+    for timing in [Timing::Eager, Timing::Lazy] {
+        let config = Config {
+            policy: Policy::Paced,
+            timing,
+            trigger: Trigger::Edge,
+            interval: 100,
+            lag: 0,
+            burst: 1,
+        };
+        for latency in [0, 7, 99] {
+            let mut board = flooded(&config, latency, 5_000);
+            for late in 0..5_000 {
+                board.latency = late % (latency + 1);
+                board.tick(0, 1);
+            }
+            assert_eq!(board.served.len(), 100, "latency {latency}");
+        }
+    }
+}
+
+/// LIMIT-OVERLOAD-1: a refused request costs nothing while the source is masked. In overload a strict or paced limiter takes one timer interrupt per
+/// request served and no interrupt of the source.
+#[test]
+fn a_refused_request_costs_no_interrupt() {
+    for policy in [Policy::Strict, Policy::Paced, Policy::Bucket] {
+        for timing in [Timing::Eager, Timing::Lazy] {
+            let config = Config {
+                policy,
+                timing,
+                trigger: Trigger::Edge,
+                interval: 50,
+                lag: 0,
+                burst: 1,
+            };
+            let board = flooded(&config, 0, 5_000);
+            assert!(board.refused <= 1, "{}", board.refused);
+            assert!(
+                board.expiries as usize <= board.served.len(),
+                "{} {}",
+                board.expiries,
+                board.served.len()
+            );
+            assert!(board.lost > 4_000);
+        }
+    }
+}
