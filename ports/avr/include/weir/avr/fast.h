@@ -155,14 +155,15 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  lds r4, weir_fast_burst\n  dec r4\n" \
     "  out %[sreg], r2\n" \
     "  rjmp weir_fast_serve\n" \
-    "5: clr r4\n" /* one too many: mask, hold, have the timer interrupt */ \
-    "  set\n  bld r9, %[held]\n  bld r9, %[sustained]\n" \
+    "5: com r9\n" /* one too many: hold (and SUSTAINED), mask, have the timer interrupt; r9 had neither */                                 \
     "  out %[eimsk], r6\n" \
     "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
     "  out %[sreg], r2\n" \
     "  reti\n" \
-    "4: clt\n  bld r9, %[held]\n" \
-    "  rjmp 3f\n" \
+    "4: clt\n  bld r9, %[held]\n"  \
+    "  lds r4, weir_fast_rest\n"  \
+    "  out %[sreg], r2\n"  \
+    "  rjmp weir_fast_serve\n"  \
     "weir_fast_expired:\n" \
     "  out %[eimsk], r5\n" \
     "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
@@ -172,7 +173,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  sbrs r3, %[bit]\n" \
     "  rjmp 7f\n" \
     "  out %[eifr], r8\n" \
-    "3: lds r4, weir_fast_rest\n" \
+    "  lds r4, weir_fast_rest\n" \
     "  out %[sreg], r2\n" \
     "  rjmp weir_fast_serve\n" \
     "7: mov r9, r7\n" \

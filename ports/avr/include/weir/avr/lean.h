@@ -179,13 +179,14 @@
             WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
         }                                                                                                                                  \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
-        (state).count = 0;                                                                                                                 \
         if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
+            (state).count = 0;                                                                                                             \
             WEIR_AVR_LEAN_USER_OFF(channel, state, 0);                                                                                     \
             break;                                                                                                                         \
         }                                                                                                                                  \
         if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                     \
             if (!WEIR_AVR_PENDING(line)) {                                                                                                 \
+                (state).count = 0;                                                                                                         \
                 (state).flags = 0;                                                                                                         \
                 WEIR_AVR_DISARM(channel);                                                                                                  \
                 WEIR_AVR_UNMASK(line);                                                                                                     \
