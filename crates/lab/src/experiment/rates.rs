@@ -46,16 +46,28 @@ fn lost_claim(variant: &str) -> String {
     format!("{variant}.most_lost")
 }
 
-pub(super) fn known_claims(file: &File, spec: &RatesSpec) -> BTreeSet<String> {
-    let lost = file.variant.iter().map(|variant| lost_claim(variant.id()));
-    spec.source.iter().map(rate_claim).chain(lost).collect()
+fn left_claim(variant: &str) -> String {
+    format!("{variant}.least_left")
 }
 
-/// One series per variant.
+fn left_series(variant: &str) -> String {
+    format!("{variant}.left")
+}
+
+pub(super) fn known_claims(file: &File, spec: &RatesSpec) -> BTreeSet<String> {
+    let of_variants = file
+        .variant
+        .iter()
+        .flat_map(|variant| [lost_claim(variant.id()), left_claim(variant.id())]);
+    let rates = spec.source.iter().map(rate_claim);
+    rates.chain(of_variants).collect()
+}
+
+/// Two series per variant: what its background loses, and what it is left.
 pub(super) fn known_series(file: &File) -> BTreeSet<String> {
     file.variant
         .iter()
-        .map(|variant| variant.id().to_owned())
+        .flat_map(|variant| [variant.id().to_owned(), left_series(variant.id())])
         .collect()
 }
 
@@ -98,9 +110,16 @@ pub(super) fn measure(bench: &Bench, spec: &RatesSpec) -> Result<Measured, Exper
             .collect();
         let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
         values.insert(lost_claim(variant.id()), most);
+        values.insert(left_claim(variant.id()), 100.0 - most);
+        series.push(Series {
+            id: left_series(variant.id()),
+            x: "requests offered, Hz".to_owned(),
+            y: "CPU left for the background, %".to_owned(),
+            points: points.iter().map(|&(x, lost)| (x, 100.0 - lost)).collect(),
+        });
         series.push(Series {
             id: variant.id().to_owned(),
-            x: "requests offered by the sources of Table 1, Hz".to_owned(),
+            x: "requests offered, Hz".to_owned(),
             y: "CPU lost to the background, %".to_owned(),
             points,
         });
