@@ -6,27 +6,7 @@ static const weir_limit_step_t nothing = {false, false, false, false, false, fal
 
 weir_limit_error_t weir_limit_check(const weir_limit_config_t *c)
 {
-    bool bursty = c->policy == WEIR_LIMIT_BURSTY;
-    bool counts = bursty || c->policy == WEIR_LIMIT_BUCKET;
-    if (c->policy > WEIR_LIMIT_BUCKET || c->timing > WEIR_LIMIT_ONE_SHOT || c->trigger > WEIR_LIMIT_LEVEL ||
-        (c->timing == WEIR_LIMIT_ONE_SHOT && !bursty)) {
-        return WEIR_LIMIT_BAD_POLICY;
-    }
-    if (c->policy == WEIR_LIMIT_OFF) {
-        return WEIR_LIMIT_OK;
-    }
-    if (c->burst == 0 || (!counts && c->burst != 1)) {
-        return WEIR_LIMIT_BAD_BURST;
-    }
-    /* A bucket looks N intervals ahead and N - 1 back; the others one. One interval is kept for the ageing and the latency. */
-    weir_ticks_t span = c->policy == WEIR_LIMIT_BUCKET ? (weir_ticks_t) (c->burst + 1u) : 2u;
-    if (c->interval == 0 || c->interval > (weir_ticks_t) ((WEIR_TICKS_HALF - 1u) / span)) {
-        return WEIR_LIMIT_BAD_INTERVAL;
-    }
-    if (c->lag >= c->interval || (c->lag != 0 && c->policy != WEIR_LIMIT_STRICT)) {
-        return WEIR_LIMIT_BAD_LAG;
-    }
-    return WEIR_LIMIT_OK;
+    return weir_limit_checked(c);
 }
 
 weir_limit_step_t weir_limit_start_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)

@@ -18,9 +18,26 @@
 
 #include "weir/ticks.h"
 
-/** 1 keeps a record per source (weir_limit_record_t); 0 saves its time and memory. */
+/**
+ * 1 keeps a record per source (weir_limit_record_t); 0 saves its time and memory, and is the default where ticks have 16 bits: on the smallest
+ * processors. Every file of a program, src/limit.c too, must be compiled with the same value: with another it does not link.
+ */
 #ifndef WEIR_LIMIT_RECORD
+#if WEIR_TICK_BITS == 16
+#define WEIR_LIMIT_RECORD 0
+#else
 #define WEIR_LIMIT_RECORD 1
+#endif
+#endif
+
+/* The functions of src/limit.c are named after what the layout of a limiter depends on, unless somebody has named them already. */
+#define WEIR_LIMIT_JOIN_(name, record, bits) name##_with_record_##record##_and_ticks_##bits
+#define WEIR_LIMIT_JOIN(name, record, bits) WEIR_LIMIT_JOIN_(name, record, bits)
+#ifndef weir_limit_check
+#define weir_limit_check WEIR_LIMIT_JOIN(weir_limit_check, WEIR_LIMIT_RECORD, WEIR_TICK_BITS)
+#define weir_limit_start_with WEIR_LIMIT_JOIN(weir_limit_start, WEIR_LIMIT_RECORD, WEIR_TICK_BITS)
+#define weir_limit_reconfigure WEIR_LIMIT_JOIN(weir_limit_reconfigure, WEIR_LIMIT_RECORD, WEIR_TICK_BITS)
+#define weir_limits_next WEIR_LIMIT_JOIN(weir_limits_next, WEIR_LIMIT_RECORD, WEIR_TICK_BITS)
 #endif
 
 /** Called when a source begins to be refused, and when that has ended; `state` is its weir_limit_state_t pointer. In interrupt context. */
@@ -682,6 +699,32 @@ typedef enum {
     WEIR_LIMIT_BAD_LAG,      /**< lag is not below interval, or not 0 with another policy than strict */
     WEIR_LIMIT_BAD_CHANGE    /**< a change may touch interval, burst and lag only */
 } weir_limit_error_t;
+
+/** weir_limit_check() for the compiler: nothing remains of it if the configuration is a constant. */
+WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
+{
+    bool bursty = c->policy == WEIR_LIMIT_BURSTY;
+    bool counts = bursty || c->policy == WEIR_LIMIT_BUCKET;
+    if (c->policy > WEIR_LIMIT_BUCKET || c->timing > WEIR_LIMIT_ONE_SHOT || c->trigger > WEIR_LIMIT_LEVEL ||
+        (c->timing == WEIR_LIMIT_ONE_SHOT && !bursty)) {
+        return WEIR_LIMIT_BAD_POLICY;
+    }
+    if (c->policy == WEIR_LIMIT_OFF) {
+        return WEIR_LIMIT_OK;
+    }
+    if (c->burst == 0 || (!counts && c->burst != 1)) {
+        return WEIR_LIMIT_BAD_BURST;
+    }
+    /* A bucket looks N intervals ahead and N - 1 back; the others one. One interval is kept for the ageing and the latency. */
+    weir_ticks_t span = c->policy == WEIR_LIMIT_BUCKET ? (weir_ticks_t) (c->burst + 1u) : 2u;
+    if (c->interval == 0 || c->interval > (weir_ticks_t) ((WEIR_TICKS_HALF - 1u) / span)) {
+        return WEIR_LIMIT_BAD_INTERVAL;
+    }
+    if (c->lag >= c->interval || (c->lag != 0 && c->policy != WEIR_LIMIT_STRICT)) {
+        return WEIR_LIMIT_BAD_LAG;
+    }
+    return WEIR_LIMIT_OK;
+}
 
 /** Whether a configuration can be kept; WEIR_LIMIT_OK iff every promise of its policy holds with it. */
 weir_limit_error_t weir_limit_check(const weir_limit_config_t *config);

@@ -16,6 +16,7 @@
 #include <avr/interrupt.h>
 #include <util/atomic.h>
 
+#include "weir/avr/check.h"
 #include "weir/avr/lean.h"
 #include "weir/avr/registers.h"
 #include "weir/limit.h"
@@ -92,12 +93,14 @@
  * timer. The body of the handler follows. The configuration is a constant: the compiler keeps only what its policy needs.
  */
 #define WEIR_AVR_LIMIT(name, line, channel, ...)                                                                                           \
+    WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
     static weir_limit_state_t name##_state;                                                                                                \
     WEIR_AVR_DEFINE_(name, name##_config, name##_state, WEIR_AVR_##line, WEIR_AVR_##channel)
 
 /** The same with a configuration in RAM, whose rate and burst weir_avr_change(name, interval, burst) changes while it runs. */
 #define WEIR_AVR_LIMIT_TUNABLE(name, line, channel, ...)                                                                                   \
+    WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static weir_limit_t name##_limit = {.config = {__VA_ARGS__}};                                                                          \
     WEIR_AVR_DEFINE_CHANGE_(name, WEIR_AVR_##line, WEIR_AVR_##channel)                                                                     \
     WEIR_AVR_DEFINE_(name, name##_limit.config, name##_limit.state, WEIR_AVR_##line, WEIR_AVR_##channel)
@@ -161,6 +164,7 @@
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
+        name##_check();                                                                                                                    \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             WEIR_AVR_DISARM(channel);                                                                                                      \
@@ -215,6 +219,7 @@
  * shared timer's body clears it: WEIR_AVR_SHARED_TIMER(TIMER1A, period) { weir_avr_clear(a); weir_avr_clear(b); }
  */
 #define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
+    WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check_shared, .policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__)              \
     static const weir_limit_config_t name##_config = {.policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__};               \
     static weir_limit_state_t name##_state;                                                                                                \
     WEIR_AVR_DEFINE_SHARED_(name, name##_config, name##_state, WEIR_AVR_##line, WEIR_AVR_##channel)
@@ -244,6 +249,7 @@
     WEIR_INLINE void weir_avr_shared_body(void);                                                                                           \
     WEIR_INLINE void weir_avr_shared_start(void)                                                                                           \
     {                                                                                                                                      \
+        WEIR_AVR_CHECK_PERIOD(period);                                                                                                     \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (period));                                                      \
@@ -270,6 +276,7 @@
  * follows; the tick calls weir_avr_tick(name).
  */
 #define WEIR_AVR_LIMIT_TICK(name, line, clock, ...)                                                                                        \
+    WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
     static weir_limit_state_t name##_state;                                                                                                \
     WEIR_AVR_DEFINE_TICK_(name, WEIR_AVR_##line, clock)
@@ -278,6 +285,7 @@
     WEIR_INLINE void name##_handler(void);                                                                                                 \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
+        name##_check();                                                                                                                    \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             weir_limit_step_t step = weir_limit_start_with(&name##_state, &name##_config, (clock));                                        \

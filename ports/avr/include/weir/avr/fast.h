@@ -25,6 +25,7 @@
 #include <avr/interrupt.h>
 #include <util/atomic.h>
 
+#include "weir/avr/check.h"
 #include "weir/avr/lean.h"
 #include "weir/avr/registers.h"
 #include "weir/limit.h"
@@ -292,11 +293,13 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
 #define WEIR_FAST_HANDLER __attribute__((signal, used, noinline, section(WEIR_FAST_SECTION ",\"ax\",@progbits\n\t.subsection 1 ;")))
 
 #define WEIR_AVR_LIMIT(name, line, timer, ...)                                                                                             \
+    WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
     WEIR_AVR_DEFINE_FAST_(name, name##_config, WEIR_AVR_##line, WEIR_AVR_##timer, "")
 
 /** Limits an interrupt function that exists already and ends in reti, say a vendor's: no body follows. */
 #define WEIR_AVR_WRAP(name, line, timer, handler, ...)                                                                                     \
+    WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
     WEIR_AVR_DEFINE_ENTRY_(name, name##_config, WEIR_AVR_##line, WEIR_AVR_##timer, "jmp " #handler "\n")
 
@@ -328,6 +331,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
+        name##_check();                                                                                                                    \
         if (WEIR_FAST_KIND(config) == 0) {                                                                                                 \
             weir_avr_fast_lacks_this_policy();                                                                                             \
         }                                                                                                                                  \

@@ -26,6 +26,7 @@
 
 /** As in weir/avr/c.h: a bursty source whose count the shared timer clears. The body of the handler follows. */
 #define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
+    WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check_shared, .policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__)              \
     static const weir_limit_config_t name##_config = {.policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__};               \
     static uint8_t name##_burst;                                                                                                           \
     WEIR_AVR_DEFINE_FAST_SHARED_(name, WEIR_AVR_##line, WEIR_FAST_LEFT_WEIR_AVR_##line, WEIR_FAST_LEFT_REGISTER_WEIR_AVR_##line)
@@ -48,6 +49,7 @@
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
+        name##_check();                                                                                                                    \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             name##_burst = name##_config.burst;                                                                                            \
@@ -94,6 +96,7 @@
     WEIR_INLINE void weir_avr_shared_body(void);                                                                                           \
     WEIR_INLINE void weir_avr_shared_start(void)                                                                                           \
     {                                                                                                                                      \
+        WEIR_AVR_CHECK_PERIOD(period);                                                                                                     \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             WEIR_AVR_AT(channel) = (uint16_t) ((period) -1u);                                                                              \

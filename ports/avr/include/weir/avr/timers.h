@@ -33,9 +33,12 @@
     } while (0)
 
 /**
- * The ticks of an interval that admits at most `hertz`: rounded up, so that the limit is never above it. 0, which no limiter accepts, where a
- * period of the rate has no place in the timer.
+ * The ticks of an interval that admits at most `hertz`: rounded up, so that the limit is never above it. 0, which no limiter accepts, for a rate of 0
+ * or one beyond the timer's own.
  */
-#define WEIR_AVR_TICKS(hertz, prescaler) (((F_CPU) / (prescaler) + (hertz) -1u) / (hertz))
+#define WEIR_AVR_TICKS(hertz, prescaler)                                                                                                   \
+    ((hertz) > 0 && (hertz) <= (F_CPU) / (prescaler)                                                                                       \
+         ? ((F_CPU) + 1uLL * (prescaler) * (hertz) -1u) / (1uLL * (prescaler) * ((hertz) > 0 ? (hertz) : 1))                               \
+         : 0)
 
 #endif

@@ -33,6 +33,7 @@
 
 /** Limits the interrupt function `handler` on `line` with the compare channel `channel`: no body follows. Else as WEIR_AVR_LIMIT. */
 #define WEIR_AVR_WRAP(name, line, channel, handler, ...)                                                                                   \
+    WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
     static weir_limit_state_t name##_state;                                                                                                \
     WEIR_AVR_DEFINE_WRAP_(name, name##_config, name##_state, WEIR_AVR_##line, WEIR_AVR_##channel, handler)

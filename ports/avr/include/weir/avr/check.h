@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * A configuration that cannot be kept does not compile. Needs an optimising compiler (-Os, -O1 and up), like avr-libc's delays: without one nothing
+ * is checked here.
+ */
+#ifndef WEIR_AVR_CHECK_H
+#define WEIR_AVR_CHECK_H
+
+#include "weir/limit.h"
+
+/* The words of weir_limit_config_t as they were written, before they are cut to its widths. */
+typedef struct {
+    int64_t interval;
+    int64_t lag;
+    int64_t burst;
+    int64_t policy;
+    int64_t timing;
+    int64_t trigger;
+} weir_avr_written_t;
+
+#define WEIR_AVR_REFUSES(name, message) void weir_avr_bad_##name(void) __attribute__((error(message)))
+WEIR_AVR_REFUSES(policy, "policy, timing and trigger must be WEIR_LIMIT_ names, and WEIR_LIMIT_ONE_SHOT goes with WEIR_LIMIT_BURSTY only");
+WEIR_AVR_REFUSES(burst, "the burst must be 1 to 255, and 1 with WEIR_LIMIT_STRICT and WEIR_LIMIT_PACED");
+WEIR_AVR_REFUSES(interval,
+                 "the interval must be 1 to 16383 ticks, for a bucket at most 32767 / (burst + 1): choose another prescaler, or a "
+                 "rate that WEIR_AVR_TICKS can give");
+WEIR_AVR_REFUSES(lag, "the lag must be below the interval, and 0 with any policy but WEIR_LIMIT_STRICT");
+WEIR_AVR_REFUSES(period, "the period must be 1 to 65535 ticks of the shared timer: choose another prescaler");
+
+/* `w` and `c` have the same initialiser. */
+WEIR_INLINE void weir_avr_check_widths(const weir_avr_written_t *w, const weir_limit_config_t *c)
+{
+    if (w->policy != c->policy || w->timing != c->timing || w->trigger != c->trigger) {
+        weir_avr_bad_policy();
+    }
+    if (w->burst != c->burst) {
+        weir_avr_bad_burst();
+    }
+    if (w->interval != c->interval) {
+        weir_avr_bad_interval();
+    }
+    if (w->lag != c->lag) {
+        weir_avr_bad_lag();
+    }
+}
+
+WEIR_INLINE void weir_avr_check(const weir_avr_written_t *w, const weir_limit_config_t *c)
+{
+    weir_avr_check_widths(w, c);
+    switch (weir_limit_checked(c)) {
+    case WEIR_LIMIT_BAD_POLICY:
+        weir_avr_bad_policy();
+        break;
+    case WEIR_LIMIT_BAD_BURST:
+        weir_avr_bad_burst();
+        break;
+    case WEIR_LIMIT_BAD_INTERVAL:
+        weir_avr_bad_interval();
+        break;
+    case WEIR_LIMIT_BAD_LAG:
+        weir_avr_bad_lag();
+        break;
+    default:
+        break;
+    }
+}
+
+/* Of a source on a shared timer: the timer's period is its interval, and the whole of the ticks may be used. */
+WEIR_INLINE void weir_avr_check_shared(const weir_avr_written_t *w, const weir_limit_config_t *c)
+{
+    weir_avr_check_widths(w, c);
+    if (c->policy != WEIR_LIMIT_BURSTY || c->timing != WEIR_LIMIT_EAGER) {
+        weir_avr_bad_policy();
+    }
+    if (c->burst == 0) {
+        weir_avr_bad_burst();
+    }
+}
+
+WEIR_INLINE void weir_avr_check_period(int64_t period)
+{
+    if (period < 1 || period > UINT16_MAX) {
+        weir_avr_bad_period();
+    }
+}
+
+/** Defines NAME_check(), which does not compile if the initialiser after it is refused; `check` is one of the functions above. */
+#ifdef __OPTIMIZE__
+#define WEIR_AVR_DEFINE_CHECK_(name, check, ...)                                                                                           \
+    WEIR_INLINE void name##_check(void)                                                                                                    \
+    {                                                                                                                                      \
+        static const weir_avr_written_t written = {__VA_ARGS__};                                                                           \
+        static const weir_limit_config_t kept = {__VA_ARGS__};                                                                             \
+        check(&written, &kept);                                                                                                            \
+    }
+#define WEIR_AVR_CHECK_PERIOD(period) weir_avr_check_period(period)
+#else
+#define WEIR_AVR_DEFINE_CHECK_(name, check, ...)                                                                                           \
+    WEIR_INLINE void name##_check(void)                                                                                                    \
+    {                                                                                                                                      \
+    }
+#define WEIR_AVR_CHECK_PERIOD(period) ((void) (period))
+#endif
+
+#endif
