@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::temporary::{Temporary, existing};
+use crate::temporary::{Temporary, uninterrupted};
 
 /// A file that cannot be written. Nothing of the group it belongs to is changed, unless only the last step fails, in
 /// which a written file takes its name.
@@ -35,15 +35,14 @@ pub fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<PathBuf>,
         let temporary = write_beside(folder, name, content).map_err(fail(&target))?;
         written.push((temporary, target));
     }
-    let places = {
-        let _uninterrupted = existing();
+    let places = uninterrupted(|| {
         let mut places = Vec::with_capacity(written.len());
         for (temporary, target) in &written {
             std::fs::rename(temporary.path(), target).map_err(fail(target))?;
             places.push(target.clone());
         }
-        places
-    };
+        Ok(places)
+    })?;
     // The names are as safe as the contents only once the folder is on the disk too. Not every file system can do it.
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();

@@ -16,4 +16,6 @@ pub use files::{WriteError, write_all};
 pub use plot::{Colour, Curve, Panel, Plot, PlotError, Scale, Stroke};
 pub use report::{Report, Series};
 pub use table::claims_table;
-pub use temporary::{Temporary, clean_up_when_interrupted};
+pub use temporary::{
+    Temporary, clean_up_when_interrupted, give_way_to_interruption, uninterrupted,
+};

@@ -1,18 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must not stay behind when the program is interrupted.
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
-/// What exists now. The lock is also held while results are put in place, so that an interruption comes before or
-/// after, not between.
+/// What exists now.
 static EXISTING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Read by what must be done whole; written by an interruption, which so waits for it and lets no more begin.
+static WHOLE: RwLock<()> = RwLock::new(());
+
+/// Set as soon as an interruption is known of.
+static INTERRUPTION: AtomicBool = AtomicBool::new(false);
+
+/// Within this time an interruption is known of, also on a busy machine.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// The exit code of a program that Ctrl-C ended, as shells know it.
 const INTERRUPTED: i32 = 130;
 
-pub(crate) fn existing() -> MutexGuard<'static, Vec<PathBuf>> {
+/// Does something that an interruption comes before or after, not between: putting results in place, or filling a
+/// [`Temporary`] folder, which would else be made again behind the back of who removes it. Should be short, and must not
+/// be nested.
+pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
+    let _whole = WHOLE.read().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
+fn existing() -> MutexGuard<'static, Vec<PathBuf>> {
     // A list of paths is as good after a panic elsewhere as before.
     EXISTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// To be called when another program has failed: a terminal sends Ctrl-C to that program too, and its failure is then no
+/// error to report. Returns after half a second; never, if this program is being interrupted.
+pub fn give_way_to_interruption() {
+    std::thread::sleep(GRACE);
+    while INTERRUPTION.load(Ordering::SeqCst) {
+        std::thread::park();
+    }
 }
 
 /// A file or folder that is removed when this value is dropped, and also when the program is interrupted, if
@@ -77,18 +104,11 @@ fn remove(path: &Path) {
 /// The system's, or that the program handles these signals already.
 pub fn clean_up_when_interrupted() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
-        // Kept until the end: whoever is about to make another one, or to put a result in place, waits for ever.
+        INTERRUPTION.store(true, Ordering::SeqCst);
+        // Both kept until the end: whoever is about to make another one, or to put a result in place, waits for ever.
+        let _whole = WHOLE.write().unwrap_or_else(PoisonError::into_inner);
         let existing = existing();
-        // Newest first; a folder may be filled while it is removed, so a few times.
-        for path in existing.iter().rev() {
-            for _ in 0..20 {
-                remove(path);
-                if !path.exists() {
-                    break;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(10));
-            }
-        }
+        existing.iter().for_each(|path| remove(path));
         std::process::exit(INTERRUPTED);
     })
 }

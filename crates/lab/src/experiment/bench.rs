@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use weir_report::Temporary;
+use weir_report::{Temporary, give_way_to_interruption, uninterrupted};
 
 use super::file::{File, Flavour, Variant};
 use super::{ExperimentError, Place};
@@ -60,8 +60,8 @@ impl<'a> Bench<'a> {
     pub fn compile(&self, variant: &Variant, defines: &[&str]) -> Result<PathBuf, ExperimentError> {
         let name = [&[variant.id()], defines].concat().join("+");
         let elf = self.workspace.path().join(format!("{name}.elf"));
-        self.firmware(&self.file.flavour[variant.flavour()], variant, defines)
-            .build(&elf)?;
+        let firmware = self.firmware(&self.file.flavour[variant.flavour()], variant, defines);
+        uninterrupted(|| firmware.build(&elf)).inspect_err(|_| give_way_to_interruption())?;
         Ok(elf)
     }
 

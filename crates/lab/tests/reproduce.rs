@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `weir-lab reproduce`, as its users meet it.
+use std::path::Path;
+use std::process::{Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+
+const FIRMWARE: &str = r#"
+#include <avr/interrupt.h>
+#include <stdint.h>
+volatile uint32_t progress;
+volatile uint16_t handled;
+ISR(INT0_vect) { handled++; }
+int main(void)
+{
+    EICRA = 0x03;
+    EIMSK = 1;
+    sei();
+    for (;;) {
+        progress++;
+    }
+}
+"#;
+
+const EXPERIMENT: &str = r#"
+title = "A small one"
+paper = "none"
+section = "1"
+about = "One source, one firmware."
+kind = "rates"
+claim = [
+    { id = "serial.rate", what = "its rate", unit = "Hz", paper = 11500, within = [11000, 12000] },
+    { id = "c.none.most_lost", what = "what it takes", unit = "%", at_most = 50 },
+]
+[run]
+clock = "4MHz"
+warmup = "1ms"
+length = "20ms"
+[rates]
+source = [{ id = "serial", bits-per-second = 115200, bits-per-interrupt = 10, why = "framing" }]
+[flavour.c]
+sources = ["experiments/none/node.c"]
+[[variant]]
+id = "c.none"
+role = "unprotected"
+[[panel]]
+title = "all"
+x-scale = "logarithmic"
+curves = [{ of = "c.none", label = "unprotected", colour = "black" }]
+"#;
+
+/// A repository with this experiment, called `none/small`.
+fn repository(experiment: &str) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("experiments/none");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(root.path().join("core")).unwrap();
+    std::fs::create_dir_all(root.path().join("tmp")).unwrap();
+    std::fs::write(folder.join("node.c"), FIRMWARE).unwrap();
+    std::fs::write(folder.join("small.toml"), experiment).unwrap();
+    root
+}
+
+fn reproduce(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir-lab"));
+    command
+        .current_dir(root)
+        .env("TMPDIR", root.join("tmp"))
+        .arg("reproduce")
+        .args(arguments);
+    command
+}
+
+/// What it said, on stdout and stderr, without miette's line breaks.
+fn said(assert: &assert_cmd::assert::Assert) -> String {
+    let output = assert.get_output();
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8(text)
+        .unwrap()
+        .replace('│', " ")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn content(folder: &Path) -> Vec<std::path::PathBuf> {
+    std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect()
+}
+
+#[test]
+fn results_are_written_and_the_claims_are_shown() {
+    let root = repository(EXPERIMENT);
+    // From a folder inside: the repository is found upwards.
+    let inside = root.path().join("core");
+    let assert = reproduce(&inside, &["none/small"])
+        .env("TMPDIR", root.path().join("tmp"))
+        .assert()
+        .code(0);
+    let text = said(&assert);
+    assert!(
+        text.contains("serial.rate") && text.contains("11520"),
+        "{text}"
+    );
+    let results = inside.join("results/none");
+    let svg = std::fs::read_to_string(results.join("small.svg")).unwrap();
+    assert!(svg.contains("A small one"));
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(results.join("small.json")).unwrap()).unwrap();
+    assert_eq!(json["name"], "none/small");
+    assert_eq!(json["claims"][0]["measured"], 11520.0);
+    assert_eq!(json["claims"][0]["paper"], 11500.0);
+    assert_eq!(json["claims"][0]["met"], true);
+    let lost = json["claims"][1]["measured"].as_f64().unwrap();
+    // 44 cycles, 11520 times in 4 million.
+    assert!((lost - 12.7).abs() < 0.3, "{lost}");
+    assert_eq!(
+        content(&root.path().join("tmp")),
+        [] as [&Path; 0],
+        "left behind"
+    );
+}
+
+#[test]
+fn a_claim_that_is_not_met_is_exit_code_1_and_the_results_are_written() {
+    let root = repository(&EXPERIMENT.replace("at_most = 50", "at_most = 5"));
+    let assert = reproduce(root.path(), &["none/small", "--json", "--out", "elsewhere"])
+        .assert()
+        .code(1);
+    let json: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+    assert_eq!(json["claims"][1]["met"], false);
+    assert!(root.path().join("elsewhere/none/small.json").is_file());
+}
+
+#[test]
+fn an_unknown_experiment_lists_those_that_exist() {
+    let root = repository(EXPERIMENT);
+    let assert = reproduce(root.path(), &["none/large"]).assert().code(2);
+    let text = said(&assert);
+    assert!(
+        text.contains("none/large") && text.contains("none/small"),
+        "{text}"
+    );
+    assert!(!root.path().join("results").exists());
+    let assert = reproduce(root.path(), &["--list"]).assert().code(0);
+    assert!(said(&assert).contains("none/small A small one"));
+}
+
+#[test]
+fn outside_a_repository_the_way_to_name_one_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let assert = reproduce(folder.path(), &["none/small"]).assert().code(2);
+    assert!(said(&assert).contains("--root"), "{}", said(&assert));
+}
+
+#[test]
+fn a_mistake_in_the_file_is_shown_at_its_line_and_nothing_is_written() {
+    let root = repository(&EXPERIMENT.replace("warmup", "warm_up"));
+    let assert = reproduce(root.path(), &["none/small"]).assert().code(2);
+    let text = said(&assert);
+    assert!(
+        text.contains("small.toml:13") && text.contains("warm_up"),
+        "{text}"
+    );
+    assert!(!root.path().join("results").exists());
+}
+
+#[test]
+fn without_a_compiler_it_says_what_installs_one() {
+    let root = repository(EXPERIMENT);
+    let assert = reproduce(root.path(), &["none/small"])
+        .env("PATH", root.path().join("tmp"))
+        .assert()
+        .code(2);
+    assert!(
+        said(&assert).contains("scripts/bootstrap"),
+        "{}",
+        said(&assert)
+    );
+    assert!(!root.path().join("results").exists());
+}
+
+/// Waits, but not for ever.
+#[cfg(unix)]
+fn until(what: &str, condition: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Ctrl-C as a terminal sends it: to the program and the compilers that it has started.
+#[cfg(unix)]
+fn interrupted_when(begun: impl Fn(&Path) -> bool) {
+    use std::os::unix::process::CommandExt;
+    let root = repository(&EXPERIMENT.replace("length = \"20ms\"", "length = \"1000s\""));
+    let tmp = root.path().join("tmp");
+    let mut child = Process::new(env!("CARGO_BIN_EXE_weir-lab"))
+        .current_dir(root.path())
+        .env("TMPDIR", &tmp)
+        .args(["reproduce", "none/small"])
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    until("it never began", || begun(&tmp));
+    let sent = Process::new("kill")
+        .args(["-INT", "--", &format!("-{}", child.id())])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // What a dying compiler has not removed yet may take a moment.
+    let begin = Instant::now();
+    while !content(&tmp).is_empty() {
+        let left = content(&tmp);
+        assert!(
+            begin.elapsed() < Duration::from_secs(10),
+            "left behind: {left:?}"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!root.path().join("results").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interruption_while_it_compiles_leaves_nothing_behind() {
+    interrupted_when(|tmp| !content(tmp).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interruption_while_it_runs_leaves_nothing_behind() {
+    interrupted_when(|tmp| {
+        content(tmp)
+            .iter()
+            .any(|folder| folder.join("c.none.elf").is_file())
+    });
+}
