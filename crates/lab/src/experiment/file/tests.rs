@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is refused in an experiment's file, and where the message points.
+use super::*;
+
+const GOOD: &str = r#"
+title = "t"
+paper = "regehr2005"
+section = "6.2"
+about = "a"
+kind = "overhead-sweep"
+claim = [{ id = "c.strict", what = "w", unit = "points", at_most = 4.6 }]
+[run]
+clock = "4MHz"
+warmup = "1ms"
+length = "10ms"
+[flavour.c]
+[[variant]]
+id = "c.none"
+role = "unprotected"
+[[variant]]
+id = "c.strict"
+role = "limited"
+[[panel]]
+title = "p"
+curves = [{ of = "c.strict", label = "strict", colour = "vermilion" }]
+[overhead-sweep]
+limit = "4kHz"
+rates = ["1kHz"]
+phases = ["100cycles"]
+poisson = { rates = ["4kHz"], seeds = [1] }
+pairs = { periods = ["2000cycles"], gaps = ["20cycles"] }
+burst-gap = "600cycles"
+refused = ["16kHz", "160kHz"]
+"#;
+
+/// The message, the help and the text pointed at.
+fn refused(from: &str, to: &str) -> (String, String) {
+    assert!(GOOD.contains(from), "{from}");
+    let text = GOOD.replacen(from, to, 1);
+    match File::parse("fig9.toml", &text).unwrap_err() {
+        ExperimentError::File(error) => {
+            let place = error
+                .span
+                .map_or("", |span| &text[span.offset()..span.offset() + span.len()]);
+            let help = error.help.unwrap_or_default();
+            (format!("{} | {help}", error.what), place.to_owned())
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_good_file_is_read() {
+    let file = File::parse("fig9.toml", GOOD).unwrap();
+    assert!(file.claims("c.strict") && !file.claims("c.bursty4"));
+}
+
+#[test]
+fn an_unknown_key_is_pointed_at() {
+    let (message, place) = refused("warmup = ", "warm_up = ");
+    assert!(
+        message.contains("warm_up") && place.contains("warm_up"),
+        "{message} {place}"
+    );
+    let (message, _) = refused("unit = ", "units = ");
+    assert!(message.contains("units"), "{message}");
+}
+
+#[test]
+fn a_claim_that_nothing_measures_is_pointed_at() {
+    let (message, place) = refused("id = \"c.strict\"", "id = \"c.strikt\"");
+    assert!(
+        message.contains("c.strikt") && message.contains("c.strict.adversary"),
+        "{message}"
+    );
+    assert_eq!(place, "\"c.strikt\"");
+}
+
+#[test]
+fn a_claim_states_one_goal() {
+    for goal in ["", ", at_most = 1, equal = 2"] {
+        let (message, place) = refused(", at_most = 4.6", goal);
+        assert!(message.contains("one goal"), "{message}");
+        assert_eq!(place, "\"c.strict\"");
+    }
+}
+
+#[test]
+fn a_quantity_is_checked_where_it_stands() {
+    let (message, place) = refused("\"4MHz\"", "\"4\"");
+    assert!(message.contains("MHz"), "{message}");
+    assert_eq!(place, "\"4\"");
+}
+
+#[test]
+fn names_of_other_things_are_checked() {
+    let (message, _) = refused("overhead-sweep\"", "overhead\"");
+    assert!(message.contains("two-sources"), "{message}");
+    let (message, _) = refused("id = \"c.none\"", "id = \"d.none\"");
+    assert!(message.contains("no flavour `d`"), "{message}");
+    let (message, place) = refused("of = \"c.strict\"", "of = \"c.weak\"");
+    assert!(message.contains("c.hardware"), "{message}");
+    assert_eq!(place, "\"c.weak\"");
+    let (message, _) = refused("id = \"c.none\"", "id = \"c.strict\"");
+    assert!(message.contains("two variants"), "{message}");
+}
