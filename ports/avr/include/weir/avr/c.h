@@ -47,7 +47,9 @@
     do {                                                                                                                                   \
         if ((step).serve) {                                                                                                                \
             run_handler;                                                                                                                   \
-            weir_limit_done(&(state), begin, end);                                                                                         \
+            if (WEIR_LIMIT_RECORD) {                                                                                                       \
+                weir_limit_done(&(state), begin, end);                                                                                     \
+            }                                                                                                                              \
         }                                                                                                                                  \
     } while (0)
 
@@ -229,17 +231,25 @@
     WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                              \
     ISR(WEIR_AVR_OF(line, VECTOR))                                                                                                         \
     {                                                                                                                                      \
-        weir_ticks_t now = WEIR_LIMIT_RECORD ? WEIR_AVR_NOW(channel) : 0;                                                                  \
-        weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, false);                                                 \
-        WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
-        WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                         \
+        if (WEIR_AVR_SHARED_IS_LEAN(config)) {                                                                                             \
+            WEIR_AVR_SHARED_REQUEST(line, config, state, name##_handler());                                                                \
+        } else {                                                                                                                           \
+            weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
+            weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, false);                                             \
+            WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
+            WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
+        }                                                                                                                                  \
     }                                                                                                                                      \
     WEIR_INLINE void name##_clear(void)                                                                                                    \
     {                                                                                                                                      \
-        weir_ticks_t now = WEIR_LIMIT_RECORD ? WEIR_AVR_NOW(channel) : 0;                                                                  \
-        weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now, WEIR_AVR_PENDING(line));                                \
-        WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
-        WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                         \
+        if (WEIR_AVR_SHARED_IS_LEAN(config)) {                                                                                             \
+            WEIR_AVR_SHARED_CLEAR(line, state);                                                                                            \
+        } else {                                                                                                                           \
+            weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
+            weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now, WEIR_AVR_PENDING(line));                            \
+            WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
+            WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
+        }                                                                                                                                  \
     }                                                                                                                                      \
     WEIR_INLINE void name##_handler(void)
 

@@ -203,6 +203,30 @@
         serve;                                                                                                                             \
     } while (0)
 
+/* ------------------------------------------------------------------------------------------------ bursty, eager, on a shared timer (§3.5) */
+
+/** True iff a source on a shared timer needs no general machine. What waits in the pending bit interrupts by itself once the source is unmasked. */
+#define WEIR_AVR_SHARED_IS_LEAN(config) (!WEIR_LIMIT_RECORD && (config).trigger == WEIR_LIMIT_EDGE)
+
+#define WEIR_AVR_SHARED_REQUEST(line, config, state, serve)                                                                                \
+    do {                                                                                                                                   \
+        if (++(state).count >= (config).burst) {                                                                                           \
+            (state).flags = WEIR_LIMIT_IS_MASKED;                                                                                          \
+            WEIR_AVR_MASK(line);                                                                                                           \
+        }                                                                                                                                  \
+        serve;                                                                                                                             \
+    } while (0)
+
+#define WEIR_AVR_SHARED_CLEAR(line, state)                                                                                                 \
+    do {                                                                                                                                   \
+        uint8_t weir_user_ = (state).flags & WEIR_LIMIT_IS_USER_OFF;                                                                       \
+        (state).count = 0;                                                                                                                 \
+        (state).flags = weir_user_;                                                                                                        \
+        if (weir_user_ == 0) {                                                                                                             \
+            WEIR_AVR_UNMASK(line);                                                                                                         \
+        }                                                                                                                                  \
+    } while (0)
+
 /* ------------------------------------------------------------------------------------------------ bucket, lazy */
 
 #define WEIR_AVR_BUCKET_SLACK(config) ((weir_ticks_t) ((weir_ticks_t) ((config).burst - 1u) * (config).interval))
