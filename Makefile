@@ -39,6 +39,7 @@ test-host: bootstrap-host ## quantities, tables and plots, the weir command
 test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, the examples of the README
 	$(CARGO_TEST) -p weir-lab
 	$(ALONE) scripts/test-examples
+	$(ALONE) scripts/test-experiments
 
 bench: bootstrap-demo ## reproduce every figure and table; the costs of the board are measured anew
 	$(ALONE) scripts/bench
