@@ -58,7 +58,7 @@
     do {                                                                                                                                   \
         if ((step).arm && !(watched)) {                                                                                                    \
             if (may_be_soon) {                                                                                                             \
-                WEIR_AVR_AT_SOON(channel, config, (step).at);                                                                              \
+                WEIR_AVR_AT_SOON(channel, config, (step).at, (uint32_t) (config).burst *(config).interval);                                \
             } else {                                                                                                                       \
                 WEIR_AVR_AT(channel) = (step).at;                                                                                          \
                 WEIR_AVR_FORGET(channel);                                                                                                  \
@@ -78,7 +78,7 @@
     do {                                                                                                                                   \
         if ((step).arm || (step).watch) {                                                                                                  \
             if ((step).arm && (may_be_soon)) {                                                                                             \
-                WEIR_AVR_AT_SOON(channel, config, (step).at);                                                                              \
+                WEIR_AVR_AT_SOON(channel, config, (step).at, (uint32_t) (config).burst *(config).interval);                                \
             } else {                                                                                                                       \
                 WEIR_AVR_AT(channel) = (step).at;                                                                                          \
             }                                                                                                                              \
@@ -170,7 +170,7 @@
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             WEIR_AVR_DISARM(channel);                                                                                                      \
-            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel)); /* a full bucket */                                                  \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel), 0u); /* a full bucket */                                              \
             name##_perform(weir_limit_start_with(&(state), &(config), WEIR_AVR_NOW(channel)));                                             \
         }                                                                                                                                  \
     }                                                                                                                                      \

@@ -35,18 +35,18 @@
 #define WEIR_AVR_IS_SHORT(config) ((uint32_t) (config).burst * (config).interval <= 240u)
 /** Ticks that lie safely ahead of the counter while its compare register is being written; an interval of one byte has a prescaler of 8 or more. */
 #define WEIR_AVR_AHEAD(config) (WEIR_AVR_IS_SHORT(config) ? 3 : 16)
-/** Ticks from now to an instant near now, negative once it has passed. */
-#define WEIR_AVR_UNTIL(channel, config, instant)                                                                                           \
-    (WEIR_AVR_IS_SHORT(config) ? (int8_t) ((uint8_t) (instant) -WEIR_AVR_OF(channel, COUNT_LOW))                                           \
-                               : (int16_t) ((instant) -WEIR_AVR_NOW(channel)))
+/** Ticks from now to an instant that lies at most `most` ticks ahead, negative once it has passed. A byte holds 127, and has to tell what has passed, too. */
+#define WEIR_AVR_UNTIL(channel, config, instant, most)                                                                                     \
+    (WEIR_AVR_IS_SHORT(config) && (most) <= 100u ? (int8_t) ((uint8_t) (instant) -WEIR_AVR_OF(channel, COUNT_LOW))                         \
+                                                 : (int16_t) ((instant) -WEIR_AVR_NOW(channel)))
 
-/** Has the channel match at an instant, even if it is reached while the register is being written: a little later, not a whole wrap later. */
-#define WEIR_AVR_AT_SOON(channel, config, instant)                                                                                         \
+/** Has the channel match at an instant, at most `most` ticks ahead, even if it is reached while the register is being written: a little later, not a whole wrap later. */
+#define WEIR_AVR_AT_SOON(channel, config, instant, most)                                                                                   \
     do {                                                                                                                                   \
         weir_ticks_t weir_at_ = (weir_ticks_t) (instant);                                                                                  \
         WEIR_AVR_AT(channel) = weir_at_;                                                                                                   \
         WEIR_AVR_FORGET(channel);                                                                                                          \
-        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_at_) < WEIR_AVR_AHEAD(config))) {                                           \
+        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_at_, most) < WEIR_AVR_AHEAD(config))) {                                     \
             WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (weir_ticks_t) WEIR_AVR_AHEAD(config));                         \
         }                                                                                                                                  \
     } while (0)
@@ -71,7 +71,7 @@
         (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_USER_OFF;                                                                                \
         if (((state).flags & WEIR_LIMIT_IS_WAITING) != 0) {                                                                                \
             (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;                                                                             \
-            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel));                                                                      \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel), 0u);                                                                  \
             WEIR_AVR_ARM(channel);                                                                                                         \
         } else if ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) == 0) {                                                     \
             WEIR_AVR_UNMASK(line);                                                                                                         \
@@ -175,7 +175,7 @@
     do {                                                                                                                                   \
         weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
         WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
-        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_next_) < WEIR_AVR_AHEAD(config))) {                                         \
+        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_next_, (config).interval) < WEIR_AVR_AHEAD(config))) {                      \
             WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
         }                                                                                                                                  \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
@@ -249,7 +249,7 @@
         } else {                                                                                                                           \
             (state).flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                                    \
             WEIR_AVR_MASK(line);                                                                                                           \
-            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config));                                       \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config), (config).interval);                    \
             WEIR_AVR_ARM(channel);                                                                                                         \
             break;                                                                                                                         \
         }                                                                                                                                  \
@@ -264,7 +264,7 @@
         uint8_t weir_flags_ = (state).flags;                                                                                               \
         if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
             WEIR_AVR_LEAN_USER_OFF(channel, state, 0);                                                                                     \
-            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                                       \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config), WEIR_AVR_BUCKET_SLACK(config));        \
             break;                                                                                                                         \
         }                                                                                                                                  \
         if (WEIR_AVR_PENDING(line)) {                                                                                                      \
@@ -276,16 +276,17 @@
             WEIR_AVR_UNMASK(line);                                                                                                         \
             if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
                 (state).flags = 0;                                                                                                         \
-                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                                   \
+                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config), WEIR_AVR_BUCKET_SLACK(config));    \
             } else {                                                                                                                       \
                 (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                   \
-                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) + (config).interval);               \
+                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) + (config).interval,                \
+                                 WEIR_AVR_BUCKET_SLACK(config) + (config).interval);                                                       \
                 serve;                                                                                                                     \
             }                                                                                                                              \
             break;                                                                                                                         \
         }                                                                                                                                  \
         (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                    \
-        WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + (config).interval);                                                       \
+        WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + (config).interval, (config).interval);                                    \
         serve;                                                                                                                             \
     } while (0)
 

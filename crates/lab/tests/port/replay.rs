@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The same requests, expiries and calls, given to the machine of core/: every decision must be the same.
+use weir_core_sys::{Action, Config, Limiter, Policy, Timing, W16};
+
+use super::history::{Episode, History, Kind};
+use super::{Limit, mark};
+
+/// Ticks of the port's free-running timer, known from what the port itself read.
+struct Clock {
+    known: (u64, u16),
+    prescaler: u64,
+}
+
+impl Clock {
+    fn at(&self, cycle: u64) -> u16 {
+        let (since, value) = self.known;
+        let ticks = if cycle >= since {
+            (cycle - since) / self.prescaler
+        } else {
+            0_u64.wrapping_sub((since - cycle).div_ceil(self.prescaler))
+        };
+        value.wrapping_add(ticks as u16)
+    }
+
+    /// A count as it was read, with the high byte that belongs to it.
+    fn read(&mut self, (cycle, value): (u64, u16), whole: bool) -> u16 {
+        let about = self.at(cycle);
+        let value = if whole {
+            value
+        } else {
+            // Nearest to what the clock says: it is right to a tick.
+            let low = value as u8;
+            about.wrapping_add(i16::from(low.wrapping_sub(about as u8) as i8) as u16)
+        };
+        self.known = (cycle, value);
+        value
+    }
+}
+
+/// What a decision was, to the world outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Decision {
+    served: bool,
+    acked: bool,
+    enabled: bool,
+    armed: bool,
+    /// What the compare register is to hold, if the step says.
+    at: Option<u16>,
+}
+
+/// What the replay counted, so that a test can tell that something was tested.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    pub requests: u64,
+    pub held: u64,
+    pub expiries: u64,
+    pub served_by_expiry: u64,
+    pub calls: u64,
+    /// The compare register was set later than the machine says, because that instant was too near.
+    pub soon: u64,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, more: Self) {
+        self.requests += more.requests;
+        self.held += more.held;
+        self.expiries += more.expiries;
+        self.served_by_expiry += more.served_by_expiry;
+        self.calls += more.calls;
+        self.soon += more.soon;
+    }
+}
+
+/// The machine beside the port.
+struct Replay<'a> {
+    limit: &'a Limit,
+    changes: &'a [Config],
+    limiter: Limiter<W16>,
+    armed: bool,
+    /// The compare register.
+    compare: u16,
+    /// By how much the port's instants lie behind the machine's: what Self::is_near has added up to. Only where the compare register is the port's
+    /// only memory of them.
+    frame: u16,
+    due_in_register: bool,
+    clock: Clock,
+    counts: Counts,
+}
+
+/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h, WEIR_AVR_AHEAD).
+fn ahead(config: &Config) -> u16 {
+    if u64::from(config.burst) * config.interval <= 240 {
+        3
+    } else {
+        16
+    }
+}
+
+impl Replay<'_> {
+    /// What the machine decides, given what the port may have seen.
+    fn decide(
+        &self,
+        kind: Kind,
+        now: u16,
+        elapsed: bool,
+        pending: bool,
+    ) -> (Limiter<W16>, Decision) {
+        let mut limiter = self.limiter.clone();
+        let now = u64::from(now.wrapping_sub(self.frame));
+        let step = match kind {
+            Kind::Request => limiter.request(now, elapsed),
+            Kind::Expiry => limiter.expired(now, pending),
+            Kind::Call(mark::DISABLE) => limiter.user_disable(),
+            Kind::Call(mark::ENABLE) => {
+                if elapsed {
+                    limiter.elapsed();
+                }
+                limiter.user_enable(now)
+            }
+            Kind::Call(change @ mark::CHANGE..) => {
+                if elapsed {
+                    limiter.elapsed();
+                }
+                let to = &self.changes[usize::from(change - mark::CHANGE)];
+                limiter.reconfigure(to, now).unwrap()
+            }
+            Kind::Call(call) => panic!("no such call: {call:#x}"),
+        };
+        let decision = Decision {
+            served: step.has(Action::Serve),
+            acked: step.has(Action::Ack),
+            enabled: limiter.is_on(),
+            armed: step.has(Action::Arm) || self.armed && !step.has(Action::Disarm),
+            at: (step.has(Action::Arm) || step.has(Action::Watch))
+                .then_some((step.at as u16).wrapping_add(self.frame)),
+        };
+        (limiter, decision)
+    }
+
+    /// The instants at which the port may have decided: what it read, or without a read where it was.
+    fn instants(&mut self, episode: &Episode) -> Vec<u16> {
+        let mut all: Vec<u16> = Vec::new();
+        for &count in &episode.counts {
+            let whole = count.1 > 0xff || !self.reads_low_bytes_only();
+            all.push(self.clock.read(count, whole));
+        }
+        if self.limit.config.policy == Policy::Bucket && episode.flag == Some(false) {
+            // The bucket became full between the two reads: that is the instant which counts, at most these cycles ago.
+            let most = (30 / self.limit.prescaler + 1) as u16;
+            if all
+                .first()
+                .is_some_and(|read| read.wrapping_sub(self.compare) <= most)
+            {
+                all.push(self.compare);
+            }
+        }
+        if all.is_empty() {
+            let (first, last) = (self.clock.at(episode.begin), self.clock.at(episode.end));
+            all.extend([first, last]);
+            if episode.flag == Some(false) {
+                // The compare flag is set one tick after the match (ATmega128 data sheet, "Timer/Counter Timing Diagrams").
+                all.push(first.wrapping_sub(1));
+            }
+            if self.does_not_look(episode) {
+                all.push(self.compare.wrapping_sub(1));
+            }
+        }
+        all.dedup();
+        all
+    }
+
+    /// An instant too near to be written in time (or past) became one a margin after a count that was read, or, for a bursty limiter's expiry, a whole
+    /// period after it. The machine's later instants lie as far behind.
+    fn is_near(&self, at: u16, episode: &Episode, instants: &[u16]) -> bool {
+        let config = &self.limit.config;
+        let margin = ahead(config);
+        instants.iter().any(|&read| {
+            let instead = match (config.policy, episode.kind) {
+                (Policy::Bursty, Kind::Expiry) => config.interval as u16,
+                _ => margin,
+            };
+            episode.compare == read.wrapping_add(instead)
+                && (at.wrapping_sub(read) as i16) < margin as i16
+        })
+    }
+
+    /// lean.h masks the last request of a sustained burst without looking whether the period is over; if it is, the timer's interrupt, which it switches
+    /// on, comes at once.
+    fn does_not_look(&self, episode: &Episode) -> bool {
+        let config = &self.limit.config;
+        config.policy == Policy::Bursty
+            && config.timing == Timing::Lazy
+            && episode.kind == Kind::Request
+            && episode.flag.is_none()
+    }
+
+    /// lean.h looks at one byte of the counter where that is enough, and at both elsewhere: the cycles of the reads tell, but the values suffice.
+    fn reads_low_bytes_only(&self) -> bool {
+        u64::from(self.limit.config.burst) * self.limit.config.interval <= 240
+    }
+
+    fn step(&mut self, episode: &Episode) -> Result<(), String> {
+        let instants = self.instants(episode);
+        let flags = match episode.flag {
+            Some(flag) => vec![flag],
+            None => vec![false],
+        };
+        let pending = if episode.pending.0 == episode.pending.1 || episode.acked {
+            vec![episode.acked || episode.pending.0]
+        } else {
+            vec![episode.pending.0, episode.pending.1]
+        };
+        let did = Decision {
+            served: !episode.served.is_empty(),
+            acked: episode.acked,
+            enabled: episode.enabled,
+            armed: episode.armed,
+            at: Some(episode.compare),
+        };
+        let mut wanted = Vec::new();
+        for &now in &instants {
+            for &flag in &flags {
+                for &pending in &pending {
+                    let (limiter, decision) = self.decide(episode.kind, now, flag, pending);
+                    let soon = decision.at.is_some_and(|at| {
+                        at != episode.compare && self.is_near(at, episode, &instants)
+                    });
+                    let same = Decision {
+                        at: did.at,
+                        ..decision
+                    } == did
+                        && (decision.at.is_none() || decision.at == did.at || soon)
+                        && episode.served.len() <= 1;
+                    if same {
+                        if let Some(at) = decision.at.filter(|_| soon) {
+                            self.counts.soon += 1;
+                            if self.due_in_register {
+                                self.frame =
+                                    self.frame.wrapping_add(episode.compare.wrapping_sub(at));
+                            }
+                        }
+                        self.limiter = limiter;
+                        self.armed = decision.armed;
+                        return Ok(());
+                    }
+                    wanted.push((now, flag, pending, decision));
+                }
+            }
+        }
+        Err(format!(
+            "the port did {did:?} in {episode:?}\nthe machine, given (now, elapsed, pending): {wanted:?}"
+        ))
+    }
+}
+
+/// Whether lean.h has the policy (WEIR_AVR_IS_LEAN).
+fn is_lean(config: &Config) -> bool {
+    matches!(
+        (config.policy, config.timing),
+        (Policy::Strict, _) | (Policy::Bursty | Policy::Bucket, Timing::Lazy)
+    )
+}
+
+/// Follows a history. `specialised`: a constant limit without a record. `changes`: what TEST_CHANGES lists, from number 0 on.
+pub fn replay(
+    limit: &Limit,
+    specialised: bool,
+    changes: &[Config],
+    history: &History,
+) -> (Counts, Limiter<W16>) {
+    let start = &history.episodes[0];
+    assert_eq!(
+        start.kind,
+        Kind::Call(mark::START),
+        "the firmware begins with weir_avr_start()"
+    );
+    let last_count = *start
+        .counts
+        .last()
+        .expect("weir_avr_start() reads the counter");
+    // A bursty limiter's first clearing tells the instant; the others have none to tell.
+    let now = if limit.config.policy == Policy::Bursty && limit.config.timing != Timing::OneShot {
+        start.compare.wrapping_sub(limit.config.interval as u16)
+    } else {
+        last_count.1
+    };
+    assert!(start.enabled, "weir_avr_start() enables the line");
+    let (limiter, step) = Limiter::start(&limit.config, u64::from(now)).unwrap();
+    assert_eq!(start.armed, step.has(Action::Arm));
+    let mut replay = Replay {
+        limit,
+        changes,
+        limiter,
+        armed: start.armed,
+        compare: start.compare,
+        frame: 0,
+        due_in_register: specialised && is_lean(&limit.config),
+        clock: Clock {
+            known: (last_count.0, now),
+            prescaler: limit.prescaler,
+        },
+        counts: Counts::default(),
+    };
+    for (index, episode) in history.episodes[1..].iter().enumerate() {
+        if let Err(difference) = replay.step(episode) {
+            let before = &history.episodes[(index + 1).saturating_sub(3)..=index];
+            panic!("{limit:?}\n{difference}\nbefore: {before:#?}");
+        }
+        replay.compare = episode.compare;
+        let served = !episode.served.is_empty();
+        match episode.kind {
+            Kind::Request => {
+                replay.counts.requests += 1;
+                replay.counts.held += u64::from(!served);
+            }
+            Kind::Expiry => {
+                replay.counts.expiries += 1;
+                replay.counts.served_by_expiry += u64::from(served);
+            }
+            Kind::Call(_) => replay.counts.calls += 1,
+        }
+    }
+    (replay.counts, replay.limiter)
+}

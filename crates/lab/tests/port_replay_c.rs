@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The `c` flavour of ports/avr beside core/, event by event: every policy and timing, specialised (lean.h) and general, under floods below, at and
+//! above the limit.
+mod port;
+
+use port::history::{channel, history};
+use port::replay::{Counts, replay};
+use port::{Flavour, Limit, build, flood, trace};
+use rayon::prelude::*;
+use weir_core_sys::{Policy, Timing};
+
+/// OCR2, where limited.c leaves its marks.
+const MARK: u16 = 0x43;
+/// 0.3 s.
+const CYCLES: u64 = 1_200_000;
+
+fn limits() -> Vec<Limit> {
+    let mut all = Vec::new();
+    for (channel, prescaler, interval) in [
+        ("TIMER1A", 1, 1000),
+        ("TIMER3B", 8, 40),
+        ("TIMER1B", 64, 25),
+    ] {
+        for policy in [
+            Policy::Strict,
+            Policy::Paced,
+            Policy::Bursty,
+            Policy::Bucket,
+        ] {
+            for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+                let burst = match policy {
+                    Policy::Bursty | Policy::Bucket => 4,
+                    _ => 1,
+                };
+                if timing == Timing::OneShot && policy != Policy::Bursty {
+                    continue;
+                }
+                let interval = if policy == Policy::Bursty {
+                    interval * 3
+                } else {
+                    interval
+                };
+                all.push(Limit::new(
+                    policy, timing, interval, burst, channel, prescaler,
+                ));
+            }
+        }
+    }
+    all.push(Limit::new(
+        Policy::Bucket,
+        Timing::Lazy,
+        1000,
+        1,
+        "TIMER1A",
+        1,
+    ));
+    all.push(Limit::new(
+        Policy::Bursty,
+        Timing::Lazy,
+        4000,
+        1,
+        "TIMER1A",
+        1,
+    ));
+    all.push(Limit::new(
+        Policy::Bursty,
+        Timing::Lazy,
+        16000,
+        16,
+        "TIMER1A",
+        1,
+    ));
+    let mut short = Limit::new(Policy::Strict, Timing::Eager, 1000, 1, "TIMER1A", 1);
+    short.config.lag = 30;
+    all.push(short);
+    short.config.timing = Timing::Lazy;
+    all.push(short);
+    all
+}
+
+fn compare(limit: &Limit, define: &str, record: u8) -> Counts {
+    let mut defines = limit.defines();
+    defines.push(format!("TEST_LIMIT={define}"));
+    defines.push(format!("WEIR_LIMIT_RECORD={record}"));
+    let elf = build(&["limited.c"], Flavour::C, &defines);
+    let specialised = define == "WEIR_AVR_LIMIT" && record == 0;
+    let channel = channel(limit.channel);
+    let mut all = Counts::default();
+    for text in limit.floods() {
+        let result = trace(&elf, &[flood(&text)], CYCLES);
+        let history = history(&result.events, 0, channel, MARK);
+        let (counts, _) = std::panic::catch_unwind(|| replay(limit, specialised, &[], &history))
+            .unwrap_or_else(|_| panic!("{text} {define} record {record}"));
+        all += counts;
+    }
+    all
+}
+
+fn every_limit(define: &str, record: u8) {
+    let all: Vec<(Limit, Counts)> = limits()
+        .into_par_iter()
+        .map(|limit| (limit, compare(&limit, define, record)))
+        .collect();
+    for (limit, counts) in all {
+        assert!(
+            counts.requests > 500 && counts.served_by_expiry > 100 && counts.expiries > 100,
+            "little happened: {counts:?} in {limit:?}"
+        );
+        let refuses = limit.config.timing == Timing::Lazy || limit.config.policy == Policy::Bucket;
+        assert!(
+            !refuses || limit.config.timing != Timing::Lazy || counts.held > 50,
+            "nothing was held: {counts:?} in {limit:?}"
+        );
+    }
+}
+
+#[test]
+fn a_specialised_limiter_decides_as_the_machine_does() {
+    every_limit("WEIR_AVR_LIMIT", 0);
+}
+
+#[test]
+fn a_limiter_with_a_record_decides_as_the_machine_does() {
+    every_limit("WEIR_AVR_LIMIT", 1);
+}
+
+#[test]
+fn a_tunable_limiter_decides_as_the_machine_does() {
+    every_limit("WEIR_AVR_LIMIT_TUNABLE", 0);
+}
