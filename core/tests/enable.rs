@@ -212,3 +212,62 @@ fn off_serves_everything_and_obeys_the_user() {
         None
     );
 }
+
+/// LIMIT-ENABLE-3, LIMIT-TIME-2: the channel that was armed for the user goes back to watching when he leaves again before it expires.
+#[test]
+fn a_users_short_visit_does_not_cost_the_note() {
+    for config in configs(&[53], &[1, 11], Trigger::Edge) {
+        let mut board: Board<W16> = Board::new(&config, START, Mode::Watch);
+        board.worst_latency = if config.policy == Policy::Paced {
+            config.interval - 1
+        } else {
+            0
+        };
+        for _ in 0..2 {
+            if board.enabled {
+                board.user_disable_in_a_race();
+            }
+            board.user_enable();
+            board.advance(board.now + 1);
+            board.expire();
+        }
+        if board.enabled {
+            board.user_disable_in_a_race();
+        }
+        board.user_enable();
+        board.user_disable();
+        board.advance(board.now + 98_357);
+        board.expire();
+        board.user_enable();
+        board.expire();
+        (0..config.burst).for_each(|_| board.edge());
+        board.drain(4 * config.interval);
+    }
+}
+
+/// LIMIT-BURSTY-1: a request that waited for the user, not for the timer, begins a period of its own, however long ago the last one ended.
+#[test]
+fn a_request_that_waited_for_the_user_begins_a_whole_period() {
+    for config in configs(&[133], &[1, 2], Trigger::Edge) {
+        let mut board: Board<W16> = Board::new(&config, START, Mode::Age);
+        board.worst_latency = if config.policy == Policy::Paced {
+            config.interval - 1
+        } else {
+            0
+        };
+        board.tick(0, 5);
+        board.advance(board.now + 540);
+        board.expire();
+        for _ in 0..config.burst {
+            board.edge();
+        }
+        for _ in 0..200 {
+            if board.enabled {
+                board.user_disable_in_a_race();
+                board.user_enable();
+            }
+            board.tick(0, 3);
+        }
+        board.drain(8 * config.interval);
+    }
+}

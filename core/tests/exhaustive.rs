@@ -170,3 +170,26 @@ fn loses_nothing_below_the_limit() {
         .sum();
     assert!(tested > 5_000, "only {tested} patterns lay below a limit");
 }
+
+/// LIMIT-STRICT-1 with a lag: the one-shot is set short by the least latency, and no two requests are served closer than the interval.
+#[test]
+fn a_lag_of_the_least_latency_keeps_the_curve() {
+    for config in configs(&[2, 3, 4], &[1], Trigger::Edge)
+        .iter()
+        .filter(|config| config.policy == Policy::Strict)
+    {
+        let config = Config { lag: 1, ..*config };
+        for latency in [1, 2] {
+            let mut board = fresh(&config, Mode::Age, latency);
+            board.latency = latency;
+            for pattern in 0..3_u32.pow(11) {
+                let (mut next, mut rest) = (board.clone(), pattern);
+                for _ in 0..11 {
+                    next.tick(0, rest % 3);
+                    rest /= 3;
+                }
+                next.drain(long(&config));
+            }
+        }
+    }
+}

@@ -449,9 +449,9 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_waiting(weir_limit_state_t *s, 
         step = weir_limit_request_bursty(s, c, now, false);
         step.unmask = !step.mask;
         step.mask = false;
-        step.watch = c->timing == WEIR_LIMIT_LAZY && !step.arm;
     }
     step.arm = step.arm || c->timing == WEIR_LIMIT_EAGER || (c->timing == WEIR_LIMIT_ONE_SHOT && s->count != 0);
+    step.watch = c->timing == WEIR_LIMIT_LAZY && !step.arm;
     step.disarm = !step.arm;
     step.at = s->due;
     return step;
@@ -465,11 +465,13 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
         return step;
     }
     if (WEIR_UNLIKELY((s->flags & WEIR_LIMIT_IS_WAITING) != 0)) {
-        if ((s->flags & WEIR_LIMIT_IS_AGED) != 0) {
+        if ((s->flags & WEIR_LIMIT_IS_AGED) == 0 && !weir_ticks_reached(now, s->due)) {
+            return weir_limit_expired_waiting(s, c, now);
+        }
+        if (c->timing == WEIR_LIMIT_LAZY) {
+            /* Not the timer but the user made it wait: the next period is counted from here. */
             s->flags &= (uint8_t) ~WEIR_LIMIT_IS_AGED;
             s->due = (weir_ticks_t) (now - c->interval);
-        } else if (!weir_ticks_reached(now, s->due)) {
-            return weir_limit_expired_waiting(s, c, now);
         }
     }
     bool first_of_next = false;
