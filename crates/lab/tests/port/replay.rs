@@ -161,9 +161,6 @@ impl Replay<'_> {
                 // The compare flag is set one tick after the match (ATmega128 data sheet, "Timer/Counter Timing Diagrams").
                 all.push(first.wrapping_sub(1));
             }
-            if self.does_not_look(episode) {
-                all.push(self.compare.wrapping_sub(1));
-            }
         }
         all.dedup();
         all
@@ -182,16 +179,6 @@ impl Replay<'_> {
             episode.compare == read.wrapping_add(instead)
                 && (at.wrapping_sub(read) as i16) < margin as i16
         })
-    }
-
-    /// lean.h masks the last request of a sustained burst without looking whether the period is over; if it is, the timer's interrupt, which it switches
-    /// on, comes at once.
-    fn does_not_look(&self, episode: &Episode) -> bool {
-        let config = &self.limit.config;
-        config.policy == Policy::Bursty
-            && config.timing == Timing::Lazy
-            && episode.kind == Kind::Request
-            && episode.flag.is_none()
     }
 
     /// lean.h looks at one byte of the counter where that is enough, and at both elsewhere: the cycles of the reads tell, but the values suffice.

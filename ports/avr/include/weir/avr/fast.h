@@ -144,6 +144,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".if %[kind] == 3\n" \
     "8: sbrs r9, %[sustained]\n" \
     "  rjmp 6f\n" \
+    "  in r3, %[tifr]\n  sbrc r3, %[flag]\n  rjmp 9f\n"                                                                                    \
     "  out %[eimsk], r6\n" /* the last of the burst: mask, and serve it */ \
     "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
     "  out %[sreg], r2\n" \
@@ -161,6 +162,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
     "  out %[sreg], r2\n" \
     "  reti\n" \
+    "9: mov r9, r7\n  out %[sreg], r2\n  rjmp weir_fast_serve\n" /* the last, but the period is over */                                    \
     "4: clt\n  bld r9, %[held]\n"  \
     "  lds r4, weir_fast_rest\n"  \
     "  out %[sreg], r2\n"  \

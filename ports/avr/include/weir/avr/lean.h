@@ -163,9 +163,14 @@
                 WEIR_AVR_FORGET(channel);                                                                                                  \
                 (state).count = 1;                                                                                                         \
             } else if ((state).flags != 0) {                                                                                               \
-                (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                            \
-                WEIR_AVR_MASK(line);                                                                                                       \
-                WEIR_AVR_ARM(channel);                                                                                                     \
+                /* The last of a burst after one that had to wait: masked with it, unless its period is over. */                           \
+                if (WEIR_AVR_PASSED(channel)) {                                                                                            \
+                    (state).flags = 0;                                                                                                     \
+                } else {                                                                                                                   \
+                    (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                        \
+                    WEIR_AVR_MASK(line);                                                                                                   \
+                    WEIR_AVR_ARM(channel);                                                                                                 \
+                }                                                                                                                          \
             }                                                                                                                              \
         }                                                                                                                                  \
         serve;                                                                                                                             \
