@@ -9,7 +9,7 @@ use crate::{Config, Policy, Timing};
 /// The most requests served in any window of `window` ticks, if an expiry is served at most `jitter` ticks after the instant that was armed.
 /// `None`: no bound (policy off).
 ///
-/// LIMIT-STRICT-1, LIMIT-PACED-1, LIMIT-BURSTY-1 to -3, LIMIT-BUCKET-1.
+/// LIMIT-STRICT-1, LIMIT-PACED-1, LIMIT-BURSTY-1, LIMIT-BURSTY-2, LIMIT-BUCKET-1.
 #[must_use]
 pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
     let interval = config.interval;

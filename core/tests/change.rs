@@ -315,3 +315,53 @@ fn a_large_debt_does_not_overflow_narrow_ticks() {
         board.drain(0x8000);
     }
 }
+
+/// LIMIT-CHANGE-3: a debt too large for the ticks is cut, not wrapped: nothing is served at once on the strength of it.
+#[test]
+fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
+    let bucket = |interval, burst| Config {
+        policy: Policy::Bucket,
+        timing: Timing::Eager,
+        trigger: Trigger::Edge,
+        interval,
+        lag: 0,
+        burst,
+    };
+    for interval in (1_000..16_000).step_by(77) {
+        let mut board: Board<W16> = Board::new(&bucket(120, 255), START, Mode::Age);
+        board.tick(0, 300);
+        board.reconfigure(&bucket(119, 1));
+        board.reconfigure(&bucket(interval, 1));
+        let served = board.served.len();
+        board.edge();
+        board.expire();
+        assert_eq!(board.served.len(), served, "{}", board.story());
+        board.drain(0x8000);
+    }
+}
+
+/// LIMIT-CHANGE-1, LIMIT-TIME-2: what the port had noted of the old bucket, while a request waited for the user, does not fill the new one.
+#[test]
+fn a_note_about_the_old_bucket_does_not_fill_the_new_one() {
+    for timing in [Timing::Eager, Timing::Lazy] {
+        let bucket = |interval, burst| Config {
+            policy: Policy::Bucket,
+            timing,
+            trigger: Trigger::Edge,
+            interval,
+            lag: 0,
+            burst,
+        };
+        let mut board: Board<W16> = Board::new(&bucket(47, 7), START, Mode::Watch);
+        board.tick(0, 1);
+        board.user_disable_in_a_race();
+        board.advance(board.now + 1_000);
+        board.expire();
+        board.reconfigure(&bucket(199, 15));
+        board.user_enable();
+        board.expire();
+        (0..20).for_each(|_| board.edge());
+        assert_eq!(board.served.len(), 1 + 7, "{}", board.story());
+        board.drain(20 * 199);
+    }
+}

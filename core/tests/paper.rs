@@ -261,6 +261,43 @@ fn a_paced_limiter_keeps_its_exact_rate_in_overload() {
     }
 }
 
+/// LIMIT-BUCKET-2, LIMIT-BURSTY-3: the long-run rate in overload, with latency.
+#[test]
+fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
+    for (policy, timing) in [
+        (Policy::Bucket, Timing::Eager),
+        (Policy::Bucket, Timing::Lazy),
+        (Policy::Bursty, Timing::Eager),
+        (Policy::Bursty, Timing::Lazy),
+        (Policy::Bursty, Timing::OneShot),
+    ] {
+        for latency in [0, 7, 40] {
+            let config = Config {
+                policy,
+                timing,
+                trigger: Trigger::Edge,
+                interval: 50,
+                lag: 0,
+                burst: 4,
+            };
+            let board = flooded(&config, latency, 9_100);
+            let per_interval = if policy == Policy::Bucket { 1 } else { 4 };
+            // The one-shot is anchored at service: its period is longer by the latency, and here by the tick until the next request.
+            let period = if timing == Timing::OneShot {
+                50 + latency + 1
+            } else {
+                50
+            };
+            let least = per_interval * (9_100 / period - 1);
+            assert!(
+                board.served.len() as u64 >= least,
+                "{} served, at least {least}: {policy:?} {timing:?} {latency}",
+                board.served.len()
+            );
+        }
+    }
+}
+
 /// LIMIT-OVERLOAD-1: a refused request costs nothing while the source is masked. In overload a strict or paced limiter takes one timer interrupt per
 /// request served and no interrupt of the source.
 #[test]

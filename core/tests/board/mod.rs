@@ -230,6 +230,7 @@ impl<W: Width> Board<W> {
         self.user_on = true;
         self.tell_elapsed();
         let step = self.limiter.user_enable(W::wrap(self.now));
+        assert!(!step.has(Action::Serve), "LIMIT-ENABLE-4");
         self.perform(step, false);
     }
 
@@ -270,7 +271,7 @@ impl<W: Width> Board<W> {
                 }
                 assert!(
                     step.has(Action::Mask),
-                    "LIMIT-STRICT-4: a refused request must mask its source"
+                    "LIMIT-OVERLOAD-2: a refused request must mask its source"
                 );
             }
             self.perform(step, false);
