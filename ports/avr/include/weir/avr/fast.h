@@ -14,8 +14,8 @@
  *   r6  strict, bursty: EIMSK while the limiter masks; bucket: the compare value one interval after a restart
  *   r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
  *   r8  the line's pending bit
- *   r9  HELD and SUSTAINED; bucket: the line's pending bit, 0 while a request is held
- *   r10 bucket: SUSTAINED
+ *   r9  strict, lazy: HELD and SUSTAINED; bursty, bucket: the line's pending bit, 0 while a request is held
+ *   r10 bursty, bucket: SUSTAINED
  *
  * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt function, with every register and SREG as they were.
  */
@@ -40,7 +40,7 @@ register uint8_t weir_fast_r8 __asm__("r8");
 register uint8_t weir_fast_r9 __asm__("r9");
 register uint8_t weir_fast_r10 __asm__("r10");
 
-/* Bits of r9, for a bucket of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from r7 clears them without touching SREG. */
+/* Bits of r9; for bursty and bucket of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from r7 clears them without touching SREG. */
 #define WEIR_FAST_HELD 3
 #define WEIR_FAST_SUSTAINED 4
 #define WEIR_FAST_STAY 5
@@ -140,53 +140,53 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
  * regehr2005 §3.3, its optimisation without its losses. The timer restarts itself at each match; its flag says that the period is over. r4 goes below
  * zero at one request too many, or one earlier while requests keep waiting (SUSTAINED).
  */
-#define WEIR_FAST_BURSTY_CODE \
-    ".if %[kind] == 3\n" \
-    "8: sbrs r9, %[sustained]\n" \
-    "  rjmp 6f\n" \
+#define WEIR_FAST_BURSTY_CODE                                                                                                              \
+    ".if %[kind] == 3\n"                                                                                                                   \
+    "8: sbrs r10, %[sustained]\n"                                                                                                          \
+    "  rjmp 6f\n"                                                                                                                          \
     "  in r3, %[tifr]\n  sbrc r3, %[flag]\n  rjmp 9f\n"                                                                                    \
-    "  out %[eimsk], r6\n" /* the last of the burst: mask, and serve it */ \
-    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
-    "  out %[sreg], r2\n" \
-    "  rjmp weir_fast_serve\n" \
-    "6: in r3, %[tifr]\n" \
-    "  sbrs r3, %[flag]\n" \
-    "  rjmp 5f\n" \
-    "  clr r3\n  out %[tcnt], r3\n" /* the period is over: fill up, and count the next one from here */ \
-    "  out %[tifr], r7\n" \
-    "  lds r4, weir_fast_burst\n  dec r4\n" \
-    "  out %[sreg], r2\n" \
-    "  rjmp weir_fast_serve\n" \
-    "5: com r9\n" /* one too many: hold (and SUSTAINED), mask, have the timer interrupt; r9 had neither */                                 \
-    "  out %[eimsk], r6\n" \
-    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
-    "  out %[sreg], r2\n" \
-    "  reti\n" \
-    "9: mov r9, r7\n  out %[sreg], r2\n  rjmp weir_fast_serve\n" /* the last, but the period is over */                                    \
-    "4: clt\n  bld r9, %[held]\n"  \
-    "  lds r4, weir_fast_rest\n"  \
-    "  out %[sreg], r2\n"  \
-    "  rjmp weir_fast_serve\n"  \
-    "weir_fast_expired:\n" \
-    "  out %[eimsk], r5\n" \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
-    "  sbrc r9, %[held]\n" \
-    "  rjmp 4b\n" \
-    "  in r3, %[eifr]\n" \
-    "  sbrs r3, %[bit]\n" \
-    "  rjmp 7f\n" \
-    "  out %[eifr], r8\n" \
-    "  lds r4, weir_fast_rest\n" \
-    "  out %[sreg], r2\n" \
-    "  rjmp weir_fast_serve\n" \
-    "7: mov r9, r7\n" \
-    "  lds r4, weir_fast_burst\n" \
-    "  out %[sreg], r2\n" \
-    "  reti\n" \
-    "weir_fast_request:\n" \
-    "  dec r4\n" \
-    "  brmi 8b\n" \
-    "  out %[sreg], r2\n" \
+    "  out %[eimsk], r6\n" /* the last of the burst: mask, and serve it */                                                                 \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                 \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "6: in r3, %[tifr]\n"                                                                                                                  \
+    "  sbrs r3, %[flag]\n"                                                                                                                 \
+    "  rjmp 5f\n"                                                                                                                          \
+    "  clr r3\n  out %[tcnt], r3\n" /* the period is over: fill up, and count the next one from here */                                    \
+    "  out %[tifr], r7\n"                                                                                                                  \
+    "  lds r4, weir_fast_burst\n  dec r4\n"                                                                                                \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "5: clr r9\n  com r10\n" /* one too many: hold (and SUSTAINED), mask, have the timer interrupt; r10 had it not */                      \
+    "  out %[eimsk], r6\n"                                                                                                                 \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                 \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  reti\n"                                                                                                                             \
+    "9: mov r10, r7\n  out %[sreg], r2\n  rjmp weir_fast_serve\n" /* the last, but the period is over */                                   \
+    "4: tst r9\n"                                                                                                                          \
+    "  brne 7f\n"                                                                                                                          \
+    "  mov r9, r8\n" /* what was held is served */                                                                                         \
+    "  lds r4, weir_fast_rest\n"                                                                                                           \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "weir_fast_expired:\n"                                                                                                                 \
+    "  out %[eimsk], r5\n"                                                                                                                 \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
+    "  in r3, %[eifr]\n"                                                                                                                   \
+    "  and r3, r9\n"                                                                                                                       \
+    "  breq 4b\n"                                                                                                                          \
+    "  out %[eifr], r8\n"                                                                                                                  \
+    "  lds r4, weir_fast_rest\n"                                                                                                           \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "7: mov r10, r7\n"                                                                                                                     \
+    "  lds r4, weir_fast_burst\n"                                                                                                          \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  reti\n"                                                                                                                             \
+    "weir_fast_request:\n"                                                                                                                 \
+    "  dec r4\n"                                                                                                                           \
+    "  brmi 8b\n"                                                                                                                          \
+    "  out %[sreg], r2\n"                                                                                                                  \
     ".endif\n"
 
 /*
@@ -345,7 +345,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
             bool eager = WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER;                                                                 \
             weir_fast_r7 = eager ? 0 : (uint8_t) WEIR_AVR_OF(timer, BIT);                                                                  \
             weir_fast_r8 = WEIR_AVR_OF(line, BIT);                                                                                         \
-            weir_fast_r9 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET ? WEIR_AVR_OF(line, BIT) : 0;                                        \
+            weir_fast_r9 = WEIR_FAST_KIND(config) >= WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT) : 0;                                        \
             weir_fast_r10 = 0;                                                                                                             \
             weir_fast_r5 = EIMSK | WEIR_AVR_OF(line, BIT);                                                                                 \
             weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                     \
@@ -398,6 +398,11 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
             weir_fast_r5 |= WEIR_AVR_OF(line, BIT);                                                                                        \
             if (weir_fast_parked != 0) {                                                                                                   \
                 weir_fast_parked = 0;                                                                                                      \
+                if (WEIR_AVR_PASSED(timer)) {                                                                                              \
+                    /* At once; but the counter has gone on: were it near its next match, that would come too soon. */                     \
+                    WEIR_AVR_NOW(timer) = (uint8_t) (WEIR_AVR_AT(timer) - 3u);                                                             \
+                    WEIR_AVR_FORGET(timer);                                                                                                \
+                }                                                                                                                          \
                 WEIR_AVR_ARM(timer);                                                                                                       \
             } else if (WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER ? WEIR_AVR_OF(timer, CONTROL) == 0                                 \
                                                                         : (TIMSK & WEIR_AVR_OF(timer, BIT)) == 0) {                        \
