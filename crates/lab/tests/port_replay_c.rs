@@ -7,7 +7,7 @@ use port::history::{channel, history};
 use port::replay::{Counts, replay};
 use port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{Config, Policy, Timing};
 
 /// OCR2, where limited.c leaves its marks.
 const MARK: u16 = 0x43;
@@ -127,4 +127,90 @@ fn a_limiter_with_a_record_decides_as_the_machine_does() {
 #[test]
 fn a_tunable_limiter_decides_as_the_machine_does() {
     every_limit("WEIR_AVR_LIMIT_TUNABLE", 0);
+}
+
+fn judge_calls(limit: &Limit, defines: &[&str], specialised: bool, changes: &[Config]) {
+    let mut all = limit.defines();
+    all.extend(defines.iter().map(ToString::to_string));
+    let elf = build(&["limited.c"], Flavour::C, &all);
+    let mut counts = Counts::default();
+    for text in [
+        format!("INT0={:.1}Hz", limit.rate() * 0.8),
+        format!("INT0={:.1}Hz", limit.rate() * 3.1),
+        format!("INT0=poisson:{:.1}Hz:seed=5", limit.rate()),
+        format!(
+            "INT0=bursts:12:gap=150cycles:period={}cycles",
+            limit.interval_cycles() * 5 + 2000
+        ),
+    ] {
+        let result = trace(&elf, &[flood(&text)], CYCLES);
+        let history = history(&result.events, 0, channel(limit.channel), MARK);
+        counts += replay(limit, specialised, changes, &history).0;
+    }
+    assert!(
+        counts.calls > 300 && counts.requests > 200,
+        "little happened: {counts:?} in {limit:?}"
+    );
+}
+
+/// The two enable bits of regehr2005 §4: what waits for the user, and what becomes of it.
+#[test]
+fn the_users_switching_is_followed_as_the_machine_does() {
+    limits().into_par_iter().for_each(|limit| {
+        // What waits for the user is served a little differently by the specialised bursty and bucket (port_contracts.rs holds them).
+        if limit.config.policy == Policy::Strict {
+            judge_calls(&limit, &["TEST_USER=3"], true, &[]);
+        }
+        judge_calls(&limit, &["TEST_USER=3", "WEIR_LIMIT_RECORD=1"], false, &[]);
+    });
+}
+
+/// Rates and bursts changed under flood (regehr2005 §1).
+#[test]
+fn changes_are_made_as_the_machine_does() {
+    limits()
+        .into_par_iter()
+        .filter(|limit| limit.config.lag == 0)
+        .for_each(|limit| {
+            let counts = matches!(limit.config.policy, Policy::Bursty | Policy::Bucket);
+            let more = if counts { limit.config.burst + 2 } else { 1 };
+            let less = if counts {
+                limit.config.burst.div_ceil(2)
+            } else {
+                1
+            };
+            let interval = limit.config.interval;
+            let pairs = [
+                (interval / 2, limit.config.burst),
+                (interval * 2, less),
+                (interval / 2, more),
+                (interval, more),
+            ];
+            let usable = |&(interval, burst): &(u64, u8)| {
+                let span = if limit.config.policy == Policy::Bucket {
+                    u64::from(burst) + 1
+                } else {
+                    2
+                };
+                interval * span < 0x8000
+            };
+            let pairs: Vec<(u64, u8)> = pairs.into_iter().filter(usable).collect();
+            let mut changes = vec![limit.config];
+            changes.extend(pairs.iter().map(|&(interval, burst)| Config {
+                interval,
+                burst,
+                ..limit.config
+            }));
+            let list: Vec<String> = pairs
+                .iter()
+                .map(|(interval, burst)| format!("{{{interval}, {burst}}}"))
+                .collect();
+            let list = format!("TEST_CHANGES={}", list.join(", "));
+            judge_calls(
+                &limit,
+                &["TEST_LIMIT=WEIR_AVR_LIMIT_TUNABLE", &list],
+                false,
+                &changes,
+            );
+        });
 }

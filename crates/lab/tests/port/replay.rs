@@ -74,6 +74,8 @@ impl std::ops::AddAssign for Counts {
 /// The machine beside the port.
 struct Replay<'a> {
     limit: &'a Limit,
+    /// The one in force.
+    config: Config,
     changes: &'a [Config],
     limiter: Limiter<W16>,
     armed: bool,
@@ -169,11 +171,22 @@ impl Replay<'_> {
     /// An instant too near to be written in time (or past) became one a margin after a count that was read, or, for a bursty limiter's expiry, a whole
     /// period after it. The machine's later instants lie as far behind.
     fn is_near(&self, at: u16, episode: &Episode, instants: &[u16]) -> bool {
-        let config = &self.limit.config;
-        let margin = ahead(config);
+        let config = &self.config;
+        let margin = match episode.kind {
+            // In force only from this call on.
+            Kind::Call(change @ mark::CHANGE..) => {
+                ahead(&self.changes[usize::from(change - mark::CHANGE)])
+            }
+            _ => ahead(config),
+        };
+        // Switched on again before the expiry that the last switching on had asked for: it is still to come.
+        if self.due_in_register && episode.kind == Kind::Call(mark::ENABLE) {
+            let most = (200 / self.limit.prescaler) as u16 + margin;
+            return (at.wrapping_sub(episode.compare) as i16).unsigned_abs() <= most;
+        }
         instants.iter().any(|&read| {
             let instead = match (config.policy, episode.kind) {
-                (Policy::Bursty, Kind::Expiry) => config.interval as u16,
+                (Policy::Bursty, Kind::Expiry) if self.due_in_register => config.interval as u16,
                 _ => margin,
             };
             episode.compare == read.wrapping_add(instead)
@@ -183,7 +196,7 @@ impl Replay<'_> {
 
     /// lean.h looks at one byte of the counter where that is enough, and at both elsewhere: the cycles of the reads tell, but the values suffice.
     fn reads_low_bytes_only(&self) -> bool {
-        u64::from(self.limit.config.burst) * self.limit.config.interval <= 240
+        self.due_in_register && u64::from(self.config.burst) * self.config.interval <= 240
     }
 
     fn step(&mut self, episode: &Episode) -> Result<(), String> {
@@ -219,6 +232,9 @@ impl Replay<'_> {
                         && (decision.at.is_none() || decision.at == did.at || soon)
                         && episode.served.len() <= 1;
                     if same {
+                        if let Kind::Call(change @ mark::CHANGE..) = episode.kind {
+                            self.config = self.changes[usize::from(change - mark::CHANGE)];
+                        }
                         if let Some(at) = decision.at.filter(|_| soon) {
                             self.counts.soon += 1;
                             if self.due_in_register {
@@ -276,6 +292,7 @@ pub fn replay(
     assert_eq!(start.armed, step.has(Action::Arm));
     let mut replay = Replay {
         limit,
+        config: limit.config,
         changes,
         limiter,
         armed: start.armed,

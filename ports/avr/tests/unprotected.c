@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The same line as limited.c's, without a limiter: which requests a handler takes. */
+#include "watched.h"
+
+ISR(INT0_vect)
+{
+    watched_handler(0);
+}
+
+int main(void)
+{
+    EICRA = 0x03;
+    EIMSK = 1u << INT0;
+    sei();
+    for (;;) {
+        progress++;
+    }
+}
