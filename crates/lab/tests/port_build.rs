@@ -10,6 +10,9 @@ use rayon::prelude::*;
 use weir_core_sys::{Policy, Timing};
 use weir_lab::firmware::Firmware;
 
+/// Defines of limited.c, with the values that replace theirs.
+type Defines<'a> = &'a [(&'a str, &'a str)];
+
 /// The messages of a compilation that must fail.
 fn refusal(firmware: &Firmware) -> String {
     match try_build(firmware) {
@@ -47,7 +50,7 @@ const PRESCALER: &str = "this timer has no such prescaler";
 
 #[test]
 fn a_limit_that_cannot_be_kept_does_not_compile() {
-    let bad: &[(Flavour, &[(&str, &str)], &str)] = &[
+    let bad: &[(Flavour, Defines<'_>, &str)] = &[
         (Flavour::C, &[("TEST_INTERVAL", "0")], INTERVAL),
         (Flavour::C, &[("TEST_INTERVAL", "16384")], INTERVAL),
         // Cut to 16 bits it would be 1000.
@@ -166,7 +169,7 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
             "{flavour:?} {replaced:?} says: {messages}"
         );
     });
-    let good: &[(Flavour, &[(&str, &str)])] = &[
+    let good: &[(Flavour, Defines<'_>)] = &[
         (Flavour::C, &[]),
         (Flavour::C, &[("TEST_INTERVAL", "16383")]),
         (Flavour::C, &[("TEST_INTERVAL", "WEIR_AVR_TICKS(31, 8)")]),

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The `fast` flavour of ports/avr beside core/, event by event: strict and bursty. (Its bucket moves instants that are too near by a tick or two, again and
+//! again: port_contracts.rs holds what comes of it.)
+//!
+//! It reads no clock: its timer is restarted, and the compare flag says that an interval has passed. The machine is given the ticks since the last
+//! restart. Three things differ by design, each bounded here:
+//! - the flag is set up to two ticks after the instant (its own tick, and the phase of the prescaler at the restart);
+//! - strict leaves the request that is pending at an expiry to its own interrupt, which follows at once;
+//! - after an expiry with nothing to serve, strict (lazy) lets the flag be set within five ticks, and holds a request that comes before.
+mod port;
+
+use port::history::{Episode, History, Kind, channel, history};
+use port::{Flavour, Limit, build, flood, trace};
+use rayon::prelude::*;
+use weir_core_sys::{Action, Limiter, Policy, Timing, W16};
+
+/// 0.5 s.
+const CYCLES: u64 = 2_000_000;
+/// Ticks by which the port's instants are uncertain.
+const TOLERANCE: u64 = 2;
+/// Ticks in which the flag is not set yet after an expiry with nothing to serve.
+const NEARLY: u64 = 5;
+
+/// Ticks since the reset, counted on from the last restart of the timer.
+struct Clock {
+    anchor: (u64, u64),
+    prescaler: u64,
+}
+
+impl Clock {
+    fn at(&self, cycle: u64) -> u64 {
+        self.anchor.1 + cycle.saturating_sub(self.anchor.0) / self.prescaler
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Decision {
+    served: bool,
+    acked: bool,
+    enabled: bool,
+    /// `None`: eager, whose timer's interrupt is always enabled.
+    armed: Option<bool>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    requests: u64,
+    held: u64,
+    expiries: u64,
+    served_by_expiry: u64,
+    nearly: u64,
+}
+
+struct Replay<'a> {
+    limit: &'a Limit,
+    limiter: Limiter<W16>,
+    armed: bool,
+    clock: Clock,
+    /// The tick of the last expiry with nothing to serve.
+    idle_since: Option<u64>,
+    counts: Counts,
+}
+
+impl Replay<'_> {
+    fn decide(
+        &self,
+        limiter: &Limiter<W16>,
+        kind: Kind,
+        now: u64,
+        elapsed: bool,
+        pending: bool,
+    ) -> (Limiter<W16>, Decision) {
+        let mut limiter = limiter.clone();
+        let step = match kind {
+            Kind::Request => limiter.request(now, elapsed),
+            Kind::Expiry => limiter.expired(now, pending),
+            Kind::Call(call) => panic!("no call is made: {call:#x}"),
+        };
+        let decision = Decision {
+            served: step.has(Action::Serve),
+            acked: step.has(Action::Ack),
+            enabled: limiter.is_on(),
+            armed: (self.limit.config.timing == Timing::Lazy)
+                .then_some(step.has(Action::Arm) || self.armed && !step.has(Action::Disarm)),
+        };
+        (limiter, decision)
+    }
+
+    /// A limiter whose interval ends within NEARLY ticks, as the port's that is about to set its flag.
+    fn about_to_pass(&self, now: u64) -> Limiter<W16> {
+        let begun = now + NEARLY - self.limit.config.interval;
+        let (mut limiter, _) = Limiter::start(&self.limit.config, begun).unwrap();
+        limiter.request(begun, true);
+        limiter
+    }
+
+    fn step(&mut self, episode: &Episode) -> Result<(), String> {
+        let lazy = self.limit.config.timing == Timing::Lazy;
+        let did = Decision {
+            served: !episode.served.is_empty(),
+            acked: episode.acked,
+            enabled: episode.enabled,
+            armed: lazy.then_some(episode.armed),
+        };
+        let now = self.clock.at(episode
+            .restarts
+            .first()
+            .map_or(episode.begin, |restart| restart.0));
+        let elapsed = episode.flag.unwrap_or(false);
+        // With the flag the instant does not matter but as the begin of what follows; without, it is uncertain.
+        let instants: Vec<u64> = if elapsed {
+            vec![now]
+        } else {
+            (0..=TOLERANCE)
+                .flat_map(|ticks| [now - ticks, now + ticks])
+                .collect()
+        };
+        let pending = match (lazy, episode.acked, episode.pending) {
+            (false, _, _) => vec![false],
+            (_, true, _) => vec![true],
+            (_, _, (first, last)) if first == last => vec![first],
+            (_, _, (first, last)) => vec![first, last],
+        };
+        let mut states = vec![self.limiter.clone()];
+        let strict = self.limit.config.policy == Policy::Strict && lazy;
+        if strict
+            && episode.kind == Kind::Request
+            && self.idle_since.is_some_and(|since| now <= since + NEARLY)
+        {
+            states.push(self.about_to_pass(now));
+        }
+        let mut wanted = Vec::new();
+        for (index, state) in states.iter().enumerate() {
+            for &instant in &instants {
+                for &pending in &pending {
+                    let (limiter, decision) =
+                        self.decide(state, episode.kind, instant, elapsed, pending);
+                    if decision == did && episode.served.len() <= 1 {
+                        self.limiter = limiter;
+                        self.armed = decision.armed.unwrap_or(false);
+                        self.counts.nearly += index as u64;
+                        self.idle_since =
+                            (episode.kind == Kind::Expiry && !did.served).then_some(now);
+                        return Ok(());
+                    }
+                    wanted.push((instant, elapsed, pending, decision));
+                }
+            }
+        }
+        Err(format!(
+            "the port did {did:?} in {episode:?}\nthe machine, given (now, elapsed, pending): {wanted:?}"
+        ))
+    }
+}
+
+fn replay(limit: &Limit, history: &History) -> Counts {
+    let start = &history.episodes[0];
+    // The timer is started so that its flag is set within a few ticks.
+    let (limiter, _) = Limiter::start(&limit.config, 1000).unwrap();
+    let mut replay = Replay {
+        limit,
+        limiter,
+        armed: false,
+        clock: Clock {
+            anchor: (start.end, 1000),
+            prescaler: limit.prescaler,
+        },
+        idle_since: Some(1000),
+        counts: Counts::default(),
+    };
+    for (index, episode) in history.episodes[1..].iter().enumerate() {
+        if let Err(difference) = replay.step(episode) {
+            let before = &history.episodes[(index + 1).saturating_sub(3)..=index];
+            panic!("{limit:?}\n{difference}\nbefore: {before:#?}");
+        }
+        let served = !episode.served.is_empty();
+        if episode.kind == Kind::Request {
+            replay.counts.requests += 1;
+            replay.counts.held += u64::from(!served);
+        } else {
+            replay.counts.expiries += 1;
+            replay.counts.served_by_expiry += u64::from(served);
+        }
+        if let Some(&(at, _)) = episode.restarts.first() {
+            replay.clock.anchor = (at, replay.clock.at(at));
+        }
+    }
+    replay.counts
+}
+
+#[test]
+fn the_fast_flavour_decides_as_the_machine_does() {
+    let mut limits = Vec::new();
+    for (channel, prescaler) in [("TIMER0", 8), ("TIMER0", 32), ("TIMER2", 8), ("TIMER2", 64)] {
+        limits.push(Limit::new(
+            Policy::Strict,
+            Timing::Eager,
+            125,
+            1,
+            channel,
+            prescaler,
+        ));
+        limits.push(Limit::new(
+            Policy::Strict,
+            Timing::Lazy,
+            125,
+            1,
+            channel,
+            prescaler,
+        ));
+        limits.push(Limit::new(
+            Policy::Bursty,
+            Timing::Lazy,
+            240,
+            4,
+            channel,
+            prescaler,
+        ));
+        limits.push(Limit::new(
+            Policy::Bursty,
+            Timing::Lazy,
+            130,
+            2,
+            channel,
+            prescaler,
+        ));
+    }
+    limits.into_par_iter().for_each(|limit| {
+        let elf = build(&["limited.c"], Flavour::Fast, &limit.defines());
+        let mark = if limit.channel == "TIMER2" {
+            0x51
+        } else {
+            0x43
+        };
+        let mut all = Counts::default();
+        for text in limit.floods() {
+            let result = trace(&elf, &[flood(&text)], CYCLES);
+            let history = history(&result.events, 0, channel(limit.channel), mark);
+            let counts = std::panic::catch_unwind(|| replay(&limit, &history))
+                .unwrap_or_else(|_| panic!("{text}"));
+            all.requests += counts.requests;
+            all.held += counts.held;
+            all.expiries += counts.expiries;
+            all.served_by_expiry += counts.served_by_expiry;
+            all.nearly += counts.nearly;
+        }
+        assert!(
+            all.requests > 500 && all.expiries > 50,
+            "little happened: {all:?} in {limit:?}"
+        );
+        if limit.config.timing == Timing::Lazy {
+            assert!(
+                all.held > 50 && all.served_by_expiry > 50,
+                "little happened: {all:?} in {limit:?}"
+            );
+        }
+        assert!(
+            all.nearly * 100 <= all.requests,
+            "an exception too often: {all:?} in {limit:?}"
+        );
+    });
+}
