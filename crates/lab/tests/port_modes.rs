@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The port's other ways in, on the board: without a timer of its own, with a shared one, with the record, with a change under flood.
+mod port;
+
+use port::history::{History, Kind, channel, history};
+use port::{Elf, Flavour, Limit, build, flood, trace};
+use rayon::prelude::*;
+use weir_core_sys::{Policy, Timing};
+use weir_lab::run::Flood;
+
+/// 0.5 s.
+const CYCLES: u64 = 2_000_000;
+
+/// Where OCR2, the test's mark, is.
+const MARK: u16 = 0x43;
+
+/// Cycles by which the instant of service may wander: the way through an entry, an expiry and a handler.
+const WANDER: u64 = 400;
+
+/// Cycles until main has started everything, and what came before has been served.
+const STARTED: u64 = 3000;
+
+/// The most that may be served in `span` cycles, J included.
+fn curve(policy: Policy, interval: u64, burst: u64, span: u64) -> u64 {
+    match policy {
+        Policy::Strict | Policy::Paced => 1 + span / interval,
+        Policy::Bursty => burst * (span / interval + 2),
+        Policy::Bucket => burst + span / interval,
+        Policy::Off => u64::MAX,
+    }
+}
+
+/// LIMIT-*-1 in every window of up to 200 services.
+fn judge_curve(served: &[u64], j: u64, most: impl Fn(u64) -> u64, what: &str) {
+    for (first, &from) in served.iter().enumerate() {
+        for (more, &to) in served[first..].iter().enumerate().take(200) {
+            let (count, most) = (more as u64 + 1, most(to - from + j));
+            assert!(
+                count <= most,
+                "{count} served from cycle {from} to {to}, the curve allows {most}: {what}"
+            );
+        }
+    }
+}
+
+fn instants(history: &History, source: u8) -> Vec<u64> {
+    let of_source = history.served.iter().filter(|&&(_, whose)| whose == source);
+    of_source.map(|&(at, _)| at).collect()
+}
+
+/// LIMIT-LOSS-1: one service for each request, no later than so many cycles after it.
+fn judge_none_lost(history: &History, source: u8, within: u64, what: &str) {
+    let started = |at: &u64| *at >= STARTED;
+    let served: Vec<u64> = instants(history, source)
+        .into_iter()
+        .filter(started)
+        .collect();
+    let due = history.edges.iter().copied().filter(started);
+    let due: Vec<u64> = due.filter(|&at| at + within < CYCLES).collect();
+    assert!(due.len() > 20);
+    for (request, at) in due.into_iter().enumerate() {
+        let then = served.get(request);
+        assert!(
+            then.is_some_and(|&then| then >= at && then <= at + within),
+            "request {request}, at {at}, is lost or late, served at {then:?}: {what}"
+        );
+    }
+}
+
+/// Cycles from tick to tick.
+const TICK: u64 = 1000;
+
+/// The same limits counted in ticks, and in cycles by a timer that the tick reads: interval and burst, whether the clock is fine.
+fn ticked_limits() -> Vec<(Limit, bool)> {
+    let mut all = Vec::new();
+    for (policy, timing, ticks, burst) in [
+        (Policy::Strict, Timing::Eager, 5, 1),
+        (Policy::Strict, Timing::Lazy, 5, 1),
+        (Policy::Bursty, Timing::Eager, 12, 4),
+        (Policy::Bursty, Timing::Lazy, 12, 4),
+        (Policy::Bursty, Timing::OneShot, 12, 4),
+    ] {
+        all.push((
+            Limit::new(policy, timing, ticks, burst, "TIMER3A", TICK),
+            false,
+        ));
+        let cycles = ticks * TICK;
+        all.push((
+            Limit::new(policy, timing, cycles, burst, "TIMER3A", 1),
+            true,
+        ));
+    }
+    all
+}
+
+fn ticked(limit: &Limit, fine: bool) -> Elf {
+    let mut defines = limit.defines();
+    defines.push(format!("TEST_TICK={TICK}"));
+    if fine {
+        defines.push("TEST_FINE_CLOCK".to_owned());
+    }
+    build(&["ticked.c"], Flavour::C, &defines)
+}
+
+fn watch(elf: &Elf, floods: &[Flood]) -> History {
+    let result = trace(elf, floods, CYCLES);
+    history(&result.events, 0, channel("TIMER3A"), MARK)
+}
+
+/// LIMIT-TIMERLESS-1: the tick is the jitter of every instant of service.
+#[test]
+fn without_a_timer_the_curve_holds_with_the_tick_as_jitter() {
+    ticked_limits().into_par_iter().for_each(|(limit, fine)| {
+        let elf = ticked(&limit, fine);
+        let (interval, burst) = (limit.interval_cycles(), u64::from(limit.config.burst));
+        let mut held_back = 0;
+        // As for a timer of the same length in cycles.
+        let in_cycles = Limit::new(
+            limit.config.policy,
+            limit.config.timing,
+            interval,
+            limit.config.burst,
+            "TIMER3A",
+            1,
+        );
+        for text in in_cycles.floods() {
+            let history = watch(&elf, &[flood(&text)]);
+            let served = instants(&history, 0);
+            assert!(served.len() > 20, "{} served: {text}", served.len());
+            held_back += history.edges.len() - served.len();
+            judge_curve(
+                &served,
+                TICK + WANDER,
+                |span| curve(limit.config.policy, interval, burst, span),
+                &format!("{limit:?} {text}"),
+            );
+        }
+        assert!(
+            held_back > 1000,
+            "only {held_back} were held back: {limit:?}"
+        );
+    });
+}
+
+/// LIMIT-LOSS-1 with L of a tick: all that come a tick further apart than the limit are served, each within an interval and a tick.
+#[test]
+fn without_a_timer_nothing_is_lost_below_the_limit() {
+    ticked_limits().into_par_iter().for_each(|(limit, fine)| {
+        let elf = ticked(&limit, fine);
+        let burst = u64::from(limit.config.burst);
+        let apart = limit.interval_cycles() + TICK + WANDER;
+        for text in [
+            format!("INT0=bursts:{burst}:gap=700cycles:period={apart}cycles"),
+            format!(
+                "INT0=bursts:{burst}:gap=407cycles:period={}cycles",
+                apart + 377
+            ),
+            format!(
+                "INT0={:.3}Hz",
+                port::CLOCK as f64 / (apart / burst + 1) as f64
+            ),
+            // The 16-bit clock wraps in between, once it counts cycles.
+            format!("INT0=bursts:{burst}:gap=500cycles:period=71003cycles"),
+        ] {
+            let history = watch(&elf, &[flood(&text)]);
+            judge_none_lost(&history, 0, apart, &format!("{limit:?} fine {fine} {text}"));
+        }
+    });
+}
+
+/// LIMIT-LIVE-1: after a flood the line is on again within an interval and a tick, and a request after silence is served at once.
+#[test]
+fn without_a_timer_the_source_comes_back() {
+    ticked_limits().into_par_iter().for_each(|(limit, fine)| {
+        let elf = ticked(&limit, fine);
+        let interval = limit.interval_cycles();
+        // 60 requests in a flood, then silence.
+        let text = format!(
+            "INT0=bursts:60:gap=170cycles:period={}cycles",
+            10_200 + 5 * interval
+        );
+        let history = watch(&elf, &[flood(&text)]);
+        let mut floods = 0;
+        for pair in history.edges.windows(2) {
+            if pair[1] - pair[0] < interval {
+                continue;
+            }
+            floods += 1;
+            // Lazy: what was held and what was pending take an interval each.
+            let (silent, next) = (pair[0] + 3 * interval + 2 * TICK, pair[1]);
+            let last = history
+                .episodes
+                .iter()
+                .rfind(|episode| episode.begin < next);
+            assert!(
+                last.is_some_and(|last| last.enabled),
+                "still masked at {next}: {limit:?}"
+            );
+            let served = instants(&history, 0);
+            assert!(
+                !served.iter().any(|&at| at > silent && at < next),
+                "served long after the last request: {limit:?}"
+            );
+            assert!(
+                served.iter().any(|&at| at >= next && at <= next + 150),
+                "the request at {next} waits after silence: {limit:?}"
+            );
+        }
+        assert!(floods > 20);
+        let masks = history
+            .episodes
+            .iter()
+            .filter(|one| one.kind == Kind::Request);
+        assert!(masks.clone().any(|one| !one.enabled), "nothing was masked");
+    });
+}
