@@ -260,7 +260,11 @@ impl Replay<'_> {
 fn is_lean(config: &Config) -> bool {
     matches!(
         (config.policy, config.timing),
-        (Policy::Strict, _) | (Policy::Bursty | Policy::Bucket, Timing::Lazy)
+        (Policy::Strict, _)
+            | (
+                Policy::Paced | Policy::Bursty | Policy::Bucket,
+                Timing::Lazy
+            )
     )
 }
 

@@ -18,7 +18,7 @@
 #define WEIR_AVR_IS_LEAN(config)                                                                                                           \
     (!WEIR_LIMIT_RECORD && __builtin_constant_p((config).policy) && (config).trigger == WEIR_LIMIT_EDGE &&                                 \
      (((config).policy == WEIR_LIMIT_STRICT && (config).timing != WEIR_LIMIT_ONE_SHOT) ||                                                  \
-      (((config).policy == WEIR_LIMIT_BURSTY || (config).policy == WEIR_LIMIT_BUCKET) && (config).timing == WEIR_LIMIT_LAZY)))
+      ((config).policy != WEIR_LIMIT_OFF && (config).timing == WEIR_LIMIT_LAZY)))
 
 #define WEIR_AVR_MASK(line) WEIR_AVR_CLEAR(WEIR_AVR_OF(line, ENABLES), WEIR_AVR_OF(line, BIT))
 #define WEIR_AVR_UNMASK(line) WEIR_AVR_SET(WEIR_AVR_OF(line, ENABLES), WEIR_AVR_OF(line, BIT))
@@ -119,7 +119,18 @@
         }                                                                                                                                  \
     } while (0)
 
-#define WEIR_AVR_STRICT_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
+/* The next instant from the nominal one; from now if that is a whole interval late. */
+#define WEIR_AVR_AT_NEXT(channel, config)                                                                                                  \
+    do {                                                                                                                                   \
+        weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
+        WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
+        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_next_, (config).interval) < WEIR_AVR_AHEAD(config))) {                      \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
+        }                                                                                                                                  \
+    } while (0)
+
+/* Where the next interval ends is all that tells strict from paced. */
+#define WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, next_unmasked, next_masked)                                      \
     do {                                                                                                                                   \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
         if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
@@ -137,15 +148,26 @@
                 (state).flags = WEIR_LIMIT_IS_AGED;                                                                                        \
             } else {                                                                                                                       \
                 (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                   \
-                WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                         \
+                next_unmasked;                                                                                                             \
                 serve;                                                                                                                     \
             }                                                                                                                              \
             break;                                                                                                                         \
         }                                                                                                                                  \
         (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                    \
-        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag);                                  \
+        next_masked;                                                                                                                       \
         serve;                                                                                                                             \
     } while (0)
+
+/* strict: counted from the service, less the least latency if the next service is an expiry's, too. */
+#define WEIR_AVR_STRICT_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
+    WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve,                                                                      \
+                                 WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval),                        \
+                                 WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag))
+
+/* paced: counted from the nominal instant. */
+#define WEIR_AVR_PACED_LAZY_REQUEST(line, channel, config, state, serve) WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)
+#define WEIR_AVR_PACED_LAZY_EXPIRED(line, channel, config, state, serve)                                                                   \
+    WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_NEXT(channel, config), WEIR_AVR_AT_NEXT(channel, config))
 
 /* ------------------------------------------------------------------------------------------------ bursty, lazy (regehr2005 §3.3) */
 
@@ -178,11 +200,7 @@
 
 #define WEIR_AVR_BURSTY_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
-        weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
-        WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
-        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_next_, (config).interval) < WEIR_AVR_AHEAD(config))) {                      \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
-        }                                                                                                                                  \
+        WEIR_AVR_AT_NEXT(channel, config);                                                                                                 \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
         if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
             (state).count = 0;                                                                                                             \
@@ -303,6 +321,8 @@
             WEIR_AVR_BURSTY_LAZY_##event(line, channel, config, state, serve);                                                             \
         } else if ((config).policy == WEIR_LIMIT_BUCKET && (config).burst > 1) {                                                           \
             WEIR_AVR_BUCKET_LAZY_##event(line, channel, config, state, serve);                                                             \
+        } else if ((config).policy == WEIR_LIMIT_PACED) {                                                                                  \
+            WEIR_AVR_PACED_LAZY_##event(line, channel, config, state, serve);                                                              \
         } else if ((config).timing == WEIR_LIMIT_LAZY) {                                                                                   \
             WEIR_AVR_STRICT_LAZY_##event(line, channel, config, state, serve);                                                             \
         } else {                                                                                                                           \
