@@ -3,7 +3,7 @@
 mod port;
 
 use port::history::{History, Kind, channel, history};
-use port::{Elf, Flavour, Limit, build, flood, trace};
+use port::{Elf, Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
 use weir_core_sys::{Policy, Timing};
 use weir_lab::run::Flood;
@@ -50,14 +50,14 @@ fn instants(history: &History, source: u8) -> Vec<u64> {
 
 /// LIMIT-LOSS-1: one service for each request, no later than so many cycles after it.
 fn judge_none_lost(history: &History, source: u8, within: u64, what: &str) {
-    let started = |at: &u64| *at >= STARTED;
-    let served: Vec<u64> = instants(history, source)
-        .into_iter()
-        .filter(started)
+    let due = history.edges.iter().copied();
+    let due: Vec<u64> = due
+        .filter(|&at| at >= STARTED && at + within < CYCLES)
         .collect();
-    let due = history.edges.iter().copied().filter(started);
-    let due: Vec<u64> = due.filter(|&at| at + within < CYCLES).collect();
     assert!(due.len() > 20);
+    // Those before were served before, or waited while main was starting.
+    let served = instants(history, source);
+    let served = &served[served.partition_point(|&at| at < due[0])..];
     for (request, at) in due.into_iter().enumerate() {
         let then = served.get(request);
         assert!(
@@ -213,4 +213,191 @@ fn without_a_timer_the_source_comes_back() {
             .filter(|one| one.kind == Kind::Request);
         assert!(masks.clone().any(|one| !one.enabled), "nothing was masked");
     });
+}
+
+/// Of the shared timer, in cycles, and the bursts of ports/avr/tests/shared.c.
+const PERIOD: u64 = 20_000;
+const BURSTS: [u64; 3] = [4, 7, 2];
+
+/// With so many sources: the `c` flavour, its general machine (which keeps the record), `fast`.
+fn shared(sources: usize) -> Vec<(Elf, String)> {
+    let base = [
+        format!("TEST_SOURCES={sources}"),
+        format!("TEST_PERIOD={PERIOD}"),
+    ];
+    shared_with(&base)
+}
+
+fn shared_with(base: &[String]) -> Vec<(Elf, String)> {
+    let flavours = [
+        (Flavour::C, "WEIR_LIMIT_RECORD=0"),
+        (Flavour::C, "WEIR_LIMIT_RECORD=1"),
+        (Flavour::FastShared, "WEIR_LIMIT_RECORD=0"),
+    ];
+    let one = |(flavour, record): (Flavour, &str)| {
+        let defines = [base, &[record.to_owned()]].concat();
+        let what = format!("{flavour:?} {defines:?}");
+        (build(&["shared.c"], flavour, &defines), what)
+    };
+    flavours.into_iter().map(one).collect()
+}
+
+fn watch_line(elf: &Elf, line: u8, floods: &[Flood]) -> History {
+    let result = trace(elf, floods, CYCLES);
+    history(&result.events, line, channel("TIMER1A"), MARK)
+}
+
+/// LIMIT-BURSTY-1 for one of the sources on the shared timer.
+fn judge_shared_curve(history: &History, source: u8, what: &str) {
+    let burst = BURSTS[usize::from(source)];
+    judge_curve(
+        &instants(history, source),
+        WANDER,
+        |span| curve(Policy::Bursty, PERIOD, burst, span),
+        &format!("INT{source} {what}"),
+    );
+}
+
+/// LIMIT-SHARED-2: each source keeps its own curve and gets its own burst each period, whatever the others ask for.
+#[test]
+fn on_a_shared_timer_each_source_keeps_its_curve_and_its_share() {
+    [2, 3].into_par_iter().for_each(|sources| {
+        for (elf, what) in shared(sources) {
+            for kind in [
+                "40kHz",
+                "poisson:9kHz:seed=3",
+                "bursts:12:gap=160cycles:period=20011cycles",
+            ] {
+                let floods: Vec<Flood> = (0..sources)
+                    .map(|line| flood(&format!("INT{line}={kind}")))
+                    .collect();
+                let history = watch_line(&elf, 0, &floods);
+                for source in 0..sources {
+                    let index = u8::try_from(source).unwrap();
+                    judge_shared_curve(&history, index, &format!("{kind} {what}"));
+                    let served = instants(&history, index).len() as u64;
+                    let share = BURSTS[source] * (CYCLES / PERIOD);
+                    assert!(
+                        served >= share - BURSTS[source] && served <= share + BURSTS[source],
+                        "INT{source} is served {served} times, its share is {share}: {kind} {what}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// LIMIT-SHARED-2 and LIMIT-LOSS-1: what floods one line costs the others nothing.
+#[test]
+fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
+    let pairs: Vec<(usize, usize, usize)> = (2..=3)
+        .flat_map(|sources| (0..sources).map(move |flooded| (sources, flooded)))
+        .flat_map(|(sources, flooded)| (0..sources).map(move |other| (sources, flooded, other)))
+        .filter(|(_, flooded, other)| flooded != other)
+        .collect();
+    pairs.into_par_iter().for_each(|(sources, flooded, other)| {
+        let burst = BURSTS[other];
+        // Any N + 1 in succession span the period and the latency.
+        let span = PERIOD + WANDER + 200;
+        for (elf, what) in shared(sources) {
+            for below in [
+                format!("bursts:{burst}:gap=1100cycles:period={span}cycles"),
+                format!("bursts:{burst}:gap=1100cycles:period={}cycles", span + 777),
+                format!("{:.4}Hz", port::CLOCK as f64 / (span / burst + 1) as f64),
+            ] {
+                let floods = [
+                    flood(&format!("INT{flooded}=50kHz")),
+                    flood(&format!("INT{other}={below}")),
+                ];
+                let line = u8::try_from(other).unwrap();
+                let history = watch_line(&elf, line, &floods);
+                // At once, or after the handlers of the flooded source: it is never masked for long.
+                judge_none_lost(
+                    &history,
+                    line,
+                    PERIOD,
+                    &format!("INT{other}={below} {what}"),
+                );
+                let held_back = u8::try_from(flooded).unwrap();
+                judge_shared_curve(&history, held_back, &what);
+                assert!(!instants(&history, held_back).is_empty());
+            }
+        }
+    });
+}
+
+/// The two enable bits of regehr2005 §4 on a shared timer: INT1 is switched off and on while it is masked and while it is not.
+#[test]
+fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
+    [(2, 300), (3, 300), (2, 1100), (3, 1100)]
+        .into_par_iter()
+        .for_each(|(sources, pause)| {
+            let base = [
+                format!("TEST_SOURCES={sources}"),
+                format!("TEST_PERIOD={PERIOD}"),
+                format!("TEST_USER={pause}"),
+            ];
+            for (elf, what) in shared_with(&base) {
+                let floods: Vec<Flood> = ["INT0=21kHz", "INT1=17kHz"].map(flood).into();
+                let history = watch_line(&elf, 1, &floods);
+                judge_user(&history, &what);
+                judge_shared_curve(&history, 1, &what);
+                judge_shared_curve(&history, 0, &what);
+                // The other does not notice.
+                let (served, share) = (instants(&history, 0).len() as u64, 4 * (CYCLES / PERIOD));
+                assert!(
+                    served >= share - 4,
+                    "INT0 is served {served} times of {share}: {what}"
+                );
+            }
+        });
+}
+
+/// LIMIT-ENABLE-1 and -2, and that neither way of switching forgets the mask: on iff the user and the limiter both want it.
+fn judge_user(history: &History, what: &str) {
+    let mut on = true;
+    let mut left = BURSTS[1];
+    let (mut while_masked, mut while_open) = (0, 0);
+    for episode in &history.episodes {
+        let services = episode
+            .served
+            .iter()
+            .filter(|&&(_, whose)| whose == 1)
+            .count() as u64;
+        match episode.kind {
+            Kind::Call(mark::DISABLE) => on = false,
+            Kind::Call(mark::ENABLE) => {
+                on = true;
+                if left == 0 {
+                    while_masked += 1;
+                } else {
+                    while_open += 1;
+                }
+            }
+            Kind::Call(_) => {}
+            Kind::Request => {
+                assert!(
+                    on && services == 1,
+                    "fires while the user has it off: {episode:?} {what}"
+                );
+                left -= 1;
+            }
+            Kind::Expiry => {
+                assert!(
+                    on || services == 0,
+                    "served while the user has it off: {episode:?} {what}"
+                );
+                left = BURSTS[1] - services;
+            }
+        }
+        assert_eq!(
+            episode.enabled,
+            on && left > 0,
+            "the user wants it {on}, of its burst {left} are left: {episode:?} {what}"
+        );
+    }
+    assert!(
+        while_masked > 10 && while_open > 10,
+        "{while_masked} times enabled while masked, {while_open} while not: {what}"
+    );
 }
