@@ -8,7 +8,6 @@
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <stdint.h>
-#include <weir/avr.h>
 
 #ifndef TEST_MARK
 #define TEST_MARK OCR2
@@ -24,6 +23,9 @@
 #define WATCHED_FAILURE 0x1f
 #define WATCHED_HANDLER 0x20
 #define WATCHED_CHANGE 0x30
+
+/* After the marks: the limiter's own hooks may leave them. */
+#include <weir/avr.h>
 
 /** Turns of the background loop. */
 static volatile uint32_t progress;
