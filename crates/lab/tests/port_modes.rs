@@ -4,6 +4,7 @@ mod port;
 
 use std::sync::Arc;
 
+use port::curve::curve;
 use port::history::{Episode, History, Kind, channel, history};
 use port::{Elf, Flavour, Limit, build, flood, mark, trace};
 use rand::{Rng, SeedableRng};
@@ -24,16 +25,6 @@ const WANDER: u64 = 400;
 
 /// Cycles until main has started everything, and what came before has been served.
 const STARTED: u64 = 3000;
-
-/// The most that may be served in `span` cycles, J included.
-fn curve(policy: Policy, interval: u64, burst: u64, span: u64) -> u64 {
-    match policy {
-        Policy::Strict | Policy::Paced => 1 + span / interval,
-        Policy::Bursty => burst * (span / interval + 2),
-        Policy::Bucket => burst + span / interval,
-        Policy::Off => u64::MAX,
-    }
-}
 
 /// LIMIT-*-1 in every window of up to 200 services.
 fn judge_curve(served: &[u64], j: u64, most: impl Fn(u64) -> u64, what: &str) {

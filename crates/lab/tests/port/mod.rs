@@ -2,6 +2,7 @@
 //! Firmware of the AVR port under a flood on the board, cut into what happened one after the other.
 #![allow(dead_code)] // each test crate uses its part
 
+pub mod curve;
 pub mod history;
 pub mod replay;
 

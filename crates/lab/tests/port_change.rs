@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a change of the limit lets through, on the board and under flood.
+mod port;
+
+use port::curve::curve;
+use port::history::{History, Kind, channel, history};
+use port::{Flavour, Limit, build, flood, mark, trace};
+use rayon::prelude::*;
+use weir_core_sys::{Policy, Timing};
+
+/// 1 s.
+const CYCLES: u64 = 4_000_000;
+
+/// Where OCR2, the test's mark, is.
+const MARK: u16 = 0x43;
+
+/// Cycles by which the instant of service may wander, but for the calls that change the limit.
+const WANDER: u64 = 400;
+
+/// A limit, and the interval and burst to which it changes and from which it comes back.
+type Change = (Limit, u64, u8);
+
+fn changes() -> Vec<Change> {
+    let of =
+        |policy, timing, interval, burst| Limit::new(policy, timing, interval, burst, "TIMER1A", 1);
+    let mut all = Vec::new();
+    for timing in [Timing::Eager, Timing::Lazy] {
+        all.push((of(Policy::Strict, timing, 4000, 1), 9000, 1));
+        all.push((of(Policy::Strict, timing, 2500, 1), 12000, 1));
+        // One curve above the other, and curves that cross.
+        all.push((of(Policy::Bucket, timing, 4000, 4), 9000, 2));
+        all.push((of(Policy::Bucket, timing, 4000, 2), 5300, 5));
+        all.push((of(Policy::Bucket, timing, 3600, 3), 3600, 6));
+    }
+    for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+        all.push((of(Policy::Bursty, timing, 6000, 4), 9800, 2));
+        all.push((of(Policy::Bursty, timing, 6000, 2), 9800, 5));
+        all.push((of(Policy::Bursty, timing, 6000, 3), 6000, 6));
+    }
+    all
+}
+
+/// LIMIT-CHANGE-1: in every window with at most one change, the larger of the curves before and after it.
+#[test]
+fn around_a_change_no_window_holds_more_than_the_larger_curve() {
+    changes().into_par_iter().for_each(|change| {
+        let (limit, interval, burst) = change;
+        let mut defines = limit.defines();
+        defines.push(format!("TEST_OTHER_INTERVAL={interval}"));
+        defines.push(format!("TEST_OTHER_BURST={burst}"));
+        // From less than the longer interval to several times as long between changes.
+        for pause in [1100, 3300] {
+            let pause = format!("TEST_PAUSE={pause}");
+            let defines = [&defines[..], std::slice::from_ref(&pause)].concat();
+            let elf = build(&["changed.c"], Flavour::C, &defines);
+            for kind in [
+                "31kHz",
+                "3.9kHz",
+                "poisson:5kHz:seed=1",
+                "poisson:1.5kHz:seed=2",
+                "bursts:14:gap=190cycles:period=17003cycles",
+            ] {
+                let result = trace(&elf, &[flood(&format!("INT0={kind}"))], CYCLES);
+                let history = history(&result.events, 0, channel("TIMER1A"), MARK);
+                judge(&change, &history, &format!("{kind} {pause}"));
+            }
+        }
+    });
+}
+
+/// When a change was called, and to which of the two limits.
+fn calls(history: &History) -> Vec<(u64, u8)> {
+    let call = |one: &port::history::Episode| match one.kind {
+        Kind::Call(number) if number >= mark::CHANGE => Some((one.begin, number - mark::CHANGE)),
+        _ => None,
+    };
+    history.episodes.iter().filter_map(call).collect()
+}
+
+fn judge(change: &Change, history: &History, what: &str) {
+    let (limit, other_interval, other_burst) = *change;
+    let served: Vec<u64> = history.served.iter().map(|&(at, _)| at).collect();
+    let calls = calls(history);
+    assert!(
+        calls.len() > 25 && served.len() > 200,
+        "{} changes, {} served: {change:?} {what}",
+        calls.len(),
+        served.len()
+    );
+    // Interrupts wait while a change is worked out: for less than any of the intervals.
+    let longest_call = history
+        .episodes
+        .iter()
+        .filter(|one| matches!(one.kind, Kind::Call(_)))
+        .map(|one| one.end - one.begin)
+        .max();
+    let j = WANDER + longest_call.unwrap();
+    assert!(
+        j < 2000,
+        "a change takes too long for the curves to tell anything: {j}"
+    );
+    let policy = limit.config.policy;
+    let curves = [
+        (limit.interval_cycles(), u64::from(limit.config.burst)),
+        (other_interval, u64::from(other_burst)),
+    ];
+    // How many changes came before each service, and so which limit holds: the changes alternate.
+    let before = |at: u64| calls.partition_point(|&(when, _)| when < at);
+    let mut across = 0;
+    for (first, &from) in served.iter().enumerate() {
+        let changes = before(from);
+        for (more, &to) in served[first..].iter().enumerate() {
+            let span = to - from + j;
+            let most_of = |(interval, burst)| curve(policy, interval, burst, span);
+            let most = match before(to) - changes {
+                0 => most_of(curves[changes % 2]),
+                1 => {
+                    across += 1;
+                    most_of(curves[0]).max(most_of(curves[1]))
+                }
+                _ => break,
+            };
+            let count = more as u64 + 1;
+            assert!(
+                count <= most,
+                "{count} served from cycle {from} to {to}, after {changes} changes, the curves allow {most}: {change:?} {what}"
+            );
+        }
+    }
+    assert!(
+        across > 200,
+        "only {across} windows with a change: {change:?} {what}"
+    );
+}
