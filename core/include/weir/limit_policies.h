@@ -97,13 +97,16 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
     bool lazy = c->timing == WEIR_LIMIT_LAZY;
     bool over = lazy && (elapsed || (s->flags & WEIR_LIMIT_IS_AGED) != 0 || weir_ticks_reached(now, s->due));
+    if (over) {
+        /* A period went by without one request too many, unseen by a timer that interrupts in overload only. */
+        weir_limit_note_in_time(s);
+    }
     if (lazy && WEIR_UNLIKELY(s->count >= s->allowed)) {
         if (!over) {
             weir_limit_refuse_until_due(s, c, now, &step);
             return step;
         }
         /* A whole period has passed since the count was cleared: it is cleared now, one period before the next time. */
-        weir_limit_note_in_time(s);
         s->count = 0;
         s->allowed = c->burst;
         s->flags = 0;
@@ -276,6 +279,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
                 s->flags |= WEIR_LIMIT_IS_MASKED;
             }
         }
+    } else {
+        weir_limit_note_in_time(s);
     }
     if (c->timing != WEIR_LIMIT_ONE_SHOT) {
         /*
