@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The analysis of a whole system: first how late timers are served, on which the limiters' curves depend, then every response time.
+
+use rayon::prelude::*;
+use weir_model::{Expiry, Policy, System};
+
+use crate::rta::{NoBound, Problem, Solution, solve};
+use crate::units::{Latencies, Part, Unit, Units, longest_timer};
+
+/// What is known of one unit.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The unit.
+    pub unit: Unit,
+    /// Cycles for which less urgent work can keep it waiting.
+    pub blocking: u64,
+    /// Its worst-case response time with what shows it, or why there is none.
+    pub outcome: Result<Solution, Unbounded>,
+}
+
+/// Why a unit has no worst-case response time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unbounded {
+    /// These more urgent sources (or this one itself) may interrupt without end: regehr2005 §5.2's pure interrupts.
+    Starved(Vec<Part>),
+    /// The demand leaves no bound.
+    NoBound(NoBound),
+}
+
+impl Row {
+    /// Does the unit keep its deadline? None: it has none.
+    #[must_use]
+    pub fn holds(&self) -> Option<bool> {
+        let deadline = self.unit.deadline?;
+        Some(
+            self.outcome
+                .as_ref()
+                .is_ok_and(|solution| solution.response <= deadline),
+        )
+    }
+}
+
+/// What a system guarantees.
+#[derive(Debug, Clone)]
+pub struct Analysis {
+    /// A row per interrupt, task and bottom half, in the order of [`Units::units`].
+    pub rows: Vec<Row>,
+    /// How late each source's timer is served.
+    pub latencies: Latencies,
+}
+
+impl Analysis {
+    /// Does every unit that has a deadline keep it?
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.rows.iter().all(|row| row.holds() != Some(false))
+    }
+
+    /// The row of a unit.
+    #[must_use]
+    pub fn row(&self, part: Part) -> Option<&Row> {
+        self.rows.iter().find(|row| row.unit.part == part)
+    }
+}
+
+/// Rounds after which latencies that still grow are taken for a whole interval, the most that matters (CONTRACTS.md's J).
+const MOST_ROUNDS: usize = 64;
+
+/// Analyses `system`. Takes any system that the model lets through; a demand beyond the processor gives rows without bound.
+#[must_use]
+pub fn analyse(system: &System) -> Analysis {
+    let latencies = latencies(system);
+    let units = Units::new(system, &latencies);
+    let rows = units
+        .units
+        .par_iter()
+        .map(|unit| row(&units, unit))
+        .collect();
+    Analysis { rows, latencies }
+}
+
+/// Does every unit that has a deadline keep it? As [`analyse`], but stops at the first that does not.
+#[must_use]
+pub fn holds(system: &System) -> bool {
+    let latencies = latencies(system);
+    let units = Units::new(system, &latencies);
+    units
+        .units
+        .par_iter()
+        .filter(|unit| unit.deadline.is_some())
+        .all(|unit| row(&units, unit).holds() != Some(false))
+}
+
+fn row(units: &Units, unit: &Unit) -> Row {
+    let blocking = units.blocking(unit);
+    let outcome = match (&unit.own, units.interference(unit)) {
+        (None, _) => Err(Unbounded::Starved(vec![unit.part])),
+        (_, Err(parts)) => Err(Unbounded::Starved(parts)),
+        (Some(own), Ok(interference)) => solve(&Problem {
+            own,
+            blocking,
+            until_start: &interference.until_start,
+            throughout: &interference.throughout,
+        })
+        .map_err(Unbounded::NoBound),
+    };
+    Row {
+        unit: unit.clone(),
+        blocking,
+        outcome,
+    }
+}
+
+/// How late each source's timer can be served: the least solution of the system in which limiters' curves depend on latencies and latencies on curves.
+fn latencies(system: &System) -> Latencies {
+    let mut latencies = Latencies {
+        source: vec![0; system.sources.len()],
+    };
+    for _ in 0..MOST_ROUNDS {
+        let next = latencies_after(system, &latencies);
+        if next == latencies {
+            return latencies;
+        }
+        latencies = next;
+    }
+    Latencies {
+        source: system.sources.iter().map(most_latency).collect(),
+    }
+}
+
+fn most_latency(source: &weir_model::Source) -> u64 {
+    source.limit.interval.saturating_sub(1)
+}
+
+fn latencies_after(system: &System, latencies: &Latencies) -> Latencies {
+    let units = Units::new(system, latencies);
+    let late = |part: Part| {
+        let unit = units.units.iter().find(|unit| unit.part == part)?;
+        row(&units, unit).outcome.ok().map(|of| of.start_delay)
+    };
+    let timers: Vec<Option<u64>> = (0..system.timers.len())
+        .into_par_iter()
+        .map(|timer| Some(late(Part::Timer(timer))?.saturating_add(longest_timer(system, timer))))
+        .collect();
+    let source = system
+        .sources
+        .par_iter()
+        .enumerate()
+        .map(|(index, source)| {
+            let before = latencies.source.get(index).copied().unwrap_or(0);
+            let now = match &source.limit.expiry {
+                None => Some(0),
+                _ if matches!(source.limit.policy, Policy::Off | Policy::Poll) => Some(0),
+                Some(Expiry::Own { .. }) => {
+                    match units.tasks(index).map(|of| of.expiry.is_some()) {
+                        Some(true) => late(Part::Expiry(index)),
+                        _ => Some(0),
+                    }
+                }
+                Some(Expiry::Shared(timer)) => timers.get(*timer).copied().flatten(),
+            };
+            now.unwrap_or(u64::MAX)
+                .min(most_latency(source))
+                .max(before)
+        })
+        .collect();
+    Latencies { source }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a system guarantees, and why: limiters as tasks (regehr2005 §5.2), interrupts as the processor really runs them, response times.
+//!
+//! [`analyse`] takes a resolved system and gives a row per interrupt, task and bottom half. docs/analysis.md derives the equations.
+// Cycles become f64 only for shares of the processor and for bounds that are rounded to the safe side.
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "cycles are below 2^62, shares are rounded to the safe side, floats become cycles by saturating casts"
+)]
+
+pub mod curve;
+pub mod limiter;
+pub mod rank;
+pub mod rta;
+pub mod units;
+
+mod analysis;
+
+pub use analysis::{Analysis, Row, Unbounded, analyse, holds};

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A limited source as tasks: what its interrupts cost and how often they come (regehr2005 §5.2, core/CONTRACTS.md).
+//!
+//! docs/analysis.md derives each line. Two things go beyond the paper. A request that waited is served *inside* the timer's interrupt, so an interrupt is either
+//! "request" or "expiry" and only both together bound the demand. And the clearing timer is itself delayed by other interrupts: that is `latency`.
+
+use weir_model::{Expiry, Limit, Place, Policy, Source, Timing};
+
+use crate::curve::{Curve, Staircase};
+use crate::rta::Demand;
+
+/// The interrupts of one source.
+#[derive(Debug, Clone)]
+pub struct Tasks {
+    /// The most requests served in any window; none: no bound.
+    pub serves: Option<Curve>,
+    /// The line's own interrupt; none if it has none (polling) or no bound.
+    pub request: Option<Interrupt>,
+    /// The interrupt of the source's own timer.
+    pub expiry: Option<Interrupt>,
+    /// What both cost together, which is less than their sum.
+    pub together: Vec<Demand>,
+    /// What the source adds to the interrupt of a shared timer, at worst.
+    pub shared: u64,
+}
+
+/// One of the interrupts of a source.
+#[derive(Debug, Clone)]
+pub struct Interrupt {
+    /// The runs whose response is asked for: those that serve, or the expiries.
+    pub own: Demand,
+    /// Other runs of the same interrupt: requests refused.
+    pub other: Vec<Demand>,
+    /// The longest single run, in cycles.
+    pub longest: u64,
+}
+
+impl Interrupt {
+    fn new(own: Demand, other: Vec<Demand>) -> Self {
+        let longest = other
+            .iter()
+            .map(|demand| demand.cost)
+            .fold(own.cost, u64::max);
+        Self {
+            own,
+            other,
+            longest,
+        }
+    }
+
+    /// All runs.
+    pub fn demands(&self) -> impl Iterator<Item = &Demand> {
+        std::iter::once(&self.own).chain(&self.other)
+    }
+}
+
+/// What one run of the handler costs beside the limiter: `body` is the handler with as much work as one interrupt may do.
+#[derive(Debug, Clone, Copy)]
+pub struct Body {
+    /// Cycles.
+    pub cycles: u64,
+}
+
+/// Cycles between two requests of the line, at least; none: no bound.
+///
+/// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then the first of its timers, or a full count of packets.
+#[must_use]
+pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
+    let line = source
+        .rates
+        .worst
+        .map(|rate| (rate.period_cycles(clock_hz).floor() as u64).max(1));
+    let Some(moderation) = source.moderation else {
+        return line;
+    };
+    let timers = moderation.packet.map_or(moderation.absolute, |packet| {
+        packet.min(moderation.absolute)
+    });
+    let moderated = match (moderation.count, line) {
+        (Some(count), Some(line)) => Some(timers.min(line.saturating_mul(count))),
+        (Some(_), None) => None,
+        (None, _) => Some(timers),
+    };
+    match (line, moderated) {
+        (Some(line), Some(moderated)) => Some(line.max(moderated)),
+        (line, moderated) => line.or(moderated),
+    }
+}
+
+/// Is the source unable to come faster than its limit lets it, so that nothing is ever refused (LIMIT-LOSS-1)?
+fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
+    let late = limit.interval.saturating_add(skew(limit));
+    match limit.policy {
+        Policy::Off => true,
+        Policy::Poll => false,
+        Policy::Strict | Policy::Paced | Policy::Bucket => {
+            interarrival >= late.saturating_add(latency)
+        }
+        Policy::Bursty => {
+            interarrival.saturating_mul(u64::from(limit.burst)) >= late.saturating_add(latency)
+        }
+    }
+}
+
+/// Cycles by which two starts of interrupts may be closer than the instants that the limiter tells apart: it reads the timer after some instructions, to
+/// the tick, and the port may set the one-shot short by `lag` ticks.
+fn skew(limit: &Limit) -> u64 {
+    let costs = &limit.costs;
+    let entry = [
+        costs.request_served,
+        costs.request_refused,
+        costs.expiry_served,
+    ]
+    .into_iter()
+    .fold(0, u64::max);
+    limit
+        .tick
+        .saturating_mul(u64::from(limit.lag).saturating_add(1))
+        .saturating_add(entry)
+}
+
+/// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to interrupt. None: no bound.
+fn serves(limit: &Limit, interarrival: Option<u64>, latency: u64) -> Option<Curve> {
+    let arrivals = interarrival.map(|interarrival| Staircase::sporadic(interarrival, 0));
+    let burst = u64::from(limit.burst);
+    let late = skew(limit).saturating_add(latency).min(
+        // LIMIT's J: a limiter that is a whole interval late begins anew from there.
+        limit.interval.saturating_sub(1).max(skew(limit)),
+    );
+    let limited = |base, step, jitter| Staircase {
+        base,
+        step,
+        period: limit.interval,
+        jitter,
+    };
+    let staircase = match (limit.policy, limit.place) {
+        (Policy::Off, _) => return arrivals.map(Curve::new),
+        (_, Place::Hardware) | (Policy::Poll, _) => limited(1, 1, 0),
+        (Policy::Strict, _) => limited(1, 1, skew(limit)),
+        (Policy::Paced, _) => limited(1, 1, late),
+        (Policy::Bursty, _) if limit.timing == Timing::OneShot => {
+            limited((2 * burst).saturating_sub(1), burst, skew(limit))
+        }
+        (Policy::Bursty, _) => limited(2 * burst, burst, late),
+        (Policy::Bucket, _) => limited(burst, 1, skew(limit)),
+    };
+    let Some(arrivals) = arrivals else {
+        return Some(Curve::new(staircase));
+    };
+    if within_limit(limit, arrivals.period, latency) {
+        return Some(Curve::new(arrivals));
+    }
+    // In any window are served only what came in it, one request that was held in software and one that was pending.
+    Some(Curve::new(staircase).and(Staircase {
+        base: 3,
+        ..arrivals
+    }))
+}
+
+/// The longest run of the timer's interrupt: where it serves what waited, the handler runs inside it.
+#[must_use]
+pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
+    match limit.costs.expiry_served {
+        0 => limit.costs.expiry_empty,
+        served => limit
+            .costs
+            .expiry_empty
+            .max(served.saturating_add(body.cycles)),
+    }
+}
+
+/// The interrupts of `source`, whose handler costs `body` and whose expiry is served up to `latency` cycles after its instant.
+#[must_use]
+pub fn tasks(source: &Source, body: Body, clock_hz: u64, latency: u64) -> Tasks {
+    let limit = &source.limit;
+    let costs = &limit.costs;
+    let interarrival = request_interarrival(source, clock_hz);
+    let curve = serves(limit, interarrival, latency);
+    let served = costs.request_served.saturating_add(body.cycles);
+    let Some(serves) = curve.clone() else {
+        return Tasks {
+            serves: None,
+            request: None,
+            expiry: None,
+            together: Vec::new(),
+            shared: 0,
+        };
+    };
+    let line = |other: Vec<Demand>| {
+        Some(Interrupt::new(
+            Demand {
+                cost: served,
+                curve: serves.clone(),
+            },
+            other,
+        ))
+    };
+    if limit.policy == Policy::Off || limit.place == Place::Hardware {
+        let request = line(Vec::new());
+        let together = request
+            .iter()
+            .flat_map(Interrupt::demands)
+            .cloned()
+            .collect();
+        return Tasks {
+            serves: curve,
+            request,
+            expiry: None,
+            together,
+            shared: 0,
+        };
+    }
+    let expiry_worst = longest_expiry(limit, body);
+    if limit.policy == Policy::Poll {
+        let own = Demand {
+            cost: expiry_worst,
+            curve: Curve::new(Staircase::sporadic(limit.interval, 0)),
+        };
+        return Tasks {
+            serves: curve,
+            request: None,
+            together: vec![own.clone()],
+            expiry: Some(Interrupt::new(own, Vec::new())),
+            shared: 0,
+        };
+    }
+
+    let refuses = limit.timing == Timing::Lazy;
+    if refuses
+        && interarrival.is_some_and(|interarrival| within_limit(limit, interarrival, latency))
+    {
+        // LIMIT-LAZY-1: below the limit it takes no timer interrupt.
+        let request = line(Vec::new());
+        return Tasks {
+            serves: curve,
+            together: request
+                .iter()
+                .flat_map(Interrupt::demands)
+                .cloned()
+                .collect(),
+            request,
+            expiry: None,
+            shared: 0,
+        };
+    }
+
+    // Expiries are at least an interval apart; where a timer runs on its own they are so exactly, and the skew only adds a bound's safety.
+    let expiries = Curve::new(Staircase::sporadic(limit.interval, skew(limit)));
+    // What an expiry adds when the request that it serves is counted as one that the line's interrupt serves.
+    let expiry_beside = costs
+        .expiry_empty
+        .max(costs.expiry_served.saturating_sub(costs.request_served));
+    // A refused request is followed by the expiry that ends its interval; one more may come at the window's end.
+    let refusals = |curve: &Curve| {
+        refuses.then(|| Demand {
+            cost: costs.request_refused,
+            curve: curve.clone(),
+        })
+    };
+    let last_refusal = refuses.then(|| Demand {
+        cost: costs.request_refused,
+        curve: Curve::new(Staircase::once(1)),
+    });
+
+    let spaced = matches!(limit.policy, Policy::Strict | Policy::Paced)
+        || (limit.policy == Policy::Bucket && limit.burst == 1);
+    let (refusals, mut together) = if spaced {
+        // Between two services: an empty expiry and then the line serves, or a refusal and then the expiry serves.
+        let by_line = costs.request_served.saturating_add(costs.expiry_empty);
+        let by_expiry =
+            costs
+                .expiry_served
+                .saturating_add(if refuses { costs.request_refused } else { 0 });
+        let each = Demand {
+            cost: by_line.max(by_expiry).saturating_add(body.cycles),
+            curve: serves.clone(),
+        };
+        (refusals(&serves), vec![each])
+    } else {
+        let serving = Demand {
+            cost: served,
+            curve: serves.clone(),
+        };
+        let overhead = Demand {
+            cost: expiry_beside.saturating_add(if refuses { costs.request_refused } else { 0 }),
+            curve: expiries.clone(),
+        };
+        (refusals(&expiries), vec![serving, overhead])
+    };
+    together.extend(last_refusal.clone());
+    let own_timer = matches!(limit.expiry, Some(Expiry::Own { .. }));
+    if !own_timer {
+        // A shared timer is a task of its own; here stays what the line's interrupt does.
+        together.truncate(1);
+    }
+    Tasks {
+        request: line(refusals.into_iter().chain(last_refusal).collect()),
+        expiry: own_timer.then(|| {
+            Interrupt::new(
+                Demand {
+                    cost: expiry_worst,
+                    curve: expiries,
+                },
+                Vec::new(),
+            )
+        }),
+        together,
+        serves: curve,
+        shared: expiry_beside,
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Response times under fixed priorities with preemption thresholds.
+//!
+//! One recurrence serves every processor that Weir knows: a preemptive task has its own priority as its threshold, an interrupt that none preempts the
+//! highest, an interrupt of a preemption group that of its group. (Wang and Saksena, "Scheduling fixed-priority tasks with preemption threshold", RTCSA 1999;
+//! Regehr, "Scheduling tasks with mixed preemption relations for robustness to timing faults", RTSS 2002.) All jobs of the busy window are looked at, as the
+//! revised analysis of non-preemptive scheduling asks (Davis, Burns, Bril and Lukkien, "Controller Area Network (CAN) schedulability analysis: Refuted, revisited
+//! and revised", Real-Time Systems 35, 2007): the first job need not be the worst.
+//!
+//! Time is discrete; a window is half-open. Arrival curves, the search for fixed points and the processor's supply are those of the crate
+//! `response-time-analysis`; its ready-made analyses have no mixed preemption and do not tell the fixed points that a certificate needs. The tests hold this
+//! module against them.
+
+use response_time_analysis::arrival::ArrivalBound;
+use response_time_analysis::fixed_point::search_with_offset;
+use response_time_analysis::supply::Dedicated;
+use response_time_analysis::time::{Duration, Offset, Service};
+
+use crate::curve::{Curve, FOREVER};
+
+/// Work that asks for the processor: each event of `curve` costs `cost` cycles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demand {
+    /// Cycles per event.
+    pub cost: u64,
+    /// How often.
+    pub curve: Curve,
+}
+
+impl Demand {
+    /// The most cycles asked for in any half-open window of `delta` cycles.
+    #[must_use]
+    pub fn cycles(&self, delta: u64) -> u64 {
+        self.cost.saturating_mul(self.curve.events(delta))
+    }
+
+    /// The share of the processor in the long run; 1 is all of it.
+    #[must_use]
+    pub fn utilisation(&self) -> f64 {
+        self.cost as f64 * self.curve.rate()
+    }
+}
+
+/// What decides the response time of one kind of job.
+#[derive(Debug, Clone)]
+pub struct Problem<'a> {
+    /// The jobs; each runs for `own.cost` cycles, first come first served.
+    pub own: &'a Demand,
+    /// Cycles for which less urgent work can hold the processor when the window begins.
+    pub blocking: u64,
+    /// More urgent work that can delay a job's start but not interrupt it once it runs.
+    pub until_start: &'a [&'a Demand],
+    /// More urgent work that also preempts it.
+    pub throughout: &'a [&'a Demand],
+}
+
+/// One job of the busy window, in cycles from the window's begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Job {
+    /// Its earliest release.
+    pub arrival: u64,
+    /// Its latest first cycle.
+    pub start: u64,
+    /// The end of its last cycle, at worst.
+    pub finish: u64,
+}
+
+/// Bounds, with what shows that they hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Solution {
+    /// The longest window in which the processor is never free for less urgent work.
+    pub busy_window: u64,
+    /// Of all jobs released together the last; a set per step of the arrival curve inside the busy window.
+    pub jobs: Vec<Job>,
+    /// Worst-case response time: release to end.
+    pub response: u64,
+    /// The longest time from a release to the first cycle.
+    pub start_delay: u64,
+}
+
+/// Why there is no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoBound {
+    /// What is asked for in the long run is as much as the processor has, or more.
+    Overload,
+    /// The busy window is longer, or has more jobs, than can be looked at ([`LONGEST_WINDOW`], [`MOST_JOBS`]).
+    TooLong,
+}
+
+/// The longest busy window that is looked at: a fixed point further out is taken for none.
+pub const LONGEST_WINDOW: u64 = 1 << 50;
+/// The most steps of a job's arrival curve that are looked at.
+pub const MOST_JOBS: usize = 100_000;
+/// How near to 1 a utilisation counts as 1: well above what adding up some thousand terms of f64 can be wrong by.
+const FULL: f64 = 1.0 - 1e-11;
+
+fn sum(demands: &[&Demand], delta: u64) -> u64 {
+    demands.iter().fold(0_u64, |sum, demand| {
+        sum.saturating_add(demand.cycles(delta))
+    })
+}
+
+/// A line below the demand in any window: cycles at zero and per cycle.
+#[derive(Clone, Copy)]
+struct Line {
+    intercept: f64,
+    slope: f64,
+}
+
+impl Line {
+    fn below(demands: &[&Demand]) -> Self {
+        demands.iter().fold(
+            Self {
+                intercept: 0.0,
+                slope: 0.0,
+            },
+            |line, demand| Self {
+                intercept: line.intercept + demand.cost as f64 * demand.curve.intercept(),
+                slope: line.slope + demand.utilisation(),
+            },
+        )
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            intercept: self.intercept + other.intercept,
+            slope: self.slope + other.slope,
+        }
+    }
+
+    /// No window shorter than this can be a fixed point of `constant` + a demand above the line. Rounded down by far more than f64 errs.
+    fn least_fixed_point(self, constant: u64) -> u64 {
+        let least = (constant as f64 + self.intercept) / (1.0 - self.slope);
+        let safe = least * (1.0 - 1e-6) - 1.0;
+        if safe.is_finite() && safe > 1.0 {
+            // Saturates; a window beyond LONGEST_WINDOW is refused by the search.
+            safe as u64
+        } else {
+            0
+        }
+    }
+}
+
+/// The least fixed point of the monotone `demand`, at least 1. `from`: nothing below it can be one.
+fn fixed_point(from: u64, demand: impl Fn(u64) -> u64) -> Result<u64, NoBound> {
+    search_with_offset(
+        &Dedicated::new(),
+        Offset::from(0),
+        Duration::from(LONGEST_WINDOW),
+        &|delta: Duration| Service::from(demand(delta.into()).max(from).min(FOREVER)),
+    )
+    .map(|point| u64::from(point).max(1))
+    .map_err(|_| NoBound::TooLong)
+}
+
+/// The worst-case response time of the jobs of `problem.own`.
+///
+/// # Errors
+/// [`NoBound`] if the demand of these jobs and of what is more urgent leaves no bound, or none that can be found.
+pub fn solve(problem: &Problem) -> Result<Solution, NoBound> {
+    let own = problem.own;
+    let line_until_start = Line::below(problem.until_start);
+    let line_throughout = Line::below(problem.throughout);
+    let line_urgent = line_until_start.plus(line_throughout);
+    let line_all = line_urgent.plus(Line::below(&[own]));
+    if line_all.slope >= FULL {
+        return Err(NoBound::Overload);
+    }
+    let urgent =
+        |delta| sum(problem.until_start, delta).saturating_add(sum(problem.throughout, delta));
+    let busy_window = fixed_point(line_all.least_fixed_point(problem.blocking), |delta| {
+        problem
+            .blocking
+            .saturating_add(urgent(delta))
+            .saturating_add(own.cycles(delta))
+    })?;
+
+    let mut jobs = Vec::new();
+    let mut earlier = 0;
+    for step in own.curve.steps_iter() {
+        // A window in which the step can be holds it at its end.
+        let arrival = u64::from(step) - 1;
+        if arrival >= busy_window {
+            break;
+        }
+        if jobs.len() == MOST_JOBS {
+            return Err(NoBound::TooLong);
+        }
+        // The jobs that came before, and those that came with it.
+        let ahead = own
+            .cycles(arrival + 1)
+            .saturating_sub(own.cost)
+            .saturating_add(problem.blocking);
+        // The first cycle is in the window iff one more than what is ahead fits into it: hence start + 1.
+        let started = fixed_point(
+            line_urgent
+                .least_fixed_point(ahead.saturating_add(1))
+                .max(earlier),
+            |delta| ahead.saturating_add(1).saturating_add(urgent(delta)),
+        )?;
+        earlier = started;
+        let settled = ahead
+            .saturating_add(own.cost)
+            .saturating_add(sum(problem.until_start, started));
+        let finish = if problem.throughout.is_empty() {
+            settled
+        } else {
+            fixed_point(
+                line_throughout.least_fixed_point(settled).max(started),
+                |delta| settled.saturating_add(sum(problem.throughout, delta)),
+            )?
+        };
+        jobs.push(Job {
+            arrival,
+            start: (started - 1).max(arrival),
+            finish: finish.max(arrival),
+        });
+    }
+    let most = |of: fn(&Job) -> u64| jobs.iter().map(of).max().unwrap_or(0);
+    Ok(Solution {
+        busy_window,
+        response: most(|job| job.finish - job.arrival),
+        start_delay: most(|job| job.start - job.arrival),
+        jobs,
+    })
+}

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A system as units that compete for the processor: interrupts, tasks and bottom halves, each with its rank.
+
+use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System};
+
+use crate::curve::{Curve, FOREVER, Staircase};
+use crate::limiter::{self, Body, Interrupt, Tasks};
+use crate::rank::Place;
+use crate::rta::Demand;
+
+/// What a unit is; the numbers are indices into the system's lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The interrupt of a source's line.
+    Request(usize),
+    /// The interrupt of a source's own timer.
+    Expiry(usize),
+    /// The interrupt of a shared timer.
+    Timer(usize),
+    /// A receiver's own work.
+    Task(usize),
+    /// The bottom half of a flow.
+    BottomHalf(usize),
+}
+
+/// What competes for the processor.
+#[derive(Debug, Clone)]
+pub struct Unit {
+    /// What it is.
+    pub part: Part,
+    /// Where it stands.
+    pub place: Place,
+    /// Its jobs; none: no bound on how often they come.
+    pub own: Option<Demand>,
+    /// Cycles for which one run of it can keep others waiting, if it cannot be interrupted.
+    pub longest: u64,
+    /// Cycles within which it has to have ended, from its release.
+    pub deadline: Option<u64>,
+}
+
+/// How late timers' interrupts are served, per source and per shared timer: LIMIT's L less what the interrupt itself needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Latencies {
+    /// Of each source's own timer, or of the shared one that clears it.
+    pub source: Vec<u64>,
+}
+
+/// A system's units, with what they ask for.
+#[derive(Debug)]
+pub struct Units<'a> {
+    system: &'a System,
+    /// In the order of the system's lists: sources (request, expiry), timers, receivers, flows.
+    pub units: Vec<Unit>,
+    /// As tasks see them.
+    plain: Vec<Tasks>,
+    /// As other interrupts see them: with the instruction that runs between two interrupts.
+    padded: Vec<Tasks>,
+    /// The shared timers' interrupts, plain and padded.
+    timers: Vec<(Demand, Demand)>,
+}
+
+/// What one run of a source's handler costs, with the most work it may do: the units of work, and of each packet the top half and the demultiplexing.
+#[must_use]
+pub fn body(system: &System, source: usize) -> Body {
+    let Some(of) = system.sources.get(source) else {
+        return Body { cycles: 0 };
+    };
+    let packet = flows_of(system, source)
+        .map(|(_, flow)| flow.top_half.cycles.saturating_add(flow.demux.cycles))
+        .fold(0, u64::max);
+    let per_unit = of.work.cycles.saturating_add(packet);
+    Body {
+        cycles: of
+            .handler
+            .cycles
+            .saturating_add(per_unit.saturating_mul(of.max_work.unwrap_or(1)))
+            .min(FOREVER),
+    }
+}
+
+/// The flows of a source with their indices.
+pub fn flows_of(system: &System, source: usize) -> impl Iterator<Item = (usize, &Flow)> {
+    system
+        .flows
+        .iter()
+        .enumerate()
+        .filter(move |(_, flow)| flow.source == source)
+}
+
+fn padded(source: &Source, cpu: &Cpu) -> Source {
+    let pad = |cost: u64| {
+        if cost == 0 {
+            0
+        } else {
+            cost.saturating_add(cpu.longest_instruction)
+        }
+    };
+    let costs = source.limit.costs;
+    let mut padded = source.clone();
+    padded.limit.costs = EventCosts {
+        request_served: pad(costs.request_served),
+        request_refused: pad(costs.request_refused),
+        expiry_served: pad(costs.expiry_served),
+        expiry_empty: pad(costs.expiry_empty),
+    };
+    padded
+}
+
+fn level_of_timer(system: &System, source: &Source) -> Option<Place> {
+    match source.limit.expiry.as_ref()? {
+        Expiry::Own { level, .. } => Some(Place::of_interrupt(&system.cpu, level)),
+        Expiry::Shared(timer) => system
+            .timers
+            .get(*timer)
+            .map(|timer| Place::of_interrupt(&system.cpu, &timer.level)),
+    }
+}
+
+/// Which task-level unit a flow's bottom half is: at the urgency of its receiver (zhang2006 §3, lee2010 §4).
+fn place_of_receiver(system: &System, receiver: usize) -> Place {
+    let urgency = system
+        .receivers
+        .get(receiver)
+        .map_or(0, |receiver| receiver.urgency);
+    Place::of_task(&system.cpu, urgency)
+}
+
+impl<'a> Units<'a> {
+    /// The units of `system` if timers are served as late as `latencies` says.
+    #[must_use]
+    pub fn new(system: &'a System, latencies: &Latencies) -> Self {
+        let clock = system.cpu.clock_hz;
+        let (mut plain, mut with_pad) = (Vec::new(), Vec::new());
+        for (index, source) in system.sources.iter().enumerate() {
+            let latency = latencies.source.get(index).copied().unwrap_or(0);
+            let body = body(system, index);
+            plain.push(limiter::tasks(source, body, clock, latency));
+            with_pad.push(limiter::tasks(
+                &padded(source, &system.cpu),
+                body,
+                clock,
+                latency,
+            ));
+        }
+        let timers = (0..system.timers.len())
+            .map(|timer| timer_demands(system, timer, &plain))
+            .collect();
+        let mut units = Self {
+            system,
+            units: Vec::new(),
+            plain,
+            padded: with_pad,
+            timers,
+        };
+        units.units = units.list();
+        units
+    }
+
+    fn list(&self) -> Vec<Unit> {
+        let system = self.system;
+        let mut units = Vec::new();
+        for (index, source) in system.sources.iter().enumerate() {
+            let Some(tasks) = self.plain.get(index) else {
+                continue;
+            };
+            let unbounded = tasks.serves.is_none();
+            if tasks.request.is_some() || unbounded {
+                units.push(Unit {
+                    part: Part::Request(index),
+                    place: Place::of_interrupt(&system.cpu, &source.level),
+                    own: tasks.request.as_ref().map(|request| request.own.clone()),
+                    longest: tasks.request.as_ref().map_or_else(
+                        || {
+                            source
+                                .limit
+                                .costs
+                                .request_served
+                                .saturating_add(body(system, index).cycles)
+                        },
+                        |request| request.longest,
+                    ),
+                    deadline: source.deadline,
+                });
+            }
+            if let (Some(expiry), Some(place)) = (&tasks.expiry, level_of_timer(system, source)) {
+                units.push(Unit {
+                    part: Part::Expiry(index),
+                    place,
+                    own: Some(expiry.own.clone()),
+                    longest: expiry.longest,
+                    deadline: source.deadline.filter(|_| tasks.request.is_none()),
+                });
+            }
+        }
+        for (index, (timer, (demand, _))) in system.timers.iter().zip(&self.timers).enumerate() {
+            units.push(Unit {
+                part: Part::Timer(index),
+                place: Place::of_interrupt(&system.cpu, &timer.level),
+                own: Some(demand.clone()),
+                longest: longest_timer(system, index),
+                deadline: None,
+            });
+        }
+        self.list_tasks(&mut units);
+        units
+    }
+
+    fn list_tasks(&self, units: &mut Vec<Unit>) {
+        let system = self.system;
+        let switch = system.cpu.context_switch.cycles;
+        for (index, receiver) in system.receivers.iter().enumerate() {
+            let Some(period) = receiver.period.filter(|_| receiver.wcet.cycles > 0) else {
+                continue;
+            };
+            let cost = receiver.wcet.cycles.saturating_add(switch);
+            units.push(Unit {
+                part: Part::Task(index),
+                place: place_of_receiver(system, index),
+                own: Some(Demand {
+                    cost,
+                    curve: Curve::new(Staircase::sporadic(period, receiver.jitter)),
+                }),
+                longest: cost,
+                deadline: receiver.deadline,
+            });
+        }
+        for (index, flow) in system.flows.iter().enumerate() {
+            if flow.bottom_half.cycles == 0 {
+                continue;
+            }
+            let cost = flow.bottom_half.cycles.saturating_add(switch);
+            units.push(Unit {
+                part: Part::BottomHalf(index),
+                place: place_of_receiver(system, flow.receiver),
+                own: self.packets(index).map(|curve| Demand { cost, curve }),
+                longest: cost,
+                deadline: None,
+            });
+        }
+    }
+
+    /// The most packets of a flow whose top halves run in any window: what its source serves, and at most what the flow itself brings if
+    /// none has to wait for the limit.
+    #[must_use]
+    pub fn packets(&self, flow: usize) -> Option<Curve> {
+        let flow = self.system.flows.get(flow)?;
+        let source = self.system.sources.get(flow.source)?;
+        let tasks = self.plain.get(flow.source)?;
+        let per_interrupt = source.max_work.unwrap_or(1);
+        let all = tasks.serves.as_ref()?.times(per_interrupt);
+        let Some(rate) = flow.rate else {
+            return Some(all);
+        };
+        let Some(wait) = self.longest_wait(flow.source) else {
+            return Some(all);
+        };
+        let period = rate.period_cycles(self.system.cpu.clock_hz).floor() as u64;
+        Some(all.and(Staircase::sporadic(period.max(1), wait)))
+    }
+
+    /// The longest time for which a packet can wait in the device for its interrupt to begin: moderation, and the limit if that can hold it back. None: no
+    /// bound, because packets can come faster than the limit lets them through and nobody knows how many the device keeps.
+    fn longest_wait(&self, source: usize) -> Option<u64> {
+        let of = self.system.sources.get(source)?;
+        let interarrival = limiter::request_interarrival(of, self.system.cpu.clock_hz)?;
+        let tasks = self.plain.get(source)?;
+        let never_held = tasks
+            .serves
+            .as_ref()
+            .is_some_and(|serves| serves.window_of(2) == Some(interarrival + 1));
+        let moderation = of.moderation.map_or(0, |moderation| moderation.absolute);
+        never_held.then_some(moderation)
+    }
+
+    /// The more urgent work that delays `unit`: what only delays its start, and what also preempts it. None: some of it has no bound, and which.
+    pub fn interference(&self, unit: &Unit) -> Result<Interference<'_>, Vec<Part>> {
+        let mut found = Interference::default();
+        let mut unbounded = Vec::new();
+        let is_interrupt = matches!(
+            unit.part,
+            Part::Request(_) | Part::Expiry(_) | Part::Timer(_)
+        );
+        let seen = if is_interrupt {
+            &self.padded
+        } else {
+            &self.plain
+        };
+        for (index, tasks) in seen.iter().enumerate() {
+            let (Some(source), Some(request_place)) =
+                (self.system.sources.get(index), self.place_of_request(index))
+            else {
+                continue;
+            };
+            if tasks.serves.is_none() {
+                if unit.part != Part::Request(index) && unit.place.is_delayed_by(&request_place) {
+                    unbounded.push(Part::Request(index));
+                }
+                continue;
+            }
+            let request = tasks.request.as_ref().map(|of| (of, request_place));
+            let expiry = tasks
+                .expiry
+                .as_ref()
+                .zip(level_of_timer(self.system, source));
+            found.add_source(unit, index, tasks, request, expiry);
+        }
+        for (index, (plain, padded)) in self.timers.iter().enumerate() {
+            let Some(timer) = self.system.timers.get(index) else {
+                continue;
+            };
+            let place = Place::of_interrupt(&self.system.cpu, &timer.level);
+            if unit.part != Part::Timer(index) {
+                found.add(unit, &place, if is_interrupt { padded } else { plain });
+            }
+        }
+        if !is_interrupt {
+            for other in &self.units {
+                let is_task = matches!(other.part, Part::Task(_) | Part::BottomHalf(_));
+                if !is_task || other.part == unit.part || !unit.place.is_delayed_by(&other.place) {
+                    continue;
+                }
+                match &other.own {
+                    Some(demand) => found.add(unit, &other.place, demand),
+                    None => unbounded.push(other.part),
+                }
+            }
+        }
+        if unbounded.is_empty() {
+            Ok(found)
+        } else {
+            Err(unbounded)
+        }
+    }
+
+    fn place_of_request(&self, source: usize) -> Option<Place> {
+        let of = self.system.sources.get(source)?;
+        Some(Place::of_interrupt(&self.system.cpu, &of.level))
+    }
+
+    /// Cycles for which less urgent work can keep `unit` waiting once it runs.
+    #[must_use]
+    pub fn blocking(&self, unit: &Unit) -> u64 {
+        let system = self.system;
+        // Whoever blocks has begun before the unit's release: hence one cycle less.
+        let by_units = self
+            .units
+            .iter()
+            .filter(|other| unit.place.is_blocked_by(&other.place))
+            .map(|other| other.longest.saturating_sub(1))
+            .fold(0, u64::max);
+        let by_sections = system
+            .receivers
+            .iter()
+            .enumerate()
+            .filter(|&(index, _)| {
+                unit.place.rank > place_of_receiver(system, index).rank
+                    && unit.part != Part::Task(index)
+            })
+            .map(|(_, receiver)| receiver.critical_section.cycles)
+            .fold(system.cpu.critical_section.cycles, u64::max)
+            .saturating_sub(1);
+        let longest = by_units.max(by_sections);
+        match unit.part {
+            Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => {
+                longest.saturating_add(system.cpu.longest_instruction)
+            }
+            Part::Task(index) => longest.saturating_add(
+                system
+                    .receivers
+                    .get(index)
+                    .map_or(0, |receiver| receiver.blocking.cycles),
+            ),
+            Part::BottomHalf(_) => longest,
+        }
+    }
+
+    /// The tasks of a source as less urgent tasks see them.
+    #[must_use]
+    pub fn tasks(&self, source: usize) -> Option<&Tasks> {
+        self.plain.get(source)
+    }
+}
+
+/// More urgent work, by what it can do to a unit.
+#[derive(Debug, Default)]
+pub struct Interference<'a> {
+    /// It can delay the start.
+    pub until_start: Vec<&'a Demand>,
+    /// It can also preempt.
+    pub throughout: Vec<&'a Demand>,
+}
+
+impl<'a> Interference<'a> {
+    fn add(&mut self, unit: &Unit, place: &Place, demand: &'a Demand) {
+        if unit.place.is_preempted_by(place) {
+            self.throughout.push(demand);
+        } else if unit.place.is_delayed_by(place) {
+            self.until_start.push(demand);
+        }
+    }
+
+    fn add_source(
+        &mut self,
+        unit: &Unit,
+        index: usize,
+        tasks: &'a Tasks,
+        request: Option<(&'a Interrupt, Place)>,
+        expiry: Option<(&'a Interrupt, Place)>,
+    ) {
+        if unit.part == Part::Request(index) || unit.part == Part::Expiry(index) {
+            // Of the source's own interrupts, what is not this one; refused requests delay those that are served.
+            if let Some((interrupt, place)) = request {
+                if unit.part == Part::Request(index) {
+                    self.until_start.extend(&interrupt.other);
+                } else {
+                    interrupt
+                        .demands()
+                        .for_each(|demand| self.add(unit, &place, demand));
+                }
+            }
+            if let Some((interrupt, place)) = expiry.filter(|_| unit.part == Part::Request(index)) {
+                interrupt
+                    .demands()
+                    .for_each(|demand| self.add(unit, &place, demand));
+            }
+            return;
+        }
+        let delays = |of: &Option<(&Interrupt, Place)>| {
+            of.as_ref().map(|(_, place)| {
+                (
+                    unit.place.is_delayed_by(place),
+                    unit.place.is_preempted_by(place),
+                )
+            })
+        };
+        match (delays(&request), delays(&expiry)) {
+            (Some(line), Some(timer)) if line == timer && line.0 => {
+                let place = request.map(|(_, place)| place);
+                for demand in &tasks.together {
+                    if let Some(place) = &place {
+                        self.add(unit, place, demand);
+                    }
+                }
+            }
+            _ => {
+                for (interrupt, place) in request.into_iter().chain(expiry) {
+                    interrupt
+                        .demands()
+                        .for_each(|demand| self.add(unit, &place, demand));
+                }
+            }
+        }
+    }
+}
+
+/// The sources that a shared timer clears, with their indices.
+fn cleared_by(system: &System, timer: usize) -> impl Iterator<Item = (usize, &Source)> {
+    system
+        .sources
+        .iter()
+        .enumerate()
+        .filter(move |(_, source)| source.limit.expiry == Some(Expiry::Shared(timer)))
+}
+
+fn timer_demands(system: &System, timer: usize, tasks: &[Tasks]) -> (Demand, Demand) {
+    let (base, period) = system
+        .timers
+        .get(timer)
+        .map_or((0, FOREVER), |of| (of.base, of.period));
+    let clears = cleared_by(system, timer)
+        .filter_map(|(source, _)| tasks.get(source))
+        .fold(0_u64, |sum, of| sum.saturating_add(of.shared));
+    let of = |extra: u64| Demand {
+        cost: base.saturating_add(clears).saturating_add(extra),
+        curve: Curve::new(Staircase::sporadic(period, 0)),
+    };
+    (of(0), of(system.cpu.longest_instruction))
+}
+
+/// The longest run of a shared timer's interrupt, in cycles.
+#[must_use]
+pub fn longest_timer(system: &System, timer: usize) -> u64 {
+    let base = system.timers.get(timer).map_or(0, |of| of.base);
+    cleared_by(system, timer)
+        .map(|(index, source)| limiter::longest_expiry(&source.limit, body(system, index)))
+        .fold(base, u64::saturating_add)
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A system as the analysis, the generators and the simulator see it: checked, in cycles, with every cost resolved.
+//!
+//! This is what a system file means. `file` reads the text and `resolve` turns it into this; nothing behind them has to think about units, names that
+//! do not exist or limits that a timer cannot keep.
+
+use crate::Rate;
+
+/// A whole system. Names are unique among sources, timers, receivers and flows each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct System {
+    /// What the file calls the system; the file's stem if it does not say.
+    pub name: String,
+    /// SHA-256 of the file's bytes, in lower-case hexadecimal.
+    pub sha256: String,
+    /// The processor.
+    pub cpu: Cpu,
+    /// What can interrupt, in the file's order.
+    pub sources: Vec<Source>,
+    /// The timers that limits use, in the file's order.
+    pub timers: Vec<Timer>,
+    /// The tasks, in the file's order.
+    pub receivers: Vec<Receiver>,
+    /// What goes from a source to a receiver, in the file's order.
+    pub flows: Vec<Flow>,
+}
+
+/// The processor and what it costs to be interrupted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cpu {
+    /// The board whose measured costs hold, for example `atmega128`; none if the file brings its own.
+    pub board: Option<String>,
+    /// The flavour of the port whose costs hold, for example `c` or `fast`.
+    pub flavour: Option<String>,
+    /// Cycles per second.
+    pub clock_hz: u64,
+    /// How interrupts preempt each other.
+    pub nesting: Nesting,
+    /// Cycles between a pending interrupt and its taking that no other interrupt explains: the longest instruction, which also
+    /// runs between two interrupts that follow each other.
+    pub longest_instruction: u64,
+    /// The longest time for which any code outside interrupts keeps them all off.
+    pub critical_section: Cost,
+    /// What switching to a task and back costs, per release.
+    pub context_switch: Cost,
+    /// Do tasks preempt each other, or does each run to its end?
+    pub tasks: TaskModel,
+    /// What the costs of interrupts rest on, for example `boards/atmega128/costs.toml, avr-gcc (GCC) 5.4.0`.
+    pub costs_from: String,
+}
+
+/// How interrupts preempt each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nesting {
+    /// No interrupt preempts another: the groups of all levels are one (AVR).
+    Flat,
+    /// A higher group preempts a lower one; within a group none preempts (Cortex-M preemption groups, RISC-V levels).
+    Grouped,
+}
+
+/// How tasks share the processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskModel {
+    /// The most urgent one runs.
+    Preemptive,
+    /// The most urgent one is started next; it runs to its end (a super-loop with priorities).
+    Cooperative,
+}
+
+/// Where an interrupt stands among the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level {
+    /// What the chip calls it: `INT0`, `TIMER1_COMPA`, `IRQ13`.
+    pub vector: String,
+    /// The preemption group; a higher number preempts a lower one where interrupts nest.
+    pub group: u32,
+    /// The order inside a group; the *lowest* is served first, like vector numbers.
+    pub order: u32,
+}
+
+/// A number of cycles and why it should be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// Cycles, at worst.
+    pub cycles: u64,
+    /// Where the number comes from.
+    pub origin: Origin,
+}
+
+/// Where a cost comes from: the analysis says on what it rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The file states it.
+    Declared,
+    /// The file states it as measured: seen, not proven.
+    Measured,
+    /// Nobody stated it; the default holds.
+    Default,
+}
+
+/// What can interrupt: a line, or a queue of a network card.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source {
+    /// Its name; the limit's name in the generated code.
+    pub name: String,
+    /// Its own interrupt.
+    pub level: Level,
+    /// One run of its handler without the units of work; the registers that it saves included.
+    pub handler: Cost,
+    /// One unit of work (regehr2005 §5.2's t_work), beside what the flows cost.
+    pub work: Cost,
+    /// The most units of work that one interrupt may do. None: not stated, so nothing is proven.
+    pub max_work: Option<u64>,
+    /// How often it asks.
+    pub rates: Rates,
+    /// How often it may interrupt.
+    pub limit: Limit,
+    /// Cycles within which the handler has to have ended after the limiter let the request through; none if nobody minds.
+    pub deadline: Option<u64>,
+    /// Moderation by the device in front of the limit; only packets are moderated.
+    pub moderation: Option<Moderation>,
+}
+
+/// The three rates of a source.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// What a healthy source does.
+    pub expected: Option<Rate>,
+    /// What the system can do without; a limit lies between the two.
+    pub tolerated: Option<Rate>,
+    /// What a broken source can do; none: no bound (a stuck level-triggered line).
+    pub worst: Option<Rate>,
+    /// The named source of regehr2005 Table 1 that the worst rate is, if it was given by name.
+    pub worst_name: Option<&'static str>,
+}
+
+/// What a limiter enforces and what its events cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// How it limits.
+    pub policy: Policy,
+    /// When it masks.
+    pub timing: Timing,
+    /// Who enforces it.
+    pub place: Place,
+    /// Strict, paced, bucket: the interval between two; bursty: the period of the clearing timer; poll: of the polling timer. Effective cycles
+    /// after rounding, at least 1 unless the policy is off.
+    pub interval: u64,
+    /// Cycles of one tick of the timer that measures the interval (its prescaler).
+    pub tick: u64,
+    /// N: requests per period, or tokens; at least 1.
+    pub burst: u32,
+    /// Ticks by which the one-shot is set short, to make up for the least latency of its service.
+    pub lag: u32,
+    /// The interrupt that ends an interval; none in hardware and if the policy is off.
+    pub expiry: Option<Expiry>,
+    /// What its interrupts cost.
+    pub costs: EventCosts,
+}
+
+/// The policies of core/CONTRACTS.md, and polling (regehr2005 §5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// Every request is served.
+    Off,
+    /// A minimum time between two (LIMIT-STRICT-1).
+    Strict,
+    /// Strict with nominal instants (LIMIT-PACED-1).
+    Paced,
+    /// N per period (LIMIT-BURSTY-1 and -2).
+    Bursty,
+    /// A token bucket (LIMIT-BUCKET-1).
+    Bucket,
+    /// No interrupt of its own: a timer looks after it.
+    Poll,
+}
+
+/// When a limiter masks its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// With the request that used up what the policy allows.
+    Eager,
+    /// With the first request beyond it.
+    Lazy,
+    /// Bursty only: the period begins with a request.
+    OneShot,
+}
+
+/// Who enforces a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The interrupt handler, with a timer (core/ and ports/).
+    Software,
+    /// Logic between the line and the processor: costs nothing (regehr2005 §3.4).
+    Hardware,
+}
+
+/// Who ends an interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expiry {
+    /// An interrupt of the source's own.
+    Own {
+        /// The channel, as the port calls it: `TIMER1A`.
+        channel: String,
+        /// Its interrupt.
+        level: Level,
+    },
+    /// The shared timer with this index in [`System::timers`].
+    Shared(usize),
+}
+
+/// What a limiter's interrupts cost, in cycles at worst, the handler's body not included (boards/*/costs.toml says how each is measured).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EventCosts {
+    /// The line's interrupt that serves.
+    pub request_served: u64,
+    /// The line's interrupt that refuses; 0 where the policy never refuses.
+    pub request_refused: u64,
+    /// The timer's interrupt that serves what waited; with a shared timer, what this source adds to it then.
+    pub expiry_served: u64,
+    /// The timer's interrupt that serves nothing; with a shared timer, what this source adds to it then.
+    pub expiry_empty: u64,
+}
+
+/// A timer that several limits share (regehr2005 §3.5).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timer {
+    /// Its name in the file.
+    pub name: String,
+    /// The channel, as the port calls it: `TIMER1A`.
+    pub channel: String,
+    /// Its interrupt.
+    pub level: Level,
+    /// Cycles of one tick.
+    pub tick: u64,
+    /// Effective cycles of its period, a whole number of ticks.
+    pub period: u64,
+    /// What its interrupt costs beside what each source adds.
+    pub base: u64,
+}
+
+/// A task or a process that the system is for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receiver {
+    /// Its name.
+    pub name: String,
+    /// Higher is more urgent.
+    pub urgency: u8,
+    /// Its period or minimum interarrival time in cycles; none for what only flows release.
+    pub period: Option<u64>,
+    /// Release jitter in cycles.
+    pub jitter: u64,
+    /// Cycles from the release to the end; none if nobody minds.
+    pub deadline: Option<u64>,
+    /// Its worst execution time alone, in cycles. With a WCET of 0 it only receives.
+    pub wcet: Cost,
+    /// The longest it waits for resources that less urgent tasks hold, in cycles.
+    pub blocking: Cost,
+    /// The longest time for which it keeps interrupts off itself, in cycles.
+    pub critical_section: Cost,
+}
+
+/// Packets or events on their way from a source to a receiver.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Index in [`System::sources`].
+    pub source: usize,
+    /// Index in [`System::receivers`].
+    pub receiver: usize,
+    /// The most packets per second of this flow; none: whatever the source brings.
+    pub rate: Option<Rate>,
+    /// What the interrupt does for each packet.
+    pub top_half: Cost,
+    /// What finding out the receiver costs, for every packet of the source (lee2010: high and low alike).
+    pub demux: Cost,
+    /// What is done for each packet at the receiver's urgency.
+    pub bottom_half: Cost,
+    /// Packets that can wait for the bottom half; none: not stated.
+    pub queue: Option<u64>,
+    /// Cycles from the packet's arrival to the end of its bottom half; none if nobody minds.
+    pub deadline: Option<u64>,
+}
+
+/// How long a packet may wait in the device to share an interrupt (behnke2022).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moderation {
+    /// Cycles from the first packet that waits to the interrupt, whatever comes after it.
+    pub absolute: u64,
+    /// Cycles without a packet after which the interrupt comes.
+    pub packet: Option<u64>,
+    /// Packets after which the interrupt comes.
+    pub count: Option<u64>,
+}
