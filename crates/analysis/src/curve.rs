@@ -165,9 +165,8 @@ impl ArrivalBound for Curve {
     }
 
     fn steps_iter<'a>(&'a self) -> Box<dyn Iterator<Item = Duration> + 'a> {
-        let first = (self.events(1) > 0).then_some(1);
         Box::new(
-            std::iter::successors(first, |&delta| {
+            std::iter::successors(self.window_of(1), |&delta| {
                 self.window_of(self.events(delta).checked_add(1)?)
             })
             .take_while(|&delta| delta < FOREVER)
