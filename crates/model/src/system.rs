@@ -45,6 +45,9 @@ pub struct Cpu {
     pub context_switch: Cost,
     /// Do tasks preempt each other, or does each run to its end?
     pub tasks: TaskModel,
+    /// What the interrupts of a source cost that no limiter looks at (`[limiter.FLAVOUR.off]` of the board): what any source would cost without its limit.
+    /// Only `request_served` happens.
+    pub unlimited: EventCosts,
     /// What the costs of interrupts rest on, for example `boards/atmega128/costs.toml, avr-gcc (GCC) 5.4.0`.
     pub costs_from: String,
 }
