@@ -8,6 +8,19 @@ use std::process::{Command, ExitCode};
 /// The exit code of what could not be carried out at all.
 pub(crate) const FAILED: u8 = 2;
 
+/// The emulated boards and the experiments.
+pub(crate) const LAB: Program = Program {
+    name: "weir-lab",
+    package: "crates/lab",
+};
+
+/// Everything behind the name of a command that another program knows, its `--help` too.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Delegated {
+    #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
 /// A program that knows some of the commands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
@@ -18,10 +31,10 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Becomes the program, or returns its exit code where a process cannot become another.
-    pub fn run(self, arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    /// Becomes the program with its command `name`, or returns its exit code where a process cannot become another.
+    pub fn run(self, name: &str, delegated: Delegated) -> ExitCode {
         let mut command = Command::new(self.path());
-        command.args(arguments);
+        command.arg(name).args(delegated.arguments);
         let error = match start(&mut command) {
             Ok(code) => return code,
             Err(error) => error,

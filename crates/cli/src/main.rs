@@ -1,83 +1,55 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir`: hands each command to the program that knows it, as git does. Whoever does not emulate installs no emulator.
+//! `weir`: what a system guarantees, and the way to the programs that emulate and measure it.
+//!
+//! The commands that need only a system file are modules of this program. Each other one is handed to the program that knows it, as git does: whoever does not
+//! emulate installs no emulator.
 mod delegate;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, Command};
+use clap::{Parser, Subcommand};
 
-use delegate::Program;
+use delegate::{Delegated, LAB};
 
-/// The emulated boards and the experiments.
-const LAB: Program = Program {
-    name: "weir-lab",
-    package: "crates/lab",
-};
+/// Keeps interrupts from starving the work that matters
+#[derive(Debug, Parser)]
+#[command(
+    name = "weir",
+    version,
+    max_term_width = 100,
+    after_help = "`weir COMMAND --help` explains a command.",
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
 
-/// Every command there is: its name, what it is for, and who knows it.
-const COMMANDS: &[(&str, &str, Program)] = &[
-    (
-        "run",
-        "Run a firmware on an emulated board, flood its pins, and show where the cycles went",
-        LAB,
-    ),
-    (
-        "reproduce",
-        "Reproduce a figure or table of a paper, beside the paper's values",
-        LAB,
-    ),
-];
-
-fn command() -> Command {
-    let arguments = || {
-        Arg::new("arguments")
-            .num_args(0..)
-            .trailing_var_arg(true)
-            .allow_hyphen_values(true)
-            .action(ArgAction::Append)
-            .value_parser(clap::value_parser!(OsString))
-    };
-    COMMANDS.iter().fold(
-        Command::new("weir")
-            .version(env!("CARGO_PKG_VERSION"))
-            .about("Keeps interrupts from starving the work that matters")
-            .after_help("`weir COMMAND --help` explains a command.")
-            .subcommand_required(true)
-            .arg_required_else_help(true)
-            .disable_help_subcommand(true),
-        |weir, (name, about, _)| {
-            weir.subcommand(
-                Command::new(*name)
-                    .about(*about)
-                    // --help is for the program that knows the command.
-                    .disable_help_flag(true)
-                    .arg(arguments()),
-            )
-        },
-    )
+/// In the order of a user's way: from a description to a proof, then to what runs.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
+    #[command(disable_help_flag = true)]
+    Run(Delegated),
+    /// Reproduce a figure or table of a paper, beside the paper's values
+    #[command(disable_help_flag = true)]
+    Reproduce(Delegated),
 }
 
 fn main() -> ExitCode {
-    let matches = command().get_matches();
-    let Some((name, rest)) = matches.subcommand() else {
-        return ExitCode::from(delegate::FAILED);
-    };
-    let Some((_, _, program)) = COMMANDS.iter().find(|(known, _, _)| *known == name) else {
-        return ExitCode::from(delegate::FAILED);
-    };
-    let arguments = rest
-        .get_many::<OsString>("arguments")
-        .into_iter()
-        .flatten()
-        .cloned();
-    program.run(std::iter::once(OsString::from(name)).chain(arguments))
+    match Cli::parse().command {
+        Command::Run(arguments) => LAB.run("run", arguments),
+        Command::Reproduce(arguments) => LAB.run("reproduce", arguments),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     #[test]
     fn the_commands_are_well_formed() {
-        super::command().debug_assert();
+        super::Cli::command().debug_assert();
     }
 }
