@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 use weir_model::{Expiry, Policy, System};
 
-use crate::rta::{NoBound, Problem, Solution, solve};
+use crate::rta::{Limits, NoBound, Problem, Solution, solve_within};
 use crate::units::{Latencies, Part, Unit, Units, longest_timer};
 
 /// What is known of one unit.
@@ -71,12 +71,13 @@ const MOST_ROUNDS: usize = 64;
 pub fn analyse(system: &System) -> Analysis {
     let latencies = latencies(system);
     let units = Units::new(system, &latencies);
-    let rows = units
-        .units
-        .par_iter()
-        .map(|unit| row(&units, unit))
-        .collect();
-    Analysis { rows, latencies }
+    let rows = each(units.units.len(), |index| {
+        units.units.get(index).map(|unit| row(&units, unit))
+    });
+    Analysis {
+        rows: rows.into_iter().flatten().collect(),
+        latencies,
+    }
 }
 
 /// Does every unit that has a deadline keep it? As [`analyse`], but stops at the first that does not.
@@ -84,24 +85,52 @@ pub fn analyse(system: &System) -> Analysis {
 pub fn holds(system: &System) -> bool {
     let latencies = latencies(system);
     let units = Units::new(system, &latencies);
-    units
-        .units
-        .par_iter()
-        .filter(|unit| unit.deadline.is_some())
-        .all(|unit| row(&units, unit).holds() != Some(false))
+    let keeps = |unit: &Unit| {
+        unit.deadline.is_none_or(|deadline| {
+            let limits = Limits {
+                response: deadline,
+                ..Limits::NONE
+            };
+            row_within(&units, unit, limits).holds() == Some(true)
+        })
+    };
+    if units.units.len() < WORTH_THREADS {
+        units.units.iter().all(keeps)
+    } else {
+        units.units.par_iter().all(keeps)
+    }
 }
 
-fn row(units: &Units, unit: &Unit) -> Row {
+/// Fewer units than this are done before another thread has woken up.
+const WORTH_THREADS: usize = 128;
+
+/// `of` each number below `count`, in their order, on all processors if there are many.
+pub(crate) fn each<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    if count < WORTH_THREADS {
+        (0..count).map(of).collect()
+    } else {
+        (0..count).into_par_iter().map(of).collect()
+    }
+}
+
+pub(crate) fn row(units: &Units, unit: &Unit) -> Row {
+    row_within(units, unit, Limits::NONE)
+}
+
+fn row_within(units: &Units, unit: &Unit, limits: Limits) -> Row {
     let blocking = units.blocking(unit);
     let outcome = match (&unit.own, units.interference(unit)) {
         (None, _) => Err(Unbounded::Starved(vec![unit.part])),
         (_, Err(parts)) => Err(Unbounded::Starved(parts)),
-        (Some(own), Ok(interference)) => solve(&Problem {
-            own,
-            blocking,
-            until_start: &interference.until_start,
-            throughout: &interference.throughout,
-        })
+        (Some(own), Ok(interference)) => solve_within(
+            &Problem {
+                own,
+                blocking,
+                until_start: &interference.until_start,
+                throughout: &interference.throughout,
+            },
+            limits,
+        )
         .map_err(Unbounded::NoBound),
     };
     Row {
@@ -134,35 +163,36 @@ fn most_latency(source: &weir_model::Source) -> u64 {
 
 fn latencies_after(system: &System, latencies: &Latencies) -> Latencies {
     let units = Units::new(system, latencies);
-    let late = |part: Part| {
+    let late = |part: Part, most: u64| {
         let unit = units.units.iter().find(|unit| unit.part == part)?;
-        row(&units, unit).outcome.ok().map(|of| of.start_delay)
+        let limits = Limits {
+            start_delay: most,
+            ..Limits::NONE
+        };
+        let row = row_within(&units, unit, limits);
+        row.outcome.ok().map(|of| of.start_delay)
     };
-    let timers: Vec<Option<u64>> = (0..system.timers.len())
-        .into_par_iter()
-        .map(|timer| Some(late(Part::Timer(timer))?.saturating_add(longest_timer(system, timer))))
-        .collect();
-    let source = system
-        .sources
-        .par_iter()
-        .enumerate()
-        .map(|(index, source)| {
-            let before = latencies.source.get(index).copied().unwrap_or(0);
-            let now = match &source.limit.expiry {
-                None => Some(0),
-                _ if matches!(source.limit.policy, Policy::Off | Policy::Poll) => Some(0),
-                Some(Expiry::Own { .. }) => {
-                    match units.tasks(index).map(|of| of.expiry.is_some()) {
-                        Some(true) => late(Part::Expiry(index)),
-                        _ => Some(0),
-                    }
-                }
-                Some(Expiry::Shared(timer)) => timers.get(*timer).copied().flatten(),
-            };
-            now.unwrap_or(u64::MAX)
-                .min(most_latency(source))
-                .max(before)
-        })
-        .collect();
+    let timers = each(system.timers.len(), |timer| {
+        let period = system.timers.get(timer)?.period;
+        Some(late(Part::Timer(timer), period)?.saturating_add(longest_timer(system, timer)))
+    });
+    let source = each(system.sources.len(), |index| {
+        let Some(source) = system.sources.get(index) else {
+            return 0;
+        };
+        let before = latencies.source.get(index).copied().unwrap_or(0);
+        let now = match &source.limit.expiry {
+            None => Some(0),
+            _ if matches!(source.limit.policy, Policy::Off | Policy::Poll) => Some(0),
+            Some(Expiry::Own { .. }) => match units.tasks(index).map(|of| of.expiry.is_some()) {
+                Some(true) => late(Part::Expiry(index), most_latency(source)),
+                _ => Some(0),
+            },
+            Some(Expiry::Shared(timer)) => timers.get(*timer).copied().flatten(),
+        };
+        now.unwrap_or(u64::MAX)
+            .min(most_latency(source))
+            .max(before)
+    });
     Latencies { source }
 }

@@ -77,6 +77,11 @@ impl Staircase {
         self.step as f64 / self.period as f64
     }
 
+    /// Where the line of slope [`Self::rate`] that lies above every step crosses zero.
+    fn upper_intercept(self) -> f64 {
+        self.base as f64 + self.rate() * self.jitter as f64
+    }
+
     /// Where the line of slope [`Self::rate`] that lies below every step crosses zero.
     fn intercept(self) -> f64 {
         self.base as f64 + self.rate() * (self.jitter as f64 - self.period as f64)
@@ -157,6 +162,15 @@ impl Curve {
             .map(Staircase::intercept)
             .fold(f64::INFINITY, f64::min)
     }
+
+    /// Events at time zero and per cycle of a line that lies nowhere below the curve: that of the staircase of the least rate.
+    #[must_use]
+    pub fn upper_line(&self) -> (f64, f64) {
+        self.staircases()
+            .map(|staircase| (staircase.upper_intercept(), staircase.rate()))
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .unwrap_or((0.0, 0.0))
+    }
 }
 
 impl ArrivalBound for Curve {
@@ -216,6 +230,8 @@ mod tests {
             let curve = Curve::new(first).and(second);
             let line = curve.intercept() + curve.rate() * delta as f64;
             prop_assert!(curve.events(delta) as f64 >= line - 1e-9);
+            let (at_zero, slope) = curve.upper_line();
+            prop_assert!(curve.events(delta) as f64 <= at_zero + slope * delta as f64 + 1e-9);
         }
 
         #[test]

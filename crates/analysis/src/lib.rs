@@ -17,5 +17,8 @@ pub mod rta;
 pub mod units;
 
 mod analysis;
+mod sensitivity;
+mod slack;
 
 pub use analysis::{Analysis, Row, Unbounded, analyse, holds};
+pub use sensitivity::{Headroom, headroom};

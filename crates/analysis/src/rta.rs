@@ -11,6 +11,8 @@
 //! `response-time-analysis`; its ready-made analyses have no mixed preemption and do not tell the fixed points that a certificate needs. The tests hold this
 //! module against them.
 
+use std::cell::Cell;
+
 use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::fixed_point::search_with_offset;
 use response_time_analysis::supply::Dedicated;
@@ -54,6 +56,14 @@ pub struct Problem<'a> {
     pub throughout: &'a [&'a Demand],
 }
 
+impl Problem<'_> {
+    /// What more urgent work asks for in a window of `delta` cycles.
+    #[must_use]
+    pub fn urgent(&self, delta: u64) -> u64 {
+        sum(self.until_start, delta).saturating_add(sum(self.throughout, delta))
+    }
+}
+
 /// One job of the busy window, in cycles from the window's begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Job {
@@ -85,6 +95,25 @@ pub enum NoBound {
     Overload,
     /// The busy window is longer, or has more jobs, than can be looked at ([`LONGEST_WINDOW`], [`MOST_JOBS`]).
     TooLong,
+    /// There may be one, but it is more than [`Limits`] asked for.
+    Exceeded,
+}
+
+/// What is asked of a bound; beyond it the search ends early.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The most that the response time may be.
+    pub response: u64,
+    /// The most that the start delay may be.
+    pub start_delay: u64,
+}
+
+impl Limits {
+    /// Any bound is welcome.
+    pub const NONE: Self = Self {
+        response: LONGEST_WINDOW,
+        start_delay: LONGEST_WINDOW,
+    };
 }
 
 /// The longest busy window that is looked at: a fixed point further out is taken for none.
@@ -141,16 +170,51 @@ impl Line {
     }
 }
 
-/// The least fixed point of the monotone `demand`, at least 1. `from`: nothing below it can be one.
-fn fixed_point(from: u64, demand: impl Fn(u64) -> u64) -> Result<u64, NoBound> {
-    search_with_offset(
+/// Lines below what a problem asks for.
+struct Lines {
+    throughout: Line,
+    urgent: Line,
+    all: Line,
+}
+
+impl Lines {
+    fn of(problem: &Problem) -> Self {
+        let throughout = Line::below(problem.throughout);
+        let urgent = Line::below(problem.until_start).plus(throughout);
+        Self {
+            throughout,
+            urgent,
+            all: urgent.plus(Line::below(&[problem.own])),
+        }
+    }
+}
+
+/// A search for the least fixed point that can be taken up where it was left.
+#[derive(Clone, Copy)]
+enum Search {
+    /// There it is.
+    Found(u64),
+    /// Not up to the limit; it is at least this.
+    Beyond(u64),
+}
+
+/// The least fixed point of the monotone `demand`, at least 1, if it is not more than `limit`. `from`: nothing below it can be one.
+fn fixed_point(from: u64, limit: u64, demand: impl Fn(u64) -> u64) -> Search {
+    let reached = Cell::new(from);
+    let found = search_with_offset(
         &Dedicated::new(),
         Offset::from(0),
-        Duration::from(LONGEST_WINDOW),
-        &|delta: Duration| Service::from(demand(delta.into()).max(from).min(FOREVER)),
-    )
-    .map(|point| u64::from(point).max(1))
-    .map_err(|_| NoBound::TooLong)
+        Duration::from(limit.min(LONGEST_WINDOW)),
+        &|delta: Duration| {
+            let asked = demand(delta.into()).max(from).min(FOREVER);
+            reached.set(asked);
+            Service::from(asked)
+        },
+    );
+    match found {
+        Ok(point) => Search::Found(u64::from(point).max(1)),
+        Err(_) => Search::Beyond(reached.get()),
+    }
 }
 
 /// The worst-case response time of the jobs of `problem.own`.
@@ -158,64 +222,53 @@ fn fixed_point(from: u64, demand: impl Fn(u64) -> u64) -> Result<u64, NoBound> {
 /// # Errors
 /// [`NoBound`] if the demand of these jobs and of what is more urgent leaves no bound, or none that can be found.
 pub fn solve(problem: &Problem) -> Result<Solution, NoBound> {
+    solve_within(problem, Limits::NONE)
+}
+
+/// As [`solve`], but gives up at the first job that is beyond `limits`.
+///
+/// # Errors
+/// As [`solve`], and [`NoBound::Exceeded`].
+pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBound> {
     let own = problem.own;
-    let line_until_start = Line::below(problem.until_start);
-    let line_throughout = Line::below(problem.throughout);
-    let line_urgent = line_until_start.plus(line_throughout);
-    let line_all = line_urgent.plus(Line::below(&[own]));
-    if line_all.slope >= FULL {
+    let lines = Lines::of(problem);
+    if lines.all.slope >= FULL {
         return Err(NoBound::Overload);
     }
-    let urgent =
-        |delta| sum(problem.until_start, delta).saturating_add(sum(problem.throughout, delta));
-    let busy_window = fixed_point(line_all.least_fixed_point(problem.blocking), |delta| {
-        problem
-            .blocking
-            .saturating_add(urgent(delta))
-            .saturating_add(own.cycles(delta))
-    })?;
-
+    let window = |from, limit| {
+        fixed_point(from, limit, |delta| {
+            problem
+                .blocking
+                .saturating_add(problem.urgent(delta))
+                .saturating_add(own.cycles(delta))
+        })
+    };
     let mut jobs = Vec::new();
     let mut earlier = 0;
+    let mut busy = Search::Beyond(lines.all.least_fixed_point(problem.blocking));
     for step in own.curve.steps_iter() {
         // A window in which the step can be holds it at its end.
         let arrival = u64::from(step) - 1;
-        if arrival >= busy_window {
+        if let Search::Beyond(from) = busy {
+            busy = window(from, arrival);
+        }
+        if matches!(busy, Search::Found(end) if arrival >= end) {
             break;
         }
-        if jobs.len() == MOST_JOBS {
+        if jobs.len() == MOST_JOBS || arrival >= LONGEST_WINDOW {
             return Err(NoBound::TooLong);
         }
-        // The jobs that came before, and those that came with it.
-        let ahead = own
-            .cycles(arrival + 1)
-            .saturating_sub(own.cost)
-            .saturating_add(problem.blocking);
-        // The first cycle is in the window iff one more than what is ahead fits into it: hence start + 1.
-        let started = fixed_point(
-            line_urgent
-                .least_fixed_point(ahead.saturating_add(1))
-                .max(earlier),
-            |delta| ahead.saturating_add(1).saturating_add(urgent(delta)),
-        )?;
+        let (job, started) = job(problem, &lines, arrival, earlier, limits)?;
         earlier = started;
-        let settled = ahead
-            .saturating_add(own.cost)
-            .saturating_add(sum(problem.until_start, started));
-        let finish = if problem.throughout.is_empty() {
-            settled
-        } else {
-            fixed_point(
-                line_throughout.least_fixed_point(settled).max(started),
-                |delta| settled.saturating_add(sum(problem.throughout, delta)),
-            )?
-        };
-        jobs.push(Job {
-            arrival,
-            start: (started - 1).max(arrival),
-            finish: finish.max(arrival),
-        });
+        jobs.push(job);
     }
+    if let Search::Beyond(from) = busy {
+        // The last job that the curve ever has.
+        busy = window(from, LONGEST_WINDOW);
+    }
+    let Search::Found(busy_window) = busy else {
+        return Err(NoBound::TooLong);
+    };
     let most = |of: fn(&Job) -> u64| jobs.iter().map(of).max().unwrap_or(0);
     Ok(Solution {
         busy_window,
@@ -223,4 +276,58 @@ pub fn solve(problem: &Problem) -> Result<Solution, NoBound> {
         start_delay: most(|job| job.start - job.arrival),
         jobs,
     })
+}
+
+/// The last of the jobs that are released at `arrival`, and the window that its first cycle ends, which is not before `earlier`.
+fn job(
+    problem: &Problem,
+    lines: &Lines,
+    arrival: u64,
+    earlier: u64,
+    limits: Limits,
+) -> Result<(Job, u64), NoBound> {
+    let own = problem.own;
+    let within = |limit: u64| {
+        let limit = arrival.saturating_add(limit);
+        move |found| match found {
+            Search::Found(point) => Ok(point),
+            Search::Beyond(_) if limit < LONGEST_WINDOW => Err(NoBound::Exceeded),
+            Search::Beyond(_) => Err(NoBound::TooLong),
+        }
+    };
+    // The jobs that came before, and those that came with it.
+    let ahead = own
+        .cycles(arrival + 1)
+        .saturating_sub(own.cost)
+        .saturating_add(problem.blocking);
+    // The first cycle is in the window iff one more than what is ahead fits into it: hence start + 1.
+    let to_start = ahead.saturating_add(1);
+    let most_start = limits.start_delay.min(limits.response).saturating_add(1);
+    let started = within(most_start)(fixed_point(
+        lines.urgent.least_fixed_point(to_start).max(earlier),
+        arrival.saturating_add(most_start),
+        |delta| to_start.saturating_add(problem.urgent(delta)),
+    ))?;
+    let settled = ahead
+        .saturating_add(own.cost)
+        .saturating_add(sum(problem.until_start, started));
+    let finish = within(limits.response)(if problem.throughout.is_empty() {
+        if settled <= arrival.saturating_add(limits.response).min(LONGEST_WINDOW) {
+            Search::Found(settled)
+        } else {
+            Search::Beyond(settled)
+        }
+    } else {
+        fixed_point(
+            lines.throughout.least_fixed_point(settled).max(started),
+            arrival.saturating_add(limits.response),
+            |delta| settled.saturating_add(sum(problem.throughout, delta)),
+        )
+    })?;
+    let job = Job {
+        arrival,
+        start: (started - 1).max(arrival),
+        finish: finish.max(arrival),
+    };
+    Ok((job, started))
 }

@@ -156,42 +156,50 @@ impl<'a> Units<'a> {
         units
     }
 
-    fn list(&self) -> Vec<Unit> {
+    /// The interrupts of a source whose tasks are `tasks`.
+    pub(crate) fn interrupts(&self, index: usize, tasks: &Tasks) -> impl Iterator<Item = Unit> {
         let system = self.system;
-        let mut units = Vec::new();
-        for (index, source) in system.sources.iter().enumerate() {
-            let Some(tasks) = self.plain.get(index) else {
-                continue;
-            };
-            let unbounded = tasks.serves.is_none();
-            if tasks.request.is_some() || unbounded {
-                units.push(Unit {
-                    part: Part::Request(index),
-                    place: Place::of_interrupt(&system.cpu, &source.level),
-                    own: tasks.request.as_ref().map(|request| request.own.clone()),
-                    longest: tasks.request.as_ref().map_or_else(
-                        || {
-                            source
-                                .limit
-                                .costs
-                                .request_served
-                                .saturating_add(body(system, index).cycles)
-                        },
-                        |request| request.longest,
-                    ),
-                    deadline: source.deadline,
-                });
-            }
-            if let (Some(expiry), Some(place)) = (&tasks.expiry, level_of_timer(system, source)) {
-                units.push(Unit {
+        let source = system.sources.get(index);
+        let request = source
+            .filter(|_| tasks.request.is_some() || tasks.serves.is_none())
+            .map(|source| Unit {
+                part: Part::Request(index),
+                place: Place::of_interrupt(&system.cpu, &source.level),
+                own: tasks.request.as_ref().map(|request| request.own.clone()),
+                longest: tasks.request.as_ref().map_or_else(
+                    || {
+                        source
+                            .limit
+                            .costs
+                            .request_served
+                            .saturating_add(body(system, index).cycles)
+                    },
+                    |request| request.longest,
+                ),
+                deadline: source.deadline,
+            });
+        let expiry = source
+            .and_then(|source| Some((source, tasks.expiry.as_ref()?)))
+            .and_then(|(source, expiry)| {
+                Some(Unit {
                     part: Part::Expiry(index),
-                    place,
+                    place: level_of_timer(system, source)?,
                     own: Some(expiry.own.clone()),
                     longest: expiry.longest,
                     deadline: source.deadline.filter(|_| tasks.request.is_none()),
-                });
-            }
-        }
+                })
+            });
+        request.into_iter().chain(expiry)
+    }
+
+    fn list(&self) -> Vec<Unit> {
+        let system = self.system;
+        let mut units: Vec<Unit> = self
+            .plain
+            .iter()
+            .enumerate()
+            .flat_map(|(index, tasks)| self.interrupts(index, tasks))
+            .collect();
         for (index, (timer, (demand, _))) in system.timers.iter().zip(&self.timers).enumerate() {
             units.push(Unit {
                 part: Part::Timer(index),
@@ -274,6 +282,15 @@ impl<'a> Units<'a> {
 
     /// The more urgent work that delays `unit`: what only delays its start, and what also preempts it. None: some of it has no bound, and which.
     pub fn interference(&self, unit: &Unit) -> Result<Interference<'_>, Vec<Part>> {
+        self.interference_if(unit, None)
+    }
+
+    /// As [`Self::interference`], if one source had other tasks (those that other interrupts see).
+    pub(crate) fn interference_if<'b>(
+        &'b self,
+        unit: &Unit,
+        changed: Option<(usize, &'b Tasks)>,
+    ) -> Result<Interference<'b>, Vec<Part>> {
         let mut found = Interference::default();
         let mut unbounded = Vec::new();
         let is_interrupt = matches!(
@@ -286,6 +303,9 @@ impl<'a> Units<'a> {
             &self.plain
         };
         for (index, tasks) in seen.iter().enumerate() {
+            let tasks = changed
+                .filter(|&(source, _)| source == index)
+                .map_or(tasks, |(_, tasks)| tasks);
             let (Some(source), Some(request_place)) =
                 (self.system.sources.get(index), self.place_of_request(index))
             else {
@@ -372,6 +392,19 @@ impl<'a> Units<'a> {
             ),
             Part::BottomHalf(_) => longest,
         }
+    }
+
+    /// The tasks of a source as less urgent tasks see them, and as other interrupts do.
+    pub(crate) fn both_tasks(&self, source: usize) -> Option<(&Tasks, &Tasks)> {
+        self.plain.get(source).zip(self.padded.get(source))
+    }
+
+    /// As [`Self::both_tasks`], if the source were as `changed` and its timer as late as `latency`.
+    pub(crate) fn tasks_if(&self, source: usize, changed: &Source, latency: u64) -> (Tasks, Tasks) {
+        let cpu = &self.system.cpu;
+        let body = body(self.system, source);
+        let of = |source: &Source| limiter::tasks(source, body, cpu.clock_hz, latency);
+        (of(changed), of(&padded(changed, cpu)))
     }
 
     /// The tasks of a source as less urgent tasks see them.

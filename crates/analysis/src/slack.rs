@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How much more one source may ask for without any deadline breaking, from windows that are found once.
+//!
+//! A window x with demand(x) <= x shows a bound (docs/analysis.md), and what it leaves, x - demand(x), may be asked for in addition. So each unit gives points
+//! (x, slack), and a source that asks for at most `slack` more in each window x breaks nothing. What it asks for more lies below a line, so only the points on
+//! the lower convex hull matter. That makes a lower bound on the headroom of a thousand sources cost less than the analysis itself.
+
+use rayon::prelude::*;
+use weir_model::{Source, System};
+
+use crate::analysis::{Analysis, row};
+use crate::limiter::{Interrupt, Tasks};
+use crate::rta::{Demand, Problem, Solution, solve};
+use crate::units::{Latencies, Part, Unit, Units, longest_timer};
+
+/// Cycles that are left in a window of a unit.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    window: u64,
+    slack: u64,
+    of: Part,
+}
+
+/// What the units of a system leave.
+#[derive(Debug)]
+pub struct Slack<'a> {
+    latencies: Latencies,
+    units: Units<'a>,
+    hull: Vec<Point>,
+}
+
+/// How much later than they are timers may become, tried in turn: the more, the more room for the rates, unless that alone breaks a deadline.
+const LATER: [f64; 4] = [2.0, 1.5, 1.1, 1.0];
+
+impl<'a> Slack<'a> {
+    /// The slack of `system`, which keeps its deadlines by `analysis`.
+    #[must_use]
+    pub fn of(system: &'a System, analysis: &Analysis) -> Self {
+        let mut found = None;
+        for factor in LATER {
+            let latencies = Latencies {
+                source: system
+                    .sources
+                    .iter()
+                    .zip(&analysis.latencies.source)
+                    .map(|(source, &now)| {
+                        ((now as f64 * factor) as u64)
+                            .max(now)
+                            .min(source.limit.interval.saturating_sub(1))
+                    })
+                    .collect(),
+            };
+            let units = Units::new(system, &latencies);
+            let points: Option<Vec<Vec<Point>>> = units
+                .units
+                .par_iter()
+                .map(|unit| points(system, &units, unit, &latencies))
+                .collect();
+            if let Some(points) = points {
+                found = Some((latencies, units, points.into_iter().flatten().collect()));
+                break;
+            }
+        }
+        let (latencies, units, points) = found.unwrap_or_else(|| {
+            // Latencies as they are always do; not to have found so means that nothing is known to be left.
+            let latencies = analysis.latencies.clone();
+            let units = Units::new(system, &latencies);
+            let none = units.units.iter().map(|unit| Point {
+                window: 1,
+                slack: 0,
+                of: unit.part,
+            });
+            let none = none.collect();
+            (latencies, units, none)
+        });
+        Self {
+            latencies,
+            units,
+            hull: lower_hull(points),
+        }
+    }
+
+    /// A unit of another source, or a task, that may break if the source is as `changed`; none: all hold.
+    #[must_use]
+    pub fn breaks(&self, source: usize, changed: &Source) -> Option<Part> {
+        let latency = self.latencies.source.get(source).copied()?;
+        let now = self.units.both_tasks(source)?;
+        let then = self.units.tasks_if(source, changed, latency);
+        let views = [(&now.0, &then.0), (&now.1, &then.1)];
+        views
+            .into_iter()
+            .flat_map(|(now, then)| lines(now, then))
+            .find_map(|(at_zero, slope)| {
+                self.hull
+                    .iter()
+                    .find(|point| {
+                        let more = at_zero + slope * point.window as f64;
+                        // Rounded against the source: f64 errs by far less.
+                        more * (1.0 + 1e-9) + 1.0 > point.slack as f64
+                    })
+                    .map(|point| point.of)
+            })
+    }
+
+    /// Do the source's own interrupts hold if it is as `changed`? Their jobs change with its rate, so they are analysed anew.
+    #[must_use]
+    pub fn bears_itself(&self, source: usize, changed: &Source) -> bool {
+        let Some(&latency) = self.latencies.source.get(source) else {
+            return false;
+        };
+        let (plain, padded) = self.units.tasks_if(source, changed, latency);
+        // Later than an interval makes no difference (CONTRACTS.md's J), so then there is nothing to ask.
+        let may_be_late = latency < changed.limit.interval.saturating_sub(1);
+        self.units.interrupts(source, &plain).all(|unit| {
+            let must_be_in_time = may_be_late && unit.part == Part::Expiry(source);
+            if unit.deadline.is_none() && !must_be_in_time {
+                return true;
+            }
+            let interference = self.units.interference_if(&unit, Some((source, &padded)));
+            let (Some(own), Ok(interference)) = (&unit.own, interference) else {
+                return false;
+            };
+            let problem = Problem {
+                own,
+                blocking: self.units.blocking(&unit),
+                until_start: &interference.until_start,
+                throughout: &interference.throughout,
+            };
+            solve(&problem).is_ok_and(|solution| {
+                unit.deadline
+                    .is_none_or(|deadline| solution.response <= deadline)
+                    && (!must_be_in_time || solution.start_delay <= latency)
+            })
+        })
+    }
+}
+
+/// Lines above what `then` asks for more than `now`, in each view of the source: cycles at zero and per cycle.
+fn lines(now: &Tasks, then: &Tasks) -> Vec<(f64, f64)> {
+    fn of<'a>(demands: impl Iterator<Item = &'a Demand> + Clone, upper: bool) -> (f64, f64) {
+        demands.fold((0.0, 0.0), |(at_zero, slope), demand| {
+            let cost = demand.cost as f64;
+            let line = if upper {
+                demand.curve.upper_line()
+            } else {
+                (demand.curve.intercept(), demand.curve.rate())
+            };
+            (at_zero + cost * line.0, slope + cost * line.1)
+        })
+    }
+    fn demands(of: &Option<Interrupt>) -> impl Iterator<Item = &Demand> + Clone {
+        of.iter()
+            .flat_map(|interrupt| std::iter::once(&interrupt.own).chain(&interrupt.other))
+    }
+    let more = |now: (f64, f64), then: (f64, f64)| (then.0 - now.0, then.1 - now.1);
+    vec![
+        more(
+            of(now.together.iter(), false),
+            of(then.together.iter(), true),
+        ),
+        more(
+            of(demands(&now.request), false),
+            of(demands(&then.request), true),
+        ),
+        more(
+            of(demands(&now.expiry), false),
+            of(demands(&then.expiry), true),
+        ),
+    ]
+}
+
+/// The points of a unit; none if it breaks its deadline, or its timer comes later than `latencies` allows.
+fn points(
+    system: &System,
+    units: &Units,
+    unit: &Unit,
+    latencies: &Latencies,
+) -> Option<Vec<Point>> {
+    let most_start_delay = match unit.part {
+        Part::Expiry(source) => latencies.source.get(source).copied(),
+        Part::Timer(timer) => Some(
+            system
+                .sources
+                .iter()
+                .zip(&latencies.source)
+                .filter(|(source, _)| {
+                    source.limit.expiry == Some(weir_model::Expiry::Shared(timer))
+                })
+                .map(|(_, &latency)| latency)
+                .min()
+                .unwrap_or(u64::MAX)
+                .saturating_sub(longest_timer(system, timer)),
+        ),
+        _ => None,
+    };
+    if unit.deadline.is_none() && most_start_delay.is_none() {
+        return Some(Vec::new());
+    }
+    let solution = row(units, unit).outcome.ok()?;
+    let own = unit.own.as_ref()?;
+    let is_late = most_start_delay.is_some_and(|most| {
+        solution.start_delay > most
+            // Later than an interval makes no difference (CONTRACTS.md's J).
+            && !matches!(unit.part, Part::Expiry(source) if system.sources.get(source)
+                .is_some_and(|of| most >= of.limit.interval.saturating_sub(1)))
+    });
+    if is_late
+        || unit
+            .deadline
+            .is_some_and(|deadline| solution.response > deadline)
+    {
+        return None;
+    }
+    let interference = units.interference(unit).ok()?;
+    let problem = Problem {
+        own,
+        blocking: units.blocking(unit),
+        until_start: &interference.until_start,
+        throughout: &interference.throughout,
+    };
+    let mut points = vec![window_point(&problem, unit, &solution)];
+    for job in &solution.jobs {
+        let ahead = own
+            .cycles(job.arrival + 1)
+            .saturating_sub(own.cost)
+            .saturating_add(problem.blocking);
+        let started_by = |window: u64| Point {
+            window,
+            slack: window.saturating_sub(
+                ahead
+                    .saturating_add(1)
+                    .saturating_add(problem.urgent(window)),
+            ),
+            of: unit.part,
+        };
+        if let Some(most) = most_start_delay {
+            points.push(started_by(
+                job.arrival.saturating_add(most).saturating_add(1),
+            ));
+        }
+        let Some(deadline) = unit.deadline else {
+            continue;
+        };
+        let end = job.arrival.saturating_add(deadline);
+        points.push(if problem.throughout.is_empty() {
+            started_by(end.saturating_sub(own.cost).saturating_add(1))
+        } else if problem.until_start.is_empty() {
+            let asked = ahead
+                .saturating_add(own.cost)
+                .saturating_add(problem.urgent(end));
+            Point {
+                window: end,
+                slack: end.saturating_sub(asked),
+                of: unit.part,
+            }
+        } else {
+            // Two fixed points that depend on each other: nothing is claimed to be left.
+            Point {
+                window: job.finish,
+                slack: 0,
+                of: unit.part,
+            }
+        });
+    }
+    Some(points)
+}
+
+/// A window in which the unit's busy window ends and which leaves as much as can be found: its deadline, if that is one.
+fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> Point {
+    let slack = |window: u64| {
+        let asked = problem
+            .blocking
+            .saturating_add(problem.own.cycles(window))
+            .saturating_add(problem.urgent(window));
+        window.checked_sub(asked)
+    };
+    // Beyond the last job's step there would be one more job to look at.
+    let most = solution
+        .jobs
+        .last()
+        .and_then(|job| {
+            problem
+                .own
+                .curve
+                .window_of(problem.own.curve.events(job.arrival + 1) + 1)
+        })
+        .map_or(u64::MAX, |window| window - 1);
+    let (window, slack) = [Some(most), unit.deadline]
+        .into_iter()
+        .flatten()
+        .filter(|&window| window >= solution.busy_window && window <= most)
+        .filter_map(|window| Some((window, slack(window)?)))
+        .max_by_key(|&(_, slack)| slack)
+        .unwrap_or((solution.busy_window, 0));
+    Point {
+        window,
+        slack,
+        of: unit.part,
+    }
+}
+
+/// The points below which no line through others goes: a line lies below all points iff it lies below these.
+fn lower_hull(mut points: Vec<Point>) -> Vec<Point> {
+    points.sort_by_key(|point| (point.window, point.slack));
+    let mut hull: Vec<Point> = Vec::new();
+    for point in points {
+        while let [.., before, last] = hull[..] {
+            let cross = |a: &Point, b: &Point, c: &Point| {
+                (b.window as f64 - a.window as f64) * (c.slack as f64 - a.slack as f64)
+                    - (b.slack as f64 - a.slack as f64) * (c.window as f64 - a.window as f64)
+            };
+            if cross(&before, &last, &point) > 0.0 {
+                break;
+            }
+            hull.pop();
+        }
+        hull.push(point);
+    }
+    hull
+}
