@@ -42,6 +42,8 @@ pub struct InterruptCost {
     pub response_cycles: u64,
     /// More when the processor slept.
     pub wakeup_cycles: u64,
+    /// The longest instruction: an interrupt waits for its end.
+    pub longest_instruction_cycles: u64,
     /// Between two vectors, in bytes.
     pub vector_bytes: u32,
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * One line behind Weir. NODE_POLICY, NODE_TIMING, NODE_INTERVAL, NODE_LAG (ticks) and NODE_BURST are the limit; the flavour is chosen by what
- * weir/avr.h is told. The same handler as unprotected.c.
+ * weir/avr.h is told. The same handler as unprotected.c. NODE_LINE is the line's number (0).
  */
 #include "node.h"
 #include "weir/avr.h"
@@ -9,14 +9,18 @@
 #ifndef NODE_LAG
 #define NODE_LAG 0
 #endif
+#ifndef NODE_LINE
+#define NODE_LINE 0
+#endif
 
-/* One macro more, so that NODE_CHANNEL is replaced by the name of a channel before Weir sees it. */
-#define LIMIT(channel)                                                                                                                     \
-    WEIR_AVR_LIMIT(line, INT0, channel, .policy = NODE_POLICY, .timing = NODE_TIMING, .interval = NODE_INTERVAL, .lag = NODE_LAG,          \
+/* One macro more, so that NODE_LINE and NODE_CHANNEL are replaced by the number of a line and the name of a channel before Weir sees them. */
+#define LIMIT(number, channel) LIMIT_LINE(number, channel)
+#define LIMIT_LINE(number, channel)                                                                                                        \
+    WEIR_AVR_LIMIT(line, INT##number, channel, .policy = NODE_POLICY, .timing = NODE_TIMING, .interval = NODE_INTERVAL, .lag = NODE_LAG,   \
                    .burst = NODE_BURST)
 #define RUN(channel) weir_avr_run_timer(channel, NODE_PRESCALER)
 
-LIMIT(NODE_CHANNEL)
+LIMIT(NODE_LINE, NODE_CHANNEL)
 {
     node_handle();
 }

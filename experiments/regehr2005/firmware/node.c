@@ -5,9 +5,21 @@
 volatile uint32_t progress;
 volatile uint16_t handled;
 
+#ifdef NODE_BLOCK
+ISR(INT0_vect)
+{
+    __builtin_avr_delay_cycles(NODE_BLOCK);
+}
+#endif
+
 int main(void)
 {
     EICRA = 0x3f; /* rising edges on INT0, INT1 and INT2 */
+#ifdef NODE_BLOCK
+    EICRA = 0xff; /* and on all others */
+    EICRB = 0xff;
+    EIMSK = 1u << INT0;
+#endif
     node_start();
     sei();
 #ifdef NODE_SLEEP

@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* regehr2005 §6.4: several lines, bursty, whose counts one timer of 200 Hz clears (20,000 cycles of 4 MHz). */
+/* regehr2005 §6.4: several lines, bursty, whose counts one timer of 200 Hz clears (20,000 cycles of 4 MHz), or NODE_CHANNEL instead of timer 1's A. */
 #include "node.h"
 #include "weir/avr.h"
 
-WEIR_AVR_LIMIT_SHARED(a, INT0, TIMER1A, .interval = 20000, .burst = 5)
+#ifndef NODE_CHANNEL
+#define NODE_CHANNEL TIMER1A
+#endif
+
+/* One macro more, so that NODE_CHANNEL is replaced by the name of a channel before Weir sees it. */
+#define SHARED(name, number, channel, n) WEIR_AVR_LIMIT_SHARED(name, INT##number, channel, .interval = 20000, .burst = n)
+#define SHARED_TIMER(channel) WEIR_AVR_SHARED_TIMER(channel, 20000)
+#define RUN(channel) weir_avr_run_timer(channel, 1)
+
+SHARED(a, 0, NODE_CHANNEL, 5)
 {
     node_handle();
 }
 
 #if NODE_SOURCES >= 2
-WEIR_AVR_LIMIT_SHARED(b, INT1, TIMER1A, .interval = 20000, .burst = 7)
+SHARED(b, 1, NODE_CHANNEL, 7)
 {
     node_handle();
 }
 #endif
 
 #if NODE_SOURCES >= 3
-WEIR_AVR_LIMIT_SHARED(c, INT2, TIMER1A, .interval = 20000, .burst = 5)
+SHARED(c, 2, NODE_CHANNEL, 5)
 {
     node_handle();
 }
 #endif
 
-WEIR_AVR_SHARED_TIMER(TIMER1A, 20000)
+SHARED_TIMER(NODE_CHANNEL)
 {
     weir_avr_clear(a);
 #if NODE_SOURCES >= 2
@@ -35,7 +44,7 @@ WEIR_AVR_SHARED_TIMER(TIMER1A, 20000)
 
 void node_start(void)
 {
-    weir_avr_run_timer(TIMER1A, 1);
+    RUN(NODE_CHANNEL);
     weir_avr_start(a);
 #if NODE_SOURCES >= 2
     weir_avr_start(b);

@@ -22,6 +22,14 @@ pub(super) struct Job<K> {
 pub(super) fn run_all<K: Ord + Send>(
     jobs: Vec<Job<K>>,
 ) -> Result<BTreeMap<K, RunResult>, ExperimentError> {
+    run_each(jobs, |_, result| result)
+}
+
+/// As [`run_all`], but keeps only what `digest` makes of each result: a trace is long.
+pub(super) fn run_each<K: Ord + Send, T: Send>(
+    jobs: Vec<Job<K>>,
+    digest: impl Fn(&K, RunResult) -> T + Sync,
+) -> Result<BTreeMap<K, T>, ExperimentError> {
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(jobs.len() as u64).with_style(style);
@@ -34,7 +42,8 @@ pub(super) fn run_all<K: Ord + Send>(
                 cause: Box::new(cause),
             })?;
             bar.inc(1);
-            Ok((job.key, result))
+            let digested = digest(&job.key, result);
+            Ok((job.key, digested))
         })
         .collect();
     bar.finish_and_clear();

@@ -59,23 +59,38 @@ impl<'a> Bench<'a> {
     /// Compiles a variant with more defines; they are a part of the ELF file's name.
     pub fn compile(&self, variant: &Variant, defines: &[&str]) -> Result<PathBuf, ExperimentError> {
         let name = [&[variant.id()], defines].concat().join("+");
-        let elf = self.workspace.path().join(format!("{name}.elf"));
-        let firmware = self.firmware(&self.file.flavour[variant.flavour()], variant, defines);
-        uninterrupted(|| firmware.build(&elf)).inspect_err(|_| give_way_to_interruption())?;
-        Ok(elf)
+        let own = Flavour {
+            sources: variant.sources.clone(),
+            includes: Vec::new(),
+            defines: [
+                variant.defines.clone(),
+                defines.iter().map(ToString::to_string).collect(),
+            ]
+            .concat(),
+            flags: variant.flags.clone(),
+        };
+        self.compile_parts(&name, &[&self.file.flavour[variant.flavour()], &own])
     }
 
-    fn firmware(&self, flavour: &Flavour, variant: &Variant, defines: &[&str]) -> Firmware {
-        let paths = |names: &[String]| names.iter().map(|name| self.place.path(name)).collect();
-        let joined = |a: &[String], b: &[String]| [a, b].concat();
-        let mut all_defines = joined(&flavour.defines, &variant.defines);
-        all_defines.extend(defines.iter().map(|&define| define.to_owned()));
-        Firmware {
-            sources: paths(&joined(&flavour.sources, &variant.sources)),
-            defines: all_defines,
-            includes: paths(&flavour.includes),
-            flags: joined(&flavour.flags, &variant.flags),
-        }
+    /// Compiles what these have in common; `name`, unique in the experiment, becomes the ELF file's.
+    pub fn compile_parts(
+        &self,
+        name: &str,
+        parts: &[&Flavour],
+    ) -> Result<PathBuf, ExperimentError> {
+        let all = |field: fn(&Flavour) -> &Vec<String>| -> Vec<String> {
+            parts.iter().flat_map(|part| field(part).clone()).collect()
+        };
+        let paths = |names: Vec<String>| names.iter().map(|name| self.place.path(name)).collect();
+        let firmware = Firmware {
+            sources: paths(all(|part| &part.sources)),
+            defines: all(|part| &part.defines),
+            includes: paths(all(|part| &part.includes)),
+            flags: all(|part| &part.flags),
+        };
+        let elf = self.workspace.path().join(format!("{name}.elf"));
+        uninterrupted(|| firmware.build(&elf)).inspect_err(|_| give_way_to_interruption())?;
+        Ok(elf)
     }
 
     /// A run of the experiment's length without any flood.

@@ -8,6 +8,7 @@ use toml::Spanned;
 use super::batch::{Job, run_all};
 use super::bench::{Bench, as_f64};
 use super::costs;
+use super::worst::{self, Worst, WorstSpec};
 use super::{ExperimentError, Measured};
 use crate::firmware::compiler_version;
 use crate::run::{Flood, RunResult};
@@ -18,6 +19,8 @@ use crate::run::{Flood, RunResult};
 pub(super) struct ConstantsSpec {
     /// In this order; one may subtract those before it.
     pub measure: Vec<ConstantSpec>,
+    /// Besides these means, the worst of each interrupt of a limiter.
+    pub worst: Option<WorstSpec>,
 }
 
 /// How one constant is measured.
@@ -46,6 +49,7 @@ pub(super) fn known_claims(spec: &ConstantsSpec) -> BTreeSet<String> {
     spec.measure
         .iter()
         .map(|constant| constant.id.get_ref().clone())
+        .chain(spec.worst.iter().flat_map(worst::ids))
         .collect()
 }
 
@@ -85,10 +89,21 @@ pub(super) fn measure(bench: &Bench, spec: &ConstantsSpec) -> Result<Measured, E
             .or_default()
             .insert(name.to_owned(), *cycles);
     }
+    let worst = match &spec.worst {
+        Some(spec) => worst::measure(bench, spec)?,
+        None => Worst::default(),
+    };
+    for (id, costs) in &worst.any {
+        values.extend(
+            costs
+                .iter()
+                .map(|(name, cycles)| (format!("{id}.{name}"), as_f64(*cycles))),
+        );
+    }
     Ok(Measured {
         values,
         series: Vec::new(),
-        costs: Some(costs::to_toml(&compiler_version()?, &by_flavour)),
+        costs: Some(costs::to_toml(&compiler_version()?, &by_flavour, &worst)),
     })
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::model::Constants;
+use super::worst::{Costs, Worst};
 use super::{ExperimentError, Place};
 
 /// The file, relative to the repository's root.
@@ -18,15 +19,56 @@ struct Written {
     #[serde(rename = "compiler")]
     _compiler: String,
     cycles: BTreeMap<String, BTreeMap<String, f64>>,
+    #[serde(default, rename = "limiter")]
+    _limiter: toml::Table,
+    #[serde(default, rename = "channel")]
+    _channel: toml::Table,
 }
 
-/// The file's text: cycles by flavour and constant.
-pub(super) fn to_toml(compiler: &str, cycles: &BTreeMap<String, BTreeMap<String, f64>>) -> String {
+const MEANS: &str = "
+# Means, named as in Table 2.
+";
+
+const LIMITERS: &str = "
+# The worst of every interrupt that a limiter causes, by flavour, policy and timing, in whole cycles from its taking (the 4 cycles of the response
+# included, not the 4 more when a sleeping processor is woken) to the end of its RETI:
+#   request_served   the line's interrupt that runs the handler
+#   request_refused  the line's that does not; missing where the policy never refuses
+#   expiry_served    the timer's that runs the handler for a request which waited
+#   expiry_empty     the timer's that does not
+#   expiry_base      a shared timer's without the sources
+#   clear_empty      what each source adds to that; a request that waits then takes its own interrupt
+# The body of the handler is not included: an interrupt that runs it takes the cost and the body. The registers that the body needs, up to 4 cycles
+# each on the stack, are a part of the body; in the flavour c (not in fast) the compiler saves them in every interrupt of the line and of its timer, also
+# in one that does not run the body. What the user's own switching and changes need is not included. Without the record (WEIR_LIMIT_RECORD=0).
+# off is an ordinary handler, poll a timer that looks at the line. These are the worst of all channels:
+";
+
+const CHANNELS: &str = "
+# And these where the channel is known.
+";
+
+fn write_limiters(text: &mut String, prefix: &str, costs: &Costs) {
+    for (id, events) in costs {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\n[{prefix}.{id}]\n");
+        for (name, cycles) in events {
+            let _ = writeln!(text, "{name} = {cycles}");
+        }
+    }
+}
+
+/// The file's text: mean cycles by flavour and constant, and the worst of a limiter's interrupts.
+pub(super) fn to_toml(
+    compiler: &str,
+    cycles: &BTreeMap<String, BTreeMap<String, f64>>,
+    worst: &Worst,
+) -> String {
     let mut text = format!(
         "# SPDX-License-Identifier: MIT OR Apache-2.0\n\
          # What limiting an interrupt costs on the ATmega128, in cycles, by flavour. Measured, not edited: weir reproduce regehr2005/table2\n\
          # writes it, and experiments/regehr2005/table2.toml says how each is measured.\n\
-         compiler = {compiler:?}\n"
+         compiler = {compiler:?}\n{MEANS}"
     );
     for (flavour, constants) in cycles {
         // Writing to a String cannot fail.
@@ -35,6 +77,14 @@ pub(super) fn to_toml(compiler: &str, cycles: &BTreeMap<String, BTreeMap<String,
             // To a hundredth: a mean of many interrupts is not exact in the last binary digit.
             let value = (value * 100.0).round() / 100.0;
             let _ = writeln!(text, "{name} = {value:?}");
+        }
+    }
+    if !worst.any.is_empty() {
+        text.push_str(LIMITERS);
+        write_limiters(&mut text, "limiter", &worst.any);
+        text.push_str(CHANNELS);
+        for (channel, costs) in &worst.by_channel {
+            write_limiters(&mut text, &format!("channel.{channel}"), costs);
         }
     }
     text
@@ -97,7 +147,22 @@ mod tests {
             .zip(1_u8..)
             .map(|(name, n)| ((*name).to_owned(), f64::from(n)));
         let cycles = BTreeMap::from([("paper".to_owned(), constants.collect())]);
-        let text = to_toml("avr-gcc \"5.4\"", &cycles);
+        let costs = BTreeMap::from([(
+            "c.strict.lazy".to_owned(),
+            BTreeMap::from([("request_served", 53)]),
+        )]);
+        let worst = Worst {
+            any: costs.clone(),
+            by_channel: BTreeMap::from([("TIMER1A".to_owned(), costs)]),
+        };
+        let text = to_toml("avr-gcc \"5.4\"", &cycles, &worst);
+        let table: toml::Table = toml::from_str(&text).unwrap();
+        for place in [&table["limiter"], &table["channel"]["TIMER1A"]] {
+            assert_eq!(
+                place["c"]["strict"]["lazy"]["request_served"].as_integer(),
+                Some(53)
+            );
+        }
         let (_folder, place) = place_with(Some(&text));
         let read = read(&place, "paper").unwrap();
         assert!((read.t_int, read.t_clear) == (1.0, 7.0), "{read:?}");

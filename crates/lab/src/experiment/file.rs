@@ -62,7 +62,7 @@ pub(super) struct RunTimes {
 }
 
 /// What the firmware of one flavour has in common. Paths are relative to the repository's root.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Flavour {
     #[serde(default)]

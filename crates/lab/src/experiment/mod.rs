@@ -14,6 +14,7 @@ mod place;
 mod rates;
 mod sweep;
 mod two_sources;
+mod worst;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Requests that bring a limiter into each of its states, at the instants that matter.
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+
+/// What is attacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Target {
+    /// The interval, or the period, in cycles.
+    pub interval: u64,
+    /// Requests that may pass together.
+    pub burst: u64,
+    /// Cycles for which an interrupt that somebody else causes makes the limiter's wait, about; 0 if there is none.
+    pub block: u64,
+    /// After so many cycles without a request the timer has wrapped.
+    pub wrap: u64,
+}
+
+/// Edges in ascending order, in cycles.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Attack {
+    /// On each limited line.
+    pub requests: Vec<u64>,
+    /// On the line that blocks.
+    pub blocks: Vec<u64>,
+    /// When everything is over.
+    pub end: u64,
+}
+
+impl Attack {
+    /// `row` interrupts without a pause: each is requested while the one before it runs.
+    fn block(&mut self, from: u64, row: u64, target: &Target) {
+        self.blocks
+            .extend((0..row).map(|index| from + index * target.block));
+    }
+}
+
+/// The start-up code has ended.
+const START: u64 = 3000;
+/// An expiry and what it is measured from are at most so far from a multiple of the interval.
+const REACH: u64 = 220;
+/// A pause of a whole wrap is taken if it is not longer than this.
+const LONGEST_PAUSE: u64 = 600_000;
+
+/// Bursts, each followed by edges at the same distance from the ends of the next intervals; the distance goes through every cycle within reach of
+/// those instants. How many edges, what else comes and how long the line rests are drawn from `seed`.
+pub(super) fn in_step(target: &Target, seed: u64) -> Attack {
+    let mut random = ChaCha12Rng::seed_from_u64(seed);
+    let mut attack = Attack::default();
+    let mut now = START;
+    for step in 0..=2 * REACH {
+        let first = now;
+        let count =
+            [1, 2, target.burst, target.burst + 1, 2 * target.burst + 1][random.random_range(0..5)];
+        let widest = [250, target.interval / 3][random.random_range(0..2)];
+        let gap = random.random_range(60..widest);
+        attack
+            .requests
+            .extend((0..count).map(|index| first + index * gap));
+        let instants = random.random_range(1..=4);
+        let blocked = target.block > 0 && random.random_bool(0.4);
+        // Of some bursts nothing more is heard.
+        let eager = [0.0, 0.4, 0.8][random.random_range(0..3)];
+        let mut last = first + count * gap;
+        for instant in 1..=instants {
+            let edge = first + instant * target.interval + step - REACH.min(target.interval);
+            if random.random_bool(eager) {
+                attack.requests.push(edge);
+            }
+            if random.random_bool(0.4) {
+                let from = edge + random.random_range(30..400);
+                let gap = random.random_range(60..target.interval / (target.burst + 2));
+                let more = random.random_range(1..=target.burst);
+                attack
+                    .requests
+                    .extend((0..more).map(|index| from + index * gap));
+            }
+            last = last.max(attack.requests.last().copied().unwrap_or(edge));
+        }
+        if blocked {
+            let row = random.random_range(1..=2 * target.burst + 4);
+            let length = row * target.block;
+            let from = if random.random_bool(0.5) {
+                // After everything, and before the end of an interval that it masked: nothing waits when that is over at last.
+                last + random.random_range(0..2 * target.interval)
+            } else {
+                // What is due in it comes too late by about a whole number of intervals.
+                let due = first + random.random_range(1..=instants) * target.interval;
+                let late = random.random_range(0..=length / target.interval) * target.interval;
+                due.saturating_sub((length + REACH).saturating_sub(late + step))
+            };
+            attack.block(from, row, target);
+            last = last.max(from + length);
+        }
+        now = last
+            + match random.random_range(0..40) {
+                0..18 => random.random_range(0..target.interval),
+                18..34 => random.random_range(target.interval..3 * target.interval),
+                34..39 => target.interval * (target.burst + 2),
+                _ if target.wrap <= LONGEST_PAUSE => target.wrap + random.random_range(0..REACH),
+                _ => 0,
+            };
+    }
+    finish(attack, now, target)
+}
+
+/// Edges at random: in bursts and alone, near multiples of the interval and anywhere, faster and slower than the limit.
+pub(super) fn storm(target: &Target, seed: u64, cycles: u64) -> Attack {
+    let mut random = ChaCha12Rng::seed_from_u64(seed);
+    let mut attack = Attack::default();
+    let interval = target.interval;
+    let mut now = START;
+    while now < cycles {
+        attack.requests.push(now);
+        if target.block > 0 && random.random_range(0..12) == 0 {
+            let row = random.random_range(1..=2 * target.burst + 4);
+            attack.block(now + random.random_range(0..interval), row, target);
+        }
+        now += match random.random_range(0..20) {
+            0..11 => random.random_range(60..400),
+            11..15 => random.random_range(interval / 8..interval),
+            15..18 => {
+                interval * random.random_range(1..4) - random.random_range(0..REACH.min(interval))
+            }
+            18 => random.random_range(interval..interval * 3),
+            _ => random.random_range(interval..interval * (target.burst + 3)),
+        };
+    }
+    finish(attack, now, target)
+}
+
+/// In order, and none twice at once; long enough for what still waits.
+fn finish(mut attack: Attack, now: u64, target: &Target) -> Attack {
+    for edges in [&mut attack.requests, &mut attack.blocks] {
+        edges.sort_unstable();
+        edges.retain(|edge| *edge >= START);
+        // A pin needs a few cycles to fall and to rise again.
+        edges.dedup_by(|later, earlier| *later < *earlier + 8);
+    }
+    attack.end = now + 4 * target.interval;
+    attack
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGET: Target = Target {
+        interval: 1000,
+        burst: 4,
+        block: 500,
+        wrap: 70_000,
+    };
+
+    #[test]
+    fn edges_ascend_and_repeat_with_their_seed() {
+        for attack in [in_step(&TARGET, 1), storm(&TARGET, 1, 200_000)] {
+            assert!(attack.requests.len() > 100 && attack.blocks.len() > 10);
+            for edges in [&attack.requests, &attack.blocks] {
+                assert!(edges.is_sorted_by(|a, b| a + 8 <= *b));
+                assert!(edges.iter().all(|edge| *edge < attack.end));
+            }
+        }
+        assert_eq!(in_step(&TARGET, 2), in_step(&TARGET, 2));
+        assert_ne!(in_step(&TARGET, 2), in_step(&TARGET, 3));
+    }
+
+    #[test]
+    fn nobody_blocks_where_nobody_else_is() {
+        let alone = Target { block: 0, ..TARGET };
+        assert!(in_step(&alone, 1).blocks.is_empty());
+        assert!(storm(&alone, 1, 200_000).blocks.is_empty());
+    }
+}

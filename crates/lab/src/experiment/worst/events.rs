@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The interrupts of a trace, told apart by what they did.
+use std::collections::BTreeMap;
+
+use crate::run::{Event, EventKind};
+
+/// What kind of interrupt a limiter causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// The line's, and the handler ran in it.
+    RequestServed,
+    /// The line's, and it did not.
+    RequestRefused,
+    /// The timer's, and the handler ran in it for a request that waited.
+    ExpiryServed,
+    /// The timer's, and it did not.
+    ExpiryEmpty,
+}
+
+impl Kind {
+    pub const ALL: [Self; 4] = [
+        Self::RequestServed,
+        Self::RequestRefused,
+        Self::ExpiryServed,
+        Self::ExpiryEmpty,
+    ];
+
+    /// Its key in the board's costs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RequestServed => "request_served",
+            Self::RequestRefused => "request_refused",
+            Self::ExpiryServed => "expiry_served",
+            Self::ExpiryEmpty => "expiry_empty",
+        }
+    }
+}
+
+/// Which interrupts are looked at, and how their handlers are seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Watch {
+    /// Vector numbers of the lines.
+    pub lines: Vec<u8>,
+    /// Vector number of the timer.
+    pub timer: u8,
+    /// The register, in data space, that only the handler's body writes.
+    pub mark: u16,
+    /// What the body takes, in cycles.
+    pub body: u64,
+}
+
+/// The longest interrupt of each kind, in cycles, from its taking to the end of its RETI without the handler's body; kinds that never happened are
+/// missing. Interrupts do not nest in the firmware that is measured.
+pub(super) fn longest(events: &[Event], watch: &Watch) -> BTreeMap<Kind, u64> {
+    let mut longest = BTreeMap::new();
+    let mut taken: Option<(u8, u64)> = None;
+    let mut served = false;
+    for event in events {
+        match &event.kind {
+            EventKind::VectorEntered(number) => {
+                taken = Some((*number, event.cycle));
+                served = false;
+            }
+            EventKind::IoWritten { address, .. } if *address == watch.mark => served = true,
+            EventKind::Reti => {
+                let Some((number, begin)) = taken.take() else {
+                    continue;
+                };
+                let kind = match (watch.lines.contains(&number), number == watch.timer, served) {
+                    (true, _, true) => Kind::RequestServed,
+                    (true, _, false) => Kind::RequestRefused,
+                    (false, true, true) => Kind::ExpiryServed,
+                    (false, true, false) => Kind::ExpiryEmpty,
+                    (false, false, _) => continue,
+                };
+                let body = if served { watch.body } else { 0 };
+                let cycles = event.cycle.saturating_sub(begin).saturating_sub(body);
+                let most = longest.entry(kind).or_insert(0);
+                *most = cycles.max(*most);
+            }
+            _ => {}
+        }
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_is_what_it_did() {
+        let watch = Watch {
+            lines: vec![1, 2],
+            timer: 12,
+            mark: 0x43,
+            body: 10,
+        };
+        let mut events = Vec::new();
+        let mut interrupt = |number: u8, begin: u64, cycles: u64, mark: Option<u16>| {
+            let mut add = |cycle, kind| events.push(Event { cycle, kind });
+            add(begin, EventKind::VectorEntered(number));
+            if let Some(address) = mark {
+                add(begin + 1, EventKind::IoWritten { address, value: 0 });
+            }
+            add(begin + cycles, EventKind::Reti);
+        };
+        interrupt(1, 100, 60, Some(0x43));
+        interrupt(2, 200, 66, Some(0x43));
+        interrupt(1, 300, 50, None);
+        // Another register is no handler.
+        interrupt(1, 400, 51, Some(0x59));
+        interrupt(12, 500, 40, None);
+        interrupt(12, 600, 90, Some(0x43));
+        // Another interrupt, and one that the trace does not end.
+        interrupt(15, 700, 900, Some(0x43));
+        events.push(Event {
+            cycle: 2000,
+            kind: EventKind::VectorEntered(1),
+        });
+        let expected = BTreeMap::from([
+            (Kind::RequestServed, 56),
+            (Kind::RequestRefused, 51),
+            (Kind::ExpiryServed, 80),
+            (Kind::ExpiryEmpty, 40),
+        ]);
+        assert_eq!(longest(&events, &watch), expected);
+    }
+}
