@@ -16,6 +16,28 @@ pub(super) struct Target {
     pub wrap: u64,
 }
 
+impl Target {
+    /// Whether there is room for an attack.
+    ///
+    /// # Errors
+    /// What is wrong and what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        let least = (LEAST_GAP + 1)
+            .saturating_mul(self.burst.saturating_add(2))
+            .max(400);
+        if self.burst == 0 {
+            return Err("a burst of 0 lets nothing pass: give at least 1".to_owned());
+        }
+        if !(least..=LONGEST_INTERVAL).contains(&self.interval) {
+            return Err(format!(
+                "an interval of {} cycles cannot be attacked: with a burst of {} give {least} to {LONGEST_INTERVAL}",
+                self.interval, self.burst
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Edges in ascending order, in cycles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Attack {
@@ -35,6 +57,10 @@ impl Attack {
     }
 }
 
+/// Between two edges of a burst, in cycles: less than an interrupt takes.
+const LEAST_GAP: u64 = 60;
+/// In cycles. An attack lasts for some thousand intervals.
+const LONGEST_INTERVAL: u64 = 100_000;
 /// The start-up code has ended.
 const START: u64 = 3000;
 /// An expiry and what it is measured from are at most so far from a multiple of the interval.
@@ -53,7 +79,7 @@ pub(super) fn in_step(target: &Target, seed: u64) -> Attack {
         let count =
             [1, 2, target.burst, target.burst + 1, 2 * target.burst + 1][random.random_range(0..5)];
         let widest = [250, target.interval / 3][random.random_range(0..2)];
-        let gap = random.random_range(60..widest);
+        let gap = random.random_range(LEAST_GAP..widest);
         attack
             .requests
             .extend((0..count).map(|index| first + index * gap));
@@ -69,7 +95,7 @@ pub(super) fn in_step(target: &Target, seed: u64) -> Attack {
             }
             if random.random_bool(0.4) {
                 let from = edge + random.random_range(30..400);
-                let gap = random.random_range(60..target.interval / (target.burst + 2));
+                let gap = random.random_range(LEAST_GAP..target.interval / (target.burst + 2));
                 let more = random.random_range(1..=target.burst);
                 attack
                     .requests
@@ -117,7 +143,7 @@ pub(super) fn storm(target: &Target, seed: u64, cycles: u64) -> Attack {
             attack.block(now + random.random_range(0..interval), row, target);
         }
         now += match random.random_range(0..20) {
-            0..11 => random.random_range(60..400),
+            0..11 => random.random_range(LEAST_GAP..400),
             11..15 => random.random_range(interval / 8..interval),
             15..18 => {
                 interval * random.random_range(1..4) - random.random_range(0..REACH.min(interval))
@@ -163,6 +189,36 @@ mod tests {
         }
         assert_eq!(in_step(&TARGET, 2), in_step(&TARGET, 2));
         assert_ne!(in_step(&TARGET, 2), in_step(&TARGET, 3));
+    }
+
+    #[test]
+    fn what_leaves_no_room_is_refused() {
+        assert_eq!(TARGET.check(), Ok(()));
+        for (interval, burst) in [
+            (0, 1),
+            (399, 1),
+            (700, 10),
+            (1000, 0),
+            (u64::MAX, 1),
+            (1000, u64::MAX),
+        ] {
+            let narrow = Target {
+                interval,
+                burst,
+                ..TARGET
+            };
+            assert!(narrow.check().is_err(), "{narrow:?}");
+        }
+        // The narrowest that is allowed.
+        let narrow = Target {
+            interval: 400,
+            burst: 1,
+            block: 220,
+            ..TARGET
+        };
+        assert_eq!(narrow.check(), Ok(()));
+        in_step(&narrow, 1);
+        storm(&narrow, 1, 100_000);
     }
 
     #[test]
