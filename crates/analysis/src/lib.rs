@@ -21,4 +21,4 @@ mod sensitivity;
 mod slack;
 
 pub use analysis::{Analysis, Row, Unbounded, analyse, holds};
-pub use sensitivity::{Headroom, headroom};
+pub use sensitivity::{Headroom, headroom, headroom_at_least};

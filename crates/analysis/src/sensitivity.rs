@@ -101,15 +101,25 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
         .saturating_mul(units)
         .saturating_mul(units)
         <= MOST_WORK;
-    let slack = (!exact && analysis.holds()).then(|| Slack::of(system, analysis));
+    if exact {
+        let holds_now = analysis.holds();
+        each(system.sources.len(), |source| {
+            exactly(system, source, holds_now)
+        })
+    } else {
+        headroom_at_least(system, analysis)
+    }
+}
+
+/// As [`headroom`], but a lower bound whatever the size of the system: no source is known to have any if the system breaks a deadline as it is.
+#[must_use]
+pub fn headroom_at_least(system: &System, analysis: &Analysis) -> Vec<Headroom> {
+    let slack = analysis.holds().then(|| Slack::of(system, analysis));
     each(system.sources.len(), |source| match &slack {
         Some(slack) => at_least(system, source, slack),
-        None if exact => exactly(system, source, analysis.holds()),
         None => Headroom {
-            source,
-            factor: Some(0.0),
-            binding: None,
             exact: false,
+            ..hopeless(source)
         },
     })
 }
@@ -135,7 +145,8 @@ fn loosest(known: Option<u64>, settings: u64, holds: impl Fn(u64) -> bool) -> Op
     Some(held)
 }
 
-fn unbounded(source: usize) -> Headroom {
+/// Nothing holds, however slow the source.
+fn hopeless(source: usize) -> Headroom {
     Headroom {
         source,
         factor: Some(0.0),
@@ -151,7 +162,7 @@ fn exactly(system: &System, source: usize, holds_now: bool) -> Headroom {
         .get(source)
         .and_then(|of| Knob::of(of, clock))
     else {
-        return unbounded(source);
+        return hopeless(source);
     };
     let at = |index: u64| {
         let mut changed = system.clone();
@@ -179,7 +190,7 @@ fn exactly(system: &System, source: usize, holds_now: bool) -> Headroom {
                 .map(|row| row.unit.part),
             exact: true,
         },
-        None => unbounded(source),
+        None => hopeless(source),
     }
 }
 
@@ -190,7 +201,7 @@ fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
         .get(source)
         .and_then(|of| Some((of, Knob::of(of, clock)?)))
     else {
-        return unbounded(source);
+        return hopeless(source);
     };
     let at = |index: u64| {
         let mut changed = of.clone();

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `headroom` says is tried: at the factor every deadline holds, and where it is exact one breaks just beyond.
+
+use proptest::prelude::*;
+use weir_analysis::{Headroom, analyse, headroom, headroom_at_least, holds};
+use weir_model::{
+    Cost, Cpu, EventCosts, Expiry, Level, Limit, Nesting, Origin, Place, Policy, Rate, Rates,
+    Receiver, Source, System, TaskModel, Timing,
+};
+
+const CLOCK: u64 = 16_000_000;
+
+fn cost(cycles: u64) -> Cost {
+    Cost {
+        cycles,
+        origin: Origin::Declared,
+    }
+}
+
+fn level(order: u32) -> Level {
+    Level {
+        vector: format!("IRQ{order}"),
+        group: 1,
+        order,
+    }
+}
+
+fn limit(policy: Policy, timing: Timing, interval: u64, burst: u32) -> Limit {
+    Limit {
+        policy,
+        timing,
+        place: Place::Software,
+        interval,
+        tick: 8,
+        burst,
+        lag: 0,
+        expiry: None,
+        costs: EventCosts {
+            request_served: 60,
+            request_refused: 45,
+            expiry_served: 90,
+            expiry_empty: 40,
+        },
+    }
+}
+
+/// A limit, the handler's cost, the cycles between two requests at worst, a deadline.
+fn source() -> impl Strategy<Value = (Limit, u64, u64, Option<u64>)> {
+    let limit = prop_oneof![
+        (10_000..200_000_u64).prop_map(|t| limit(Policy::Strict, Timing::Lazy, t, 1)),
+        (10_000..200_000_u64).prop_map(|t| limit(Policy::Paced, Timing::Eager, t, 1)),
+        (20_000..400_000_u64, 1..6_u32).prop_map(|(t, n)| limit(
+            Policy::Bursty,
+            Timing::Lazy,
+            t,
+            n
+        )),
+        (10_000..200_000_u64, 1..6_u32).prop_map(|(t, n)| limit(
+            Policy::Bucket,
+            Timing::Eager,
+            t,
+            n
+        )),
+        Just(limit(Policy::Off, Timing::Eager, 1, 1)),
+    ];
+    (
+        limit,
+        50..800_u64,
+        500..100_000_u64,
+        proptest::option::of(20_000..100_000_u64),
+    )
+}
+
+fn build(sources: Vec<(Limit, u64, u64, Option<u64>)>, tasks: Vec<(u64, u64)>) -> System {
+    let source = |(order, (limit, handler, interarrival, deadline)): (
+        u32,
+        (Limit, u64, u64, Option<u64>),
+    )| Source {
+        name: format!("source{order}"),
+        level: level(order),
+        handler: cost(handler),
+        work: cost(0),
+        max_work: Some(1),
+        rates: Rates {
+            expected: None,
+            tolerated: None,
+            worst: Rate::from_hertz(CLOCK as f64 / interarrival as f64).ok(),
+            worst_name: None,
+        },
+        limit: Limit {
+            expiry: (limit.policy != Policy::Off).then(|| Expiry::Own {
+                channel: format!("TIMER{order}"),
+                level: level(1000 + order),
+            }),
+            ..limit
+        },
+        deadline,
+        moderation: None,
+    };
+    let receiver = |(urgency, (wcet, period)): (u8, (u64, u64))| Receiver {
+        name: format!("task{urgency}"),
+        urgency,
+        period: Some(period),
+        jitter: 0,
+        deadline: Some(period),
+        wcet: cost(wcet),
+        blocking: cost(0),
+        critical_section: cost(0),
+    };
+    System {
+        name: "random".into(),
+        sha256: String::new(),
+        cpu: Cpu {
+            board: None,
+            flavour: None,
+            clock_hz: CLOCK,
+            nesting: Nesting::Flat,
+            longest_instruction: 4,
+            critical_section: cost(20),
+            context_switch: cost(0),
+            tasks: TaskModel::Preemptive,
+            unlimited: EventCosts::default(),
+            costs_from: String::new(),
+        },
+        sources: (0..).zip(sources).map(source).collect(),
+        timers: Vec::new(),
+        receivers: (0..).zip(tasks).map(receiver).collect(),
+        flows: Vec::new(),
+    }
+}
+
+fn system() -> impl Strategy<Value = System> {
+    let tasks = proptest::collection::vec((1_000..40_000_u64, 100_000..900_000_u64), 1..5);
+    (proptest::collection::vec(source(), 1..4), tasks)
+        .prop_map(|(sources, tasks)| build(sources, tasks))
+}
+
+/// The setting of a source that its factor is of: cycles between two requests.
+fn interval(system: &System, source: usize) -> f64 {
+    let of = &system.sources[source];
+    match of.limit.policy {
+        Policy::Off => of.rates.worst.unwrap().period_cycles(CLOCK).floor(),
+        _ => of.limit.interval as f64,
+    }
+}
+
+/// The system with `interval` cycles between two requests of a source.
+fn with_interval(system: &System, source: usize, interval: f64) -> System {
+    let mut system = system.clone();
+    let of = &mut system.sources[source];
+    let interval = interval.round().max(1.0);
+    if of.limit.policy == Policy::Off {
+        of.rates.worst = Rate::from_hertz(CLOCK as f64 / interval).ok();
+    } else {
+        of.limit.interval = interval as u64;
+    }
+    system
+}
+
+fn is_safe(system: &System, found: &Headroom) -> bool {
+    let now = interval(system, found.source);
+    match found.factor {
+        Some(factor) if factor > 0.0 => holds(&with_interval(system, found.source, now / factor)),
+        Some(_) => !found.exact || !holds(system),
+        None => holds(&with_interval(system, found.source, 1.0)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_factor_is_safe_and_no_larger_one_is(system in system()) {
+        for found in headroom(&system, &analyse(&system)) {
+            prop_assert!(found.exact);
+            prop_assert!(is_safe(&system, &found), "{found:?}");
+            if let Some(factor) = found.factor.filter(|&factor| factor > 0.0) {
+                let tighter = (interval(&system, found.source) / factor).round() - 1.0;
+                prop_assert!(!holds(&with_interval(&system, found.source, tighter)), "{found:?}");
+                prop_assert!(found.binding.is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn the_lower_bound_is_safe(system in system()) {
+        let analysis = analyse(&system);
+        prop_assume!(analysis.holds());
+        let exact = headroom(&system, &analysis);
+        for (bound, exact) in headroom_at_least(&system, &analysis).iter().zip(&exact) {
+            prop_assert!(!bound.exact);
+            prop_assert!(is_safe(&system, bound), "{bound:?}");
+            match (bound.factor, exact.factor) {
+                (Some(bound), Some(exact)) => prop_assert!((1.0..=exact).contains(&bound), "{bound} {exact}"),
+                (None, exact) => prop_assert_eq!(exact, None),
+                (Some(_), None) => {}
+            }
+        }
+    }
+}
