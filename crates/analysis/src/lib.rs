@@ -10,6 +10,7 @@
     reason = "cycles are below 2^62, shares are rounded to the safe side, floats become cycles by saturating casts"
 )]
 
+pub mod check;
 pub mod curve;
 pub mod limiter;
 pub mod rank;

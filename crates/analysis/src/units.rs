@@ -268,7 +268,8 @@ impl<'a> Units<'a> {
 
     /// The longest time for which a packet can wait in the device for its interrupt to begin: moderation, and the limit if that can hold it back. None: no
     /// bound, because packets can come faster than the limit lets them through and nobody knows how many the device keeps.
-    fn longest_wait(&self, source: usize) -> Option<u64> {
+    #[must_use]
+    pub fn longest_wait(&self, source: usize) -> Option<u64> {
         let of = self.system.sources.get(source)?;
         let interarrival = limiter::request_interarrival(of, self.system.cpu.clock_hz)?;
         let tasks = self.plain.get(source)?;

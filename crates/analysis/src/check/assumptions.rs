@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a guarantee rests on (docs/analysis.md, "What it rests on"), for the system at hand.
+use serde::{Serialize, Serializer};
+use weir_model::{Cost, Origin, Place, Policy, System};
+
+use super::keeps_deadlines;
+
+/// What a guarantee rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Assumptions {
+    /// Where the costs of interrupts come from: a file, a compiler.
+    pub interrupt_costs: String,
+    /// Execution times of handlers, tasks and flows.
+    pub execution_times: ByOrigin,
+    /// Sources that do not state the most work of one interrupt: nothing is proven.
+    pub max_work_missing: Vec<String>,
+    /// Sources that state it.
+    pub max_work_stated: usize,
+    /// The longest time for which code outside interrupts keeps them off.
+    pub critical_section: Stated,
+    /// What switching to a task and back costs.
+    pub context_switch: Stated,
+    /// Sources that have to stay below the worst rate that the file states: those without limit, and those whose limit alone would not do. Empty as long as
+    /// not every deadline holds.
+    pub worst_rates: Vec<String>,
+    /// Flows that have to stay below their rate. Empty as long as not every deadline holds.
+    pub flow_rates: Vec<String>,
+    /// Sources whose limit is kept by software: the port keeps the promises of core/CONTRACTS.md.
+    pub software_limits: usize,
+    /// Tasks; they do not suspend themselves.
+    pub tasks: usize,
+}
+
+/// Names by what is known about their execution times.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ByOrigin {
+    /// All of theirs are declared.
+    pub declared: Vec<String>,
+    /// At least one of theirs is measured: seen, not proven.
+    pub measured: Vec<String>,
+}
+
+/// A number of cycles and its origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Stated {
+    /// At worst.
+    pub cycles: u64,
+    /// `declared`, `measured` (seen, not proven) or `default` (nobody stated it).
+    #[serde(serialize_with = "origin_name")]
+    pub origin: Origin,
+}
+
+impl From<Cost> for Stated {
+    fn from(cost: Cost) -> Self {
+        Self {
+            cycles: cost.cycles,
+            origin: cost.origin,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn origin_name<S: Serializer>(origin: &Origin, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match origin {
+        Origin::Declared => "declared",
+        Origin::Measured => "measured",
+        Origin::Default => "default",
+    })
+}
+
+/// `kept`: every deadline holds, so that it can be asked which rates that needs.
+pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
+    let (worst_rates, flow_rates) = if kept {
+        rates(system)
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    let (stated, missing): (Vec<_>, Vec<_>) = system
+        .sources
+        .iter()
+        .partition(|source| source.max_work.is_some());
+    Assumptions {
+        interrupt_costs: system.cpu.costs_from.clone(),
+        execution_times: execution_times(system),
+        max_work_missing: missing.iter().map(|source| source.name.clone()).collect(),
+        max_work_stated: stated.len(),
+        critical_section: system.cpu.critical_section.into(),
+        context_switch: system.cpu.context_switch.into(),
+        worst_rates,
+        flow_rates,
+        software_limits: system
+            .sources
+            .iter()
+            .filter(|source| {
+                source.limit.policy != Policy::Off && source.limit.place == Place::Software
+            })
+            .count(),
+        tasks: system
+            .receivers
+            .iter()
+            .filter(|receiver| receiver.wcet.cycles > 0)
+            .count(),
+    }
+}
+
+fn execution_times(system: &System) -> ByOrigin {
+    let sources = system
+        .sources
+        .iter()
+        .map(|of| (&of.name, vec![of.handler, of.work]));
+    let receivers = system
+        .receivers
+        .iter()
+        .map(|of| (&of.name, vec![of.wcet, of.blocking, of.critical_section]));
+    let flows = system
+        .flows
+        .iter()
+        .map(|of| (&of.name, vec![of.top_half, of.demux, of.bottom_half]));
+    let mut found = ByOrigin::default();
+    for (name, costs) in sources.chain(receivers).chain(flows) {
+        let has = |origin| costs.iter().any(|cost| cost.origin == origin);
+        if has(Origin::Measured) {
+            found.measured.push(name.clone());
+        } else if has(Origin::Declared) {
+            found.declared.push(name.clone());
+        }
+    }
+    found
+}
+
+/// The sources and flows whose rates a system that keeps its deadlines needs.
+fn rates(system: &System) -> (Vec<String>, Vec<String>) {
+    let is_unlimited = |source: &weir_model::Source| source.limit.policy == Policy::Off;
+    let mut careless = system.clone();
+    for source in &mut careless.sources {
+        if !is_unlimited(source) {
+            source.rates.worst = None;
+        }
+    }
+    let mut more_careless = careless.clone();
+    for flow in &mut more_careless.flows {
+        flow.rate = None;
+    }
+    let has_flow_rates = system.flows.iter().any(|flow| flow.rate.is_some());
+    let (needs_worst, needs_flows) = if keeps_deadlines(&more_careless) {
+        (false, false)
+    } else if has_flow_rates && keeps_deadlines(&careless) {
+        (false, true)
+    } else {
+        (true, true)
+    };
+    let sources = system
+        .sources
+        .iter()
+        .filter(|source| source.rates.worst.is_some() && (needs_worst || is_unlimited(source)))
+        .map(|source| source.name.clone())
+        .collect();
+    let flows = system
+        .flows
+        .iter()
+        .filter(|flow| needs_flows && flow.rate.is_some())
+        .map(|flow| flow.name.clone())
+        .collect();
+    (sources, flows)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A response time, or why there is none, held against a deadline.
+use serde::Serialize;
+use weir_model::System;
+
+use crate::analysis::{Row, Unbounded};
+use crate::rta::NoBound;
+use crate::units::Part;
+
+/// How a response time stands to its deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// There is a bound, and no deadline that is shorter.
+    Ok,
+    /// The bound is beyond the deadline.
+    Missed,
+    /// There is no bound.
+    Unbounded,
+}
+
+/// Why there is no bound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Sources that may interrupt without end.
+    Starved {
+        /// Their names, at most [`MOST_NAMED`].
+        by: Vec<String>,
+        /// How many they are.
+        count: usize,
+    },
+    /// This row and what is more urgent ask for all of the processor, or more.
+    Overload,
+    /// There may be one, too far out to be looked for.
+    TooLong,
+}
+
+/// So many names say it; who wants all of a thousand looks at the sources.
+pub const MOST_NAMED: usize = 8;
+
+/// A worst-case response time held against a deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bound {
+    /// How it stands.
+    pub state: State,
+    /// From the release to the end, at worst; none without bound.
+    pub response_cycles: Option<u64>,
+    /// The deadline less the response; negative where it is missed. None without deadline or bound.
+    pub slack_cycles: Option<i64>,
+    /// Why there is no bound; none if there is one.
+    pub cause: Option<Cause>,
+}
+
+impl Bound {
+    pub(super) fn of(system: &System, row: &Row, deadline: Option<u64>) -> Self {
+        match &row.outcome {
+            Ok(solution) => Self::bounded(solution.response, deadline),
+            Err(why) => Self::none(Cause::of(system, why)),
+        }
+    }
+
+    pub(super) fn bounded(response: u64, deadline: Option<u64>) -> Self {
+        Self {
+            state: match deadline {
+                Some(deadline) if response > deadline => State::Missed,
+                _ => State::Ok,
+            },
+            response_cycles: Some(response),
+            slack_cycles: deadline.map(|deadline| {
+                let slack = i128::from(deadline) - i128::from(response);
+                i64::try_from(slack).unwrap_or(if slack < 0 { i64::MIN } else { i64::MAX })
+            }),
+            cause: None,
+        }
+    }
+
+    pub(super) fn none(cause: Cause) -> Self {
+        Self {
+            state: State::Unbounded,
+            response_cycles: None,
+            slack_cycles: None,
+            cause: Some(cause),
+        }
+    }
+}
+
+impl Cause {
+    pub(super) fn of(system: &System, why: &Unbounded) -> Self {
+        match why {
+            Unbounded::Starved(parts) => {
+                // A bottom half without bound is one whose source has none.
+                let mut sources: Vec<usize> = parts
+                    .iter()
+                    .filter_map(|part| match *part {
+                        Part::Request(source) | Part::Expiry(source) => Some(source),
+                        Part::BottomHalf(flow) => system.flows.get(flow).map(|flow| flow.source),
+                        Part::Timer(_) | Part::Task(_) => None,
+                    })
+                    .collect();
+                sources.sort_unstable();
+                sources.dedup();
+                Self::Starved {
+                    by: sources
+                        .iter()
+                        .filter_map(|&source| system.sources.get(source))
+                        .take(MOST_NAMED)
+                        .map(|source| source.name.clone())
+                        .collect(),
+                    count: sources.len(),
+                }
+            }
+            Unbounded::NoBound(NoBound::Overload) => Self::Overload,
+            Unbounded::NoBound(NoBound::TooLong | NoBound::Exceeded) => Self::TooLong,
+        }
+    }
+}

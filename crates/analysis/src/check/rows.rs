@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rows: every interrupt, task and bottom half with its worst case.
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde::Serialize;
+use weir_model::{Expiry, System};
+
+use super::bound::{Bound, State};
+use crate::analysis::{self, Analysis};
+use crate::curve::Curve;
+use crate::limiter::Interrupt;
+use crate::rta::Demand;
+use crate::units::{Part, Unit, Units};
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The interrupt of a source's line.
+    Interrupt,
+    /// The interrupt of a source's own timer: the limit's, or the one that polls.
+    Expiry,
+    /// The interrupt of a timer that several limits share.
+    Timer,
+    /// A receiver's own work.
+    Task,
+    /// What a flow has done at its receiver's urgency.
+    BottomHalf,
+}
+
+/// How often a row's jobs come, at worst, as a task of the real-time literature: `events` per period, each up to the jitter late. A doubled burst is a jitter
+/// of a period (regehr2005 §5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Arrivals {
+    /// Jobs per period: the burst of a bursty limit, 1 of others.
+    pub events: u64,
+    /// T.
+    pub period_cycles: u64,
+    /// J.
+    pub jitter_cycles: u64,
+}
+
+/// An interrupt, a task or a bottom half.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// What it is in the analysis.
+    #[serde(skip)]
+    pub part: Part,
+    /// What it is.
+    pub kind: Kind,
+    /// The name of its source, timer, receiver or flow.
+    pub name: String,
+    /// The interrupt's vector; none for tasks and bottom halves.
+    pub vector: Option<String>,
+    /// The urgency of the task, or of the bottom half's receiver; none for interrupts.
+    pub urgency: Option<u8>,
+    /// Its share of the processor at worst in the long run, requests refused included; none without bound.
+    pub utilisation: Option<f64>,
+    /// C: one job, at worst.
+    pub cost_cycles: u64,
+    /// T and J; none without bound.
+    pub arrivals: Option<Arrivals>,
+    /// From the release to the end; none if nobody minds.
+    pub deadline_cycles: Option<u64>,
+    /// Its worst case.
+    #[serde(flatten)]
+    pub bound: Bound,
+    /// What its worst case would be if no source had a limit; none if no source has one, or if it is the interrupt of a limit's timer.
+    pub without_limits: Option<Bound>,
+}
+
+impl Row {
+    /// Does it have a deadline that it may miss?
+    #[must_use]
+    pub fn misses(&self) -> bool {
+        self.deadline_cycles.is_some() && self.bound.state != State::Ok
+    }
+
+    /// Would it have a bound, or keep its deadline, no more without the limits?
+    #[must_use]
+    pub fn needs_limits(&self) -> bool {
+        self.bound.state == State::Ok
+            && self
+                .without_limits
+                .as_ref()
+                .is_some_and(|bound| bound.state != State::Ok)
+    }
+}
+
+/// The rows of `system`, what the processor runs first first; equals in the system's order.
+pub(super) fn rows(
+    system: &System,
+    units: &Units,
+    analysis: &Analysis,
+    unlimited: Option<&Analysis>,
+) -> Vec<Row> {
+    let unlimited: Option<HashMap<Part, &analysis::Row>> =
+        unlimited.map(|of| of.rows.iter().map(|row| (row.unit.part, row)).collect());
+    let mut sorted: Vec<&analysis::Row> = analysis.rows.iter().collect();
+    sorted.sort_by_key(|row| Reverse(row.unit.place.rank));
+    sorted
+        .into_iter()
+        .map(|row| {
+            let without_limits = unlimited
+                .as_ref()
+                .and_then(|of| of.get(&counterpart(units, row.unit.part)))
+                .map(|without| Bound::of(system, without, row.unit.deadline));
+            described(system, units, row, without_limits)
+        })
+        .collect()
+}
+
+/// What does the same work in the system without limits: a source that is polled would interrupt.
+fn counterpart(units: &Units, part: Part) -> Part {
+    match part {
+        Part::Expiry(source) if units.tasks(source).is_some_and(|of| of.request.is_none()) => {
+            Part::Request(source)
+        }
+        other => other,
+    }
+}
+
+fn described(
+    system: &System,
+    units: &Units,
+    row: &analysis::Row,
+    without_limits: Option<Bound>,
+) -> Row {
+    let unit = &row.unit;
+    let (kind, name, vector, urgency) = identity(system, unit.part);
+    Row {
+        part: unit.part,
+        kind,
+        name: name.to_owned(),
+        vector: vector.map(str::to_owned),
+        urgency,
+        utilisation: utilisation(units, unit),
+        cost_cycles: unit.own.as_ref().map_or(unit.longest, |own| own.cost),
+        arrivals: unit.own.as_ref().and_then(|own| arrivals(&own.curve)),
+        deadline_cycles: unit.deadline,
+        bound: Bound::of(system, row, unit.deadline),
+        without_limits,
+    }
+}
+
+fn identity(system: &System, part: Part) -> (Kind, &str, Option<&str>, Option<u8>) {
+    let urgency = |receiver: usize| system.receivers.get(receiver).map(|of| of.urgency);
+    match part {
+        Part::Request(index) => {
+            let source = system.sources.get(index);
+            (
+                Kind::Interrupt,
+                source.map_or("", |of| of.name.as_str()),
+                source.map(|of| of.level.vector.as_str()),
+                None,
+            )
+        }
+        Part::Expiry(index) => {
+            let source = system.sources.get(index);
+            let vector = source.and_then(|of| match of.limit.expiry.as_ref()? {
+                Expiry::Own { level, .. } => Some(level.vector.as_str()),
+                Expiry::Shared(timer) => system
+                    .timers
+                    .get(*timer)
+                    .map(|timer| timer.level.vector.as_str()),
+            });
+            (
+                Kind::Expiry,
+                source.map_or("", |of| of.name.as_str()),
+                vector,
+                None,
+            )
+        }
+        Part::Timer(index) => {
+            let timer = system.timers.get(index);
+            (
+                Kind::Timer,
+                timer.map_or("", |of| of.name.as_str()),
+                timer.map(|of| of.level.vector.as_str()),
+                None,
+            )
+        }
+        Part::Task(index) => (
+            Kind::Task,
+            system
+                .receivers
+                .get(index)
+                .map_or("", |of| of.name.as_str()),
+            None,
+            urgency(index),
+        ),
+        Part::BottomHalf(index) => {
+            let flow = system.flows.get(index);
+            (
+                Kind::BottomHalf,
+                flow.map_or("", |of| of.name.as_str()),
+                None,
+                flow.and_then(|of| urgency(of.receiver)),
+            )
+        }
+    }
+}
+
+fn utilisation(units: &Units, unit: &Unit) -> Option<f64> {
+    let own = unit.own.as_ref()?;
+    let interrupt = match unit.part {
+        Part::Request(source) => units.tasks(source).and_then(|of| of.request.as_ref()),
+        _ => None,
+    };
+    let all = interrupt.map(|of: &Interrupt| of.demands().map(Demand::utilisation).sum());
+    Some(all.unwrap_or_else(|| own.utilisation()))
+}
+
+/// The staircase of the least rate, which decides in the long run, with its base told as jitter: (base, step, T, J) never allows more than (step, step, T, J')
+/// with J' longer by as many periods as the base has steps too many.
+fn arrivals(curve: &Curve) -> Option<Arrivals> {
+    let rarest = curve.staircases().filter(|of| of.step > 0).min_by(|a, b| {
+        let (left, right) = (
+            u128::from(a.step) * u128::from(b.period),
+            u128::from(b.step) * u128::from(a.period),
+        );
+        left.cmp(&right).then(a.base.cmp(&b.base))
+    })?;
+    let early = rarest
+        .base
+        .saturating_sub(rarest.step)
+        .div_ceil(rarest.step);
+    Some(Arrivals {
+        events: rarest.step,
+        period_cycles: rarest.period,
+        jitter_cycles: rarest
+            .jitter
+            .saturating_add(early.saturating_mul(rarest.period)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::curve::Staircase;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn arrivals_never_promise_less_than_the_curve(
+            base in 1..9_u64, step in 1..5_u64, period in 1..50_u64, jitter in 0..90_u64, delta in 1..1000_u64,
+        ) {
+            let curve = Curve::new(Staircase { base, step, period, jitter });
+            let told = arrivals(&curve).unwrap();
+            let as_task = Staircase {
+                base: told.events,
+                step: told.events,
+                period: told.period_cycles,
+                jitter: told.jitter_cycles,
+            };
+            prop_assert!(as_task.events(delta) >= curve.events(delta));
+        }
+    }
+
+    #[test]
+    fn a_doubled_burst_is_a_jitter_of_a_period() {
+        let bursty = Curve::new(Staircase {
+            base: 8,
+            step: 4,
+            period: 1000,
+            jitter: 30,
+        });
+        let told = arrivals(&bursty).unwrap();
+        assert_eq!(
+            (told.events, told.period_cycles, told.jitter_cycles),
+            (4, 1000, 1030)
+        );
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sources: what they may do, what limits them, and how much faster they could be.
+use serde::Serialize;
+use weir_model::{Expiry, Place, Policy, System, Timing};
+
+use crate::analysis::Analysis;
+use crate::sensitivity::{self, headroom};
+use crate::units::Part;
+
+/// A source, its limit and its headroom.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// `off`, `strict`, `paced`, `bursty`, `bucket` or `poll`.
+    pub policy: &'static str,
+    /// `eager`, `lazy` or `one_shot`; none where the policy has no choice.
+    pub timing: Option<&'static str>,
+    /// `software` or `hardware`; none without limit.
+    pub place: Option<&'static str>,
+    /// The channel of its own timer, or the name of the shared one; none without.
+    pub timer: Option<String>,
+    /// Requests per interval, or tokens; none without limit.
+    pub burst: Option<u32>,
+    /// The limit's interval or the timer's period after rounding; none without limit.
+    pub interval_cycles: Option<u64>,
+    /// What the limit lets through in the long run after rounding; none without limit.
+    pub effective_hz: Option<f64>,
+    /// What a healthy source does; none if not stated.
+    pub expected_hz: Option<f64>,
+    /// What the system can do without; none if not stated.
+    pub tolerated_hz: Option<f64>,
+    /// What a broken source can do; none: no bound.
+    pub worst_hz: Option<f64>,
+    /// The name by which the worst rate was given.
+    pub worst_name: Option<&'static str>,
+    /// How far its rate could rise.
+    pub headroom: Headroom,
+}
+
+/// How far the rate of a source could rise, all else alike, before the first deadline breaks: that of its limit, or its worst rate if it has no limit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Headroom {
+    /// By what it can be multiplied; 0 if nothing helps. None: however fast, no deadline breaks.
+    pub factor: Option<f64>,
+    /// The rate that is; none without factor or without rate.
+    pub hz: Option<f64>,
+    /// The row that breaks first beyond it.
+    pub binding: Option<String>,
+    /// Is it the largest such factor, or only one that is safe?
+    pub exact: bool,
+}
+
+pub(super) fn sources(system: &System, analysis: &Analysis) -> Vec<Source> {
+    headroom(system, analysis)
+        .into_iter()
+        .filter_map(|found| source(system, &found))
+        .collect()
+}
+
+fn source(system: &System, found: &sensitivity::Headroom) -> Option<Source> {
+    let source = system.sources.get(found.source)?;
+    let limit = &source.limit;
+    let limited = limit.policy != Policy::Off;
+    let clock = system.cpu.clock_hz as f64;
+    let effective_hz = limited.then(|| {
+        let events = match limit.policy {
+            Policy::Bursty => f64::from(limit.burst),
+            _ => 1.0,
+        };
+        events * clock / limit.interval.max(1) as f64
+    });
+    let hertz = |rate: Option<weir_model::Rate>| rate.map(weir_model::Rate::hertz);
+    let worst_hz = hertz(source.rates.worst);
+    let in_software = limited && limit.policy != Policy::Poll && limit.place == Place::Software;
+    Some(Source {
+        name: source.name.clone(),
+        policy: match limit.policy {
+            Policy::Off => "off",
+            Policy::Strict => "strict",
+            Policy::Paced => "paced",
+            Policy::Bursty => "bursty",
+            Policy::Bucket => "bucket",
+            Policy::Poll => "poll",
+        },
+        timing: in_software.then_some(match limit.timing {
+            Timing::Eager => "eager",
+            Timing::Lazy => "lazy",
+            Timing::OneShot => "one_shot",
+        }),
+        place: limited.then_some(match limit.place {
+            Place::Software => "software",
+            Place::Hardware => "hardware",
+        }),
+        timer: match &limit.expiry {
+            Some(Expiry::Own { channel, .. }) => Some(channel.clone()),
+            Some(Expiry::Shared(timer)) => system.timers.get(*timer).map(|of| of.name.clone()),
+            None => None,
+        },
+        burst: limited.then_some(limit.burst),
+        interval_cycles: limited.then_some(limit.interval),
+        effective_hz,
+        expected_hz: hertz(source.rates.expected),
+        tolerated_hz: hertz(source.rates.tolerated),
+        worst_hz,
+        worst_name: source.rates.worst_name,
+        headroom: Headroom {
+            factor: found.factor,
+            hz: found
+                .factor
+                .zip(effective_hz.or(worst_hz))
+                .map(|(factor, rate)| factor * rate),
+            binding: found.binding.and_then(|part| name(system, part)),
+            exact: found.exact,
+        },
+    })
+}
+
+fn name(system: &System, part: Part) -> Option<String> {
+    Some(match part {
+        Part::Request(index) | Part::Expiry(index) => system.sources.get(index)?.name.clone(),
+        Part::Timer(index) => system.timers.get(index)?.name.clone(),
+        Part::Task(index) => system.receivers.get(index)?.name.clone(),
+        Part::BottomHalf(index) => system.flows.get(index)?.name.clone(),
+    })
+}
+
+/// The source of the least factor.
+pub(super) fn most_critical(sources: &[Source]) -> Option<String> {
+    sources
+        .iter()
+        .filter_map(|source| Some((source.headroom.factor?, source)))
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, source)| source.name.clone())
+}
