@@ -5,6 +5,7 @@
 //! This crate knows nothing of interrupts, boards or experiments.
 mod claim;
 mod files;
+mod grid;
 mod number;
 mod plot;
 mod report;
@@ -13,6 +14,8 @@ mod temporary;
 
 pub use claim::{Claim, Goal};
 pub use files::{WriteError, write_all};
+pub use grid::{Align, Emphasis, Grid};
+pub use number::{percent, rate, significant, time};
 pub use plot::{Colour, Curve, Panel, Plot, PlotError, Scale, Stroke};
 pub use report::{Report, Series};
 pub use table::claims_table;

@@ -3,6 +3,13 @@
 
 /// Four significant digits, without trailing zeros, never in exponential form: `4.1`, `99.97`, `1488000`, `0`.
 pub(crate) fn short(value: f64) -> String {
+    significant(value, 4)
+}
+
+/// `value` with so many significant digits (at least 1), but never fewer than its integer part has; without trailing zeros, never in exponential form, at most six
+/// decimals.
+#[must_use]
+pub fn significant(value: f64, digits: u8) -> String {
     if !value.is_finite() {
         return value.to_string();
     }
@@ -14,7 +21,8 @@ pub(crate) fn short(value: f64) -> String {
         let exponent = value.abs().log10().floor() as i32;
         exponent
     };
-    let decimals = usize::try_from((3 - magnitude).clamp(0, 6)).unwrap_or(0);
+    let decimals = (i32::from(digits) - 1).saturating_sub(magnitude);
+    let decimals = usize::try_from(decimals.clamp(0, 6)).unwrap_or(0);
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -24,9 +32,52 @@ pub(crate) fn short(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text }
 }
 
+/// A time of so many seconds in the unit that suits it: `62.5 ns`, `1.23 ms`, `0`.
+#[must_use]
+pub fn time(seconds: f64, digits: u8) -> String {
+    scaled(
+        seconds,
+        digits,
+        &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")],
+    )
+}
+
+/// A rate of so many hertz in the unit that suits it: `110 Hz`, `1.5 kHz`.
+#[must_use]
+pub fn rate(hertz: f64, digits: u8) -> String {
+    scaled(hertz, digits, &[(1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz")])
+}
+
+/// A share of 1 in per cent, to a tenth: `12.3 %`; to whole ones from 1000 % on.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 1000.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+/// `value` in the largest of `units`, from large to small, in which it is at least 1; in the smallest if there is none.
+fn scaled(value: f64, digits: u8, units: &[(f64, &str)]) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    // What would be rounded up to 1 is 1: half a unit of the last digit belongs to it.
+    let nearly = 1.0 - 0.5 * 10_f64.powi(-i32::from(digits));
+    let (scale, unit) = units
+        .iter()
+        .find(|(scale, _)| value.abs() >= scale * nearly)
+        .or(units.last())
+        .copied()
+        .unwrap_or((1.0, ""));
+    format!("{} {unit}", significant(value / scale, digits))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::*;
 
     #[test]
     fn numbers_are_short_and_plain() {
@@ -45,5 +96,29 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(short(value), text);
         }
+    }
+
+    #[test]
+    fn times_and_rates_have_the_unit_that_suits_them() {
+        for (seconds, text) in [
+            (0.0, "0"),
+            (62.5e-9, "62.5 ns"),
+            (1e-6, "1 µs"),
+            (999.96e-6, "1 ms"),
+            (999.4e-6, "999 µs"),
+            (1.2345e-3, "1.23 ms"),
+            (-0.25, "-250 ms"),
+            (3600.0, "3600 s"),
+            (1e-12, "0.001 ns"),
+        ] {
+            assert_eq!(time(seconds, 3), text, "{seconds}");
+        }
+        assert_eq!(time(0.010_000_4, 6), "10.0004 ms");
+        assert_eq!(rate(110.04, 3), "110 Hz");
+        assert_eq!(rate(754.0, 3), "754 Hz");
+        assert_eq!(rate(1500.0, 3), "1.5 kHz");
+        assert_eq!(rate(0.25, 3), "0.25 Hz");
+        assert_eq!(percent(0.123_4), "12.3 %");
+        assert_eq!(percent(25.0), "2500 %");
     }
 }
