@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which channel serves whom: counters have few channels, and the channels of one counter have the same divisor.
+
+use weir_model::{Policy, Timing};
+
+use crate::plan::Setting;
+use crate::platform::{Channel, Platform};
+
+/// What a channel is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// To clear several sources.
+    Shared,
+    /// For one limiter.
+    Own(Policy, Timing, u32),
+}
+
+/// Who wants a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client {
+    /// What for.
+    pub wanted: Use,
+    /// The channel that it has to be; none: any that is free.
+    pub channel: Option<usize>,
+    /// The shortest interval, in cycles.
+    pub shortest: u64,
+    /// The longest interval, in cycles.
+    pub longest: u64,
+    /// Ticks are rounded up, so that the interval is never shorter than `shortest`, and may so become longer than `longest`; else they are rounded down.
+    pub up: bool,
+}
+
+/// The channels that are taken and the divisors that are set by what is not tuned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Indices in [`Platform::channels`].
+    pub channels: Vec<usize>,
+    /// Index in [`Platform::counters`] and the divisor.
+    pub divisors: Vec<(usize, u64)>,
+}
+
+/// After so many attempts it is taken for impossible: far more than the channels of any chip need.
+const MOST_ATTEMPTS: u32 = 20_000;
+
+/// A setting for every client, in their order; none if there is none. The finest divisors that do are preferred, to earlier clients first.
+#[must_use]
+pub fn assign(platform: &Platform, taken: &Taken, clients: &[Client]) -> Option<Vec<Setting>> {
+    let mut state = taken.clone();
+    let reserved: Vec<usize> = clients.iter().filter_map(|of| of.channel).collect();
+    let mut settings = Vec::with_capacity(clients.len());
+    let mut attempts = 0;
+    place(
+        platform,
+        &reserved,
+        clients,
+        &mut state,
+        &mut settings,
+        &mut attempts,
+    )
+    .then_some(settings)
+}
+
+fn place(
+    platform: &Platform,
+    reserved: &[usize],
+    clients: &[Client],
+    taken: &mut Taken,
+    settings: &mut Vec<Setting>,
+    attempts: &mut u32,
+) -> bool {
+    let Some(client) = clients.get(settings.len()) else {
+        return true;
+    };
+    let mut counters = Vec::new();
+    for (index, channel) in platform.channels.iter().enumerate() {
+        let may = match client.channel {
+            Some(fixed) => fixed == index,
+            // The free channels of a counter differ little: the first stands for all.
+            None => !reserved.contains(&index) && !counters.contains(&channel.counter),
+        };
+        if !may || taken.channels.contains(&index) {
+            continue;
+        }
+        counters.push(channel.counter);
+        let set = taken
+            .divisors
+            .iter()
+            .find(|(counter, _)| *counter == channel.counter)
+            .map(|&(_, divisor)| divisor);
+        for (divisor, ticks) in settings_of(platform, channel, client) {
+            if set.is_some_and(|set| set != divisor) {
+                continue;
+            }
+            *attempts += 1;
+            if *attempts > MOST_ATTEMPTS {
+                return false;
+            }
+            taken.channels.push(index);
+            if set.is_none() {
+                taken.divisors.push((channel.counter, divisor));
+            }
+            settings.push(Setting {
+                channel: index,
+                divisor,
+                ticks,
+            });
+            if place(platform, reserved, clients, taken, settings, attempts) {
+                return true;
+            }
+            settings.pop();
+            taken.channels.pop();
+            if set.is_none() {
+                taken.divisors.pop();
+            }
+        }
+    }
+    false
+}
+
+/// The divisors and ticks with which a channel gives the client what it wants. First those that reach its longest interval, the finest before the others; then,
+/// the longest first, those whose counter ends before.
+fn settings_of(platform: &Platform, channel: &Channel, client: &Client) -> Vec<(u64, u64)> {
+    let limits = match client.wanted {
+        Use::Shared => channel
+            .shared
+            .map(|offer| (offer.most_ticks, offer.least_divisor)),
+        Use::Own(policy, timing, burst) => channel
+            .offer(policy, timing)
+            .map(|offer| (offer.most_ticks(burst), offer.least_divisor)),
+    };
+    let (Some((most_ticks, least_divisor)), Some(counter)) =
+        (limits, platform.counters.get(channel.counter))
+    else {
+        return Vec::new();
+    };
+    let (mut whole, mut cut) = (Vec::new(), Vec::new());
+    for &divisor in &counter.divisors {
+        if divisor < least_divisor.max(1) {
+            continue;
+        }
+        let wanted = if client.up {
+            client.shortest.div_ceil(divisor)
+        } else {
+            client.longest / divisor
+        };
+        let ticks = wanted.min(most_ticks);
+        let long_enough = ticks.saturating_mul(divisor) >= client.shortest;
+        match (ticks > 0 && long_enough, ticks == wanted) {
+            (true, true) => whole.push((divisor, ticks)),
+            (true, false) => cut.push((divisor, ticks)),
+            (false, _) => {}
+        }
+    }
+    whole.extend(cut.into_iter().rev());
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn strict(shortest: u64, longest: u64) -> Client {
+        Client {
+            wanted: Use::Own(Policy::Strict, Timing::Lazy, 1),
+            channel: None,
+            shortest,
+            longest,
+            up: false,
+        }
+    }
+
+    #[test]
+    fn channels_of_one_counter_have_one_divisor() {
+        let platform = fixture::atmega128();
+        let clients = [
+            strict(3_000, 3_100),
+            strict(400_000, 401_000),
+            strict(9_000, 9_100),
+        ];
+        let settings = assign(&platform, &Taken::default(), &clients).unwrap();
+        for (setting, client) in settings.iter().zip(&clients) {
+            assert!((client.shortest..=client.longest).contains(&setting.cycles()));
+            for other in &settings {
+                let counter = |of: &Setting| platform.channels[of.channel].counter;
+                assert!(counter(setting) != counter(other) || setting.divisor == other.divisor);
+                assert!(setting == other || setting.channel != other.channel);
+            }
+        }
+        assert_eq!(settings[0].divisor, 1);
+        assert_eq!(settings[1].divisor, 64);
+    }
+
+    #[test]
+    fn there_are_only_so_many_channels_and_divisors() {
+        let platform = fixture::atmega128();
+        let some = |number| vec![strict(3_000, 3_100); number];
+        assert!(assign(&platform, &Taken::default(), &some(6)).is_some());
+        assert!(assign(&platform, &Taken::default(), &some(7)).is_none());
+        // Three that each need their own divisor, on two counters.
+        let apart = [
+            strict(3_001, 3_001),
+            strict(16_000 * 8 + 8, 16_000 * 8 + 8),
+            strict(15_001 * 64, 15_001 * 64),
+        ];
+        assert!(assign(&platform, &Taken::default(), &apart[..2]).is_some());
+        assert!(assign(&platform, &Taken::default(), &apart).is_none());
+    }
+
+    #[test]
+    fn what_is_taken_stays() {
+        let platform = fixture::atmega128();
+        let taken = Taken {
+            channels: vec![0, 1, 2],
+            divisors: vec![(0, 64), (1, 8)],
+        };
+        let settings = assign(&platform, &taken, &[strict(3_000, 3_100)]).unwrap();
+        assert_eq!((settings[0].channel, settings[0].divisor), (3, 8));
+    }
+
+    #[test]
+    fn a_pinned_period_is_rounded_up() {
+        let platform = fixture::atmega128();
+        let client = Client {
+            wanted: Use::Shared,
+            channel: None,
+            shortest: 100_001,
+            longest: 100_001,
+            up: true,
+        };
+        let settings = assign(&platform, &Taken::default(), &[client]).unwrap();
+        assert_eq!((settings[0].divisor, settings[0].ticks), (8, 12_501));
+    }
+}

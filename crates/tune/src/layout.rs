@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who shares the timer and who has one of its own, and the limits that follow from that and a scale.
+
+use weir_model::Policy;
+
+use crate::assign::{Client, Use, assign};
+use crate::band::{Band, Percent};
+use crate::plan::{Choice, Plan, SharedTimer, Way};
+use crate::platform::MOST_BURST;
+use crate::task::{Task, Tuned};
+
+/// A way for every tuned source, in the order of [`Task::tuned`].
+pub type Layout = Vec<Way>;
+
+/// More layouts than this are not listed one by one: about what the time that tuning may take allows.
+const MOST_LAYOUTS: usize = 1_500;
+
+/// The layouts to look at, those with the most sources on the shared timer first.
+#[must_use]
+pub fn layouts(task: &Task) -> Vec<Layout> {
+    let first_own = |tuned: &Tuned| tuned.ways.iter().copied().find(|way| *way != Way::Shared);
+    let forced: Layout = task
+        .tuned
+        .iter()
+        .filter_map(|tuned| tuned.ways.first().copied())
+        .collect();
+    let movable: Vec<(usize, Way)> = task
+        .tuned
+        .iter()
+        .enumerate()
+        .filter(|(_, tuned)| tuned.ways.first() == Some(&Way::Shared))
+        .filter_map(|(index, tuned)| Some((index, first_own(tuned)?)))
+        .collect();
+    let channels = task
+        .platform
+        .channels
+        .len()
+        .saturating_sub(task.taken.channels.len());
+    let mut found = vec![forced.clone()];
+    // One more source on a channel of its own than in the layouts before, while channels and time last.
+    let mut before: Vec<(Layout, usize)> = vec![(forced, 0)];
+    for _ in 0..channels.min(movable.len()) {
+        let mut next = Vec::new();
+        for (layout, from) in &before {
+            for (number, &(index, way)) in movable.iter().enumerate().skip(*from) {
+                let mut moved = layout.clone();
+                if let Some(of) = moved.get_mut(index) {
+                    *of = way;
+                }
+                next.push((moved, number + 1));
+            }
+        }
+        if found.len() + next.len() > MOST_LAYOUTS {
+            break;
+        }
+        found.extend(next.iter().map(|(layout, _)| layout.clone()));
+        before = next;
+    }
+    if task.options.timer_rate.is_some() {
+        found.retain(|layout| layout.contains(&Way::Shared));
+    }
+    found
+}
+
+/// The bursts that are tried with a bursty limiter that has a channel of its own.
+const BURSTS: [u32; 15] = [
+    2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, MOST_BURST,
+];
+
+/// Layouts that differ from `layout` in one source.
+#[must_use]
+pub fn neighbours(task: &Task, layout: &Layout) -> Vec<Layout> {
+    let mut found = Vec::new();
+    for (index, tuned) in task.tuned.iter().enumerate() {
+        for &way in &tuned.ways {
+            let variants: Vec<Way> = match way {
+                Way::Own(Policy::Bursty, timing, _) => BURSTS
+                    .iter()
+                    .map(|&burst| Way::Own(Policy::Bursty, timing, burst))
+                    .collect(),
+                way => vec![way],
+            };
+            for variant in variants {
+                let mut changed = layout.clone();
+                match changed.get_mut(index) {
+                    Some(of) if *of != variant => *of = variant,
+                    _ => continue,
+                }
+                found.push(changed);
+            }
+        }
+    }
+    if task.options.timer_rate.is_some() {
+        found.retain(|layout| layout.contains(&Way::Shared));
+    }
+    found
+}
+
+/// The periods, in cycles, of the shared timer that are worth a look, the longest first: just those in which some source gets a whole number of requests.
+/// Between two of them only the longer is of use, since it gives everyone the same burst less often. A layout without a shared timer has the one entry 0.
+#[must_use]
+pub fn periods(task: &Task, layout: &Layout, scale: Percent) -> Vec<u64> {
+    if !layout.contains(&Way::Shared) {
+        return vec![0];
+    }
+    let clock = task.system.cpu.clock_hz;
+    if let Some(rate) = task.options.timer_rate {
+        return vec![(rate.period_cycles(clock).ceil() as u64).max(1)];
+    }
+    let most = task
+        .platform
+        .channels
+        .iter()
+        .filter_map(|channel| {
+            let divisors = &task.platform.counters.get(channel.counter)?.divisors;
+            let coarsest = divisors.iter().max()?;
+            Some(channel.shared?.most_ticks.saturating_mul(*coarsest))
+        })
+        .fold(0, u64::max);
+    let mut found: Vec<u64> = shared(task, layout)
+        .flat_map(|tuned| {
+            let asked = tuned.band.asked(scale);
+            (1..=MOST_BURST).map(move |burst| Band::longest(asked, burst, clock))
+        })
+        .map(|period| period.min(most))
+        .filter(|&period| period > 0)
+        .collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found.dedup();
+    found
+}
+
+fn shared<'t>(task: &'t Task, layout: &'t Layout) -> impl Iterator<Item = &'t Tuned> {
+    task.tuned
+        .iter()
+        .zip(layout)
+        .filter(|(_, way)| **way == Way::Shared)
+        .map(|(tuned, _)| tuned)
+}
+
+/// May limits let through more than the over-admission and the tolerated rates allow? Only bounds on what can be reached are found that way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Each limit lies in its band.
+    Kept,
+    /// Only from below.
+    Ignored,
+}
+
+/// The limits of `layout` at `scale` with a shared timer of `period` cycles or the next shorter that a timer can do (if the user asks for a rate: the next
+/// longer); none if a limit would lie outside its band or the timers do not suffice.
+#[must_use]
+pub fn plan(
+    task: &Task,
+    layout: &Layout,
+    scale: Percent,
+    period: u64,
+    bound: Bound,
+) -> Option<Plan> {
+    let clock = task.system.cpu.clock_hz;
+    let shortest = |tuned: &Tuned, burst: u32| match bound {
+        Bound::Kept => Band::shortest(tuned.band.most(scale), burst, clock),
+        Bound::Ignored => 1,
+    };
+    let is_pinned = task.options.timer_rate.is_some();
+    let mut clients = Vec::new();
+    if layout.contains(&Way::Shared) {
+        let mut least = 1;
+        for tuned in shared(task, layout) {
+            let burst = Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)?;
+            least = least.max(shortest(tuned, burst));
+        }
+        if least > period && !is_pinned {
+            return None;
+        }
+        clients.push(Client {
+            wanted: Use::Shared,
+            channel: task.slot.channel,
+            shortest: if is_pinned { period } else { least },
+            longest: period,
+            up: is_pinned,
+        });
+    }
+    for (tuned, way) in task.tuned.iter().zip(layout) {
+        if let Way::Own(policy, timing, burst) = *way {
+            let requests = if policy == Policy::Bursty { burst } else { 1 };
+            clients.push(Client {
+                wanted: Use::Own(policy, timing, burst),
+                channel: tuned.channel,
+                shortest: shortest(tuned, requests),
+                longest: Band::longest(tuned.band.asked(scale), requests, clock),
+                up: false,
+            });
+        }
+    }
+    let mut settings = assign(task.platform, &task.taken, &clients)?.into_iter();
+    let shared_timer = if layout.contains(&Way::Shared) {
+        Some(SharedTimer {
+            timer: task.slot.timer,
+            setting: settings.next()?,
+        })
+    } else {
+        None
+    };
+    let mut choices = Vec::with_capacity(layout.len());
+    for (tuned, way) in task.tuned.iter().zip(layout) {
+        let choice = match *way {
+            Way::Shared => {
+                let cycles = shared_timer?.setting.cycles();
+                let burst = Band::burst(tuned.band.asked(scale), cycles, clock, MOST_BURST)?;
+                if bound == Bound::Kept && cycles < shortest(tuned, burst) {
+                    return None;
+                }
+                Choice::Shared { burst }
+            }
+            Way::Own(policy, timing, burst) => Choice::Own {
+                policy,
+                timing,
+                burst,
+                setting: settings.next()?,
+            },
+            Way::Hardware => {
+                let tick = task.system.sources.get(tuned.source)?.limit.tick.max(1);
+                let longest = Band::longest(tuned.band.asked(scale), 1, clock);
+                let interval = longest / tick * tick;
+                if interval == 0 || interval < shortest(tuned, 1) {
+                    return None;
+                }
+                Choice::Hardware { interval }
+            }
+        };
+        choices.push((tuned.source, choice));
+    }
+    Some(Plan {
+        shared: shared_timer,
+        choices,
+    })
+}
+
+/// The layout of a plan.
+#[must_use]
+pub fn layout_of(plan: &Plan) -> Layout {
+    plan.choices
+        .iter()
+        .map(|(_, choice)| match *choice {
+            Choice::Shared { .. } => Way::Shared,
+            Choice::Own {
+                policy,
+                timing,
+                burst,
+                ..
+            } => Way::Own(policy, timing, burst),
+            Choice::Hardware { .. } => Way::Hardware,
+        })
+        .collect()
+}
+
+/// Does every limit of `plan` lie in its band at `scale`?
+#[must_use]
+pub fn is_in_band(task: &Task, plan: &Plan, scale: Percent) -> bool {
+    let clock = task.system.cpu.clock_hz;
+    task.tuned.iter().all(|tuned| {
+        let Some((_, choice)) = plan.choices.iter().find(|(of, _)| *of == tuned.source) else {
+            return false;
+        };
+        let (burst, interval) = match (*choice, plan.shared) {
+            (Choice::Shared { burst }, Some(timer)) => (burst, timer.setting.cycles()),
+            (Choice::Shared { .. }, None) => return false,
+            (
+                Choice::Own {
+                    policy: Policy::Bursty,
+                    burst,
+                    setting,
+                    ..
+                },
+                _,
+            ) => (burst, setting.cycles()),
+            (Choice::Own { setting, .. }, _) => (1, setting.cycles()),
+            (Choice::Hardware { interval }, _) => (1, interval),
+        };
+        interval <= Band::longest(tuned.band.asked(scale), burst, clock)
+            && interval >= Band::shortest(tuned.band.most(scale), burst, clock)
+    })
+}

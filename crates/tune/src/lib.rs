@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Chooses limits, bursts and shared timers such that every deadline holds, says what each choice costs, and writes them into the system file.
+//!
+//! docs/decisions/0005 states the objective. Whatever is returned was analysed whole by `weir_analysis`.
+// Rates are f64; cycles are below 2^60, and what becomes a number of cycles is rounded to the safe side by saturating casts.
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "cycles are below 2^60 and floats become cycles by saturating casts"
+)]
+
+mod assign;
+mod band;
+mod layout;
+mod measure;
+mod plan;
+mod platform;
+mod search;
+mod task;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
+
+pub use band::{Band, Percent, hertz};
+pub use measure::{Key, Measure};
+pub use plan::{Choice, Plan, Setting, SharedTimer, Way};
+pub use platform::{Channel, Counter, MOST_BURST, Offer, Platform, SharedOffer};
+pub use search::{Found, Progress, alternatives, is_feasible, search};
+pub use task::{Options, Slot, Task, Tuned};

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a choice of limits is worth: the objective of decision 0005, and what is shown beside it.
+
+use std::cmp::Reverse;
+
+use serde::Serialize;
+use weir_analysis::curve::{Curve, Staircase};
+use weir_analysis::limiter;
+use weir_analysis::rank::Place as Rank;
+use weir_analysis::rta::{Demand, LONGEST_WINDOW, Problem, solve};
+use weir_analysis::units::{Latencies, Part, Unit, Units, body};
+use weir_analysis::{Analysis, analyse};
+use weir_model::{Expiry, Place, Policy, System};
+
+use crate::band::Percent;
+use crate::plan::Plan;
+use crate::task::Task;
+
+/// What a choice costs and gives.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Measure {
+    /// The share of the tolerated rates that is asked for, in percent.
+    pub scale_percent: Percent,
+    /// Interrupts of limiters' timers per second, at worst.
+    pub timer_rate_hz: f64,
+    /// By how much the limit that is furthest above what it is asked for lets through more: 0.1 is 10 %.
+    pub over_admission: f64,
+    /// The share of the processor that the limiters need in overload beyond limiters in hardware, which cost nothing (regehr2005 §3.4).
+    pub overhead: f64,
+    /// The longest time, in cycles, for which interrupts together can hold the processor; none: no bound.
+    pub longest_delay: Option<u64>,
+}
+
+/// The order of the objective, the best first. Numbers are cut to what is surely no rounding error, so that the order is total and repeatable.
+pub type Key = (Reverse<Percent>, u64, u64, u64, u64);
+
+impl Measure {
+    /// Where it stands among others; the lesser is the better.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        (
+            Reverse(self.scale_percent),
+            (self.timer_rate_hz * 1e6) as u64,
+            (self.over_admission * 1e9).round() as u64,
+            (self.overhead * 1e9).round() as u64,
+            self.longest_delay.unwrap_or(u64::MAX),
+        )
+    }
+}
+
+/// Measures a plan whose system is `system`.
+#[must_use]
+pub fn measure(task: &Task, plan: &Plan, system: &System, scale: Percent) -> Measure {
+    let analysis = analyse(system);
+    let over = task.tuned.iter().filter_map(|tuned| {
+        let effective = plan.effective(tuned.source, system.cpu.clock_hz)?;
+        Some(effective / tuned.band.asked(scale) - 1.0)
+    });
+    Measure {
+        scale_percent: scale,
+        timer_rate_hz: timer_rate(system, &analysis),
+        over_admission: over.fold(0.0, f64::max),
+        overhead: overhead(system, &analysis),
+        longest_delay: longest_delay(system, &analysis.latencies),
+    }
+}
+
+/// Timer interrupts per second at worst: each shared timer's, and each own timer's that the source can make come.
+fn timer_rate(system: &System, analysis: &Analysis) -> f64 {
+    let clock = system.cpu.clock_hz as f64;
+    analysis
+        .rows
+        .iter()
+        .filter_map(|row| match row.unit.part {
+            Part::Expiry(source) => system.sources.get(source).map(|of| of.limit.interval),
+            Part::Timer(timer) => system.timers.get(timer).map(|of| of.period),
+            _ => None,
+        })
+        .map(|interval| clock / interval.max(1) as f64)
+        .sum()
+}
+
+fn overhead(system: &System, analysis: &Analysis) -> f64 {
+    let units = Units::new(system, &analysis.latencies);
+    let unlimited = system.cpu.unlimited.request_served;
+    let of_sources = system.sources.iter().enumerate().map(|(index, source)| {
+        let is_limited =
+            source.limit.policy != Policy::Off && source.limit.place == Place::Software;
+        let Some(tasks) = units.tasks(index).filter(|_| is_limited) else {
+            return 0.0;
+        };
+        let asked: f64 = tasks.together.iter().map(|of| of.utilisation()).sum();
+        let in_hardware = tasks.serves.as_ref().map_or(0.0, |serves| {
+            serves.rate() * unlimited.saturating_add(body(system, index).cycles) as f64
+        });
+        asked - in_hardware
+    });
+    let of_timers = analysis
+        .rows
+        .iter()
+        .filter(|row| matches!(row.unit.part, Part::Timer(_)))
+        .filter_map(|row| row.unit.own.as_ref())
+        .map(|own| own.utilisation());
+    of_sources.chain(of_timers).sum::<f64>().max(0.0)
+}
+
+/// The longest time for which interrupts together can hold the processor: how long a task of one cycle below all interrupts and above all tasks waits. None: no
+/// bound.
+#[must_use]
+pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
+    let mut alone = system.clone();
+    // What tasks and bottom halves do is not the interrupts' doing.
+    for flow in &mut alone.flows {
+        flow.bottom_half.cycles = 0;
+    }
+    for receiver in &mut alone.receivers {
+        receiver.wcet.cycles = 0;
+    }
+    let units = Units::new(&alone, latencies);
+    let own = Demand {
+        cost: 1,
+        curve: Curve::new(Staircase::sporadic(LONGEST_WINDOW, 0)),
+    };
+    let probe = Unit {
+        part: Part::Task(usize::MAX),
+        place: Rank::of_task(&alone.cpu, u8::MAX),
+        own: None,
+        longest: 1,
+        deadline: None,
+    };
+    let interference = units.interference(&probe).ok()?;
+    let solution = solve(&Problem {
+        own: &own,
+        blocking: 0,
+        until_start: &interference.until_start,
+        throughout: &interference.throughout,
+    })
+    .ok()?;
+    Some(solution.start_delay)
+}
+
+/// Timer interrupts per second of a plan before it is analysed: no more than they really are.
+#[must_use]
+pub fn least_timer_rate(system: &System) -> f64 {
+    let clock = system.cpu.clock_hz;
+    let own = system.sources.iter().enumerate().filter(|(index, source)| {
+        matches!(source.limit.expiry, Some(Expiry::Own { .. }))
+            && limiter::tasks(source, body(system, *index), clock, 0)
+                .expiry
+                .is_some()
+    });
+    own.map(|(_, source)| source.limit.interval)
+        .chain(system.timers.iter().map(|timer| timer.period))
+        .map(|interval| clock as f64 / interval.max(1) as f64)
+        .sum()
+}

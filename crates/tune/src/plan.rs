@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A choice of limits, and the system with it.
+
+use weir_model::{Expiry, Limit, Place, Policy, Source, System, Timer, Timing};
+
+use crate::band::hertz;
+use crate::platform::Platform;
+use crate::task::Task;
+
+/// How a source may be limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Bursty, cleared by the shared timer.
+    Shared,
+    /// By a channel of its own; the burst is what the bursty and the bucket policy begin with.
+    Own(Policy, Timing, u32),
+    /// In front of the processor; whatever counts there is not Weir's.
+    Hardware,
+}
+
+/// A counter's channel, set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Index in [`Platform::channels`].
+    pub channel: usize,
+    /// Cycles per tick.
+    pub divisor: u64,
+    /// Ticks of the interval or period.
+    pub ticks: u64,
+}
+
+impl Setting {
+    /// The interval in cycles.
+    #[must_use]
+    pub fn cycles(&self) -> u64 {
+        self.divisor.saturating_mul(self.ticks)
+    }
+}
+
+/// What is chosen for one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// At most so many requests per period of the shared timer.
+    Shared {
+        /// Requests.
+        burst: u32,
+    },
+    /// A limiter with a channel of its own.
+    Own {
+        /// How it limits.
+        policy: Policy,
+        /// When it masks.
+        timing: Timing,
+        /// Requests per interval, or tokens.
+        burst: u32,
+        /// The channel and the interval.
+        setting: Setting,
+    },
+    /// A limiter in hardware with this interval in cycles.
+    Hardware {
+        /// Cycles.
+        interval: u64,
+    },
+}
+
+/// The timer that clears the sources of [`Choice::Shared`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedTimer {
+    /// Index in [`System::timers`]; none: the file has none yet.
+    pub timer: Option<usize>,
+    /// The channel and the period.
+    pub setting: Setting,
+}
+
+/// A choice for every source that is tuned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The timer that sources share; none if none does.
+    pub shared: Option<SharedTimer>,
+    /// By source: index in [`System::sources`] and what is chosen.
+    pub choices: Vec<(usize, Choice)>,
+}
+
+impl Plan {
+    /// `system` with these limits. `platform` is the one they were chosen for.
+    #[must_use]
+    pub fn apply(&self, system: &System, platform: &Platform) -> System {
+        let mut changed = system.clone();
+        let timer = self.shared.and_then(|shared| {
+            let channel = platform.channels.get(shared.setting.channel)?;
+            let offer = channel.shared?;
+            let index = shared.timer.unwrap_or(changed.timers.len());
+            let timer = Timer {
+                name: shared
+                    .timer
+                    .and_then(|index| system.timers.get(index))
+                    .map_or_else(|| free_name(system), |timer| timer.name.clone()),
+                channel: channel.name.clone(),
+                level: channel.level.clone(),
+                tick: shared.setting.divisor,
+                period: shared.setting.cycles(),
+                base: offer.base,
+            };
+            match changed.timers.get_mut(index) {
+                Some(old) => *old = timer,
+                None => changed.timers.push(timer),
+            }
+            Some((index, offer, shared.setting))
+        });
+        for &(index, choice) in &self.choices {
+            let Some(source) = changed.sources.get_mut(index) else {
+                continue;
+            };
+            source.limit = match choice {
+                Choice::Shared { burst } => {
+                    let Some((timer, offer, setting)) = timer else {
+                        continue;
+                    };
+                    Limit {
+                        policy: Policy::Bursty,
+                        timing: Timing::Eager,
+                        place: Place::Software,
+                        interval: setting.cycles(),
+                        tick: setting.divisor,
+                        burst,
+                        lag: 0,
+                        expiry: Some(Expiry::Shared(timer)),
+                        costs: offer.costs,
+                    }
+                }
+                Choice::Own {
+                    policy,
+                    timing,
+                    burst,
+                    setting,
+                } => {
+                    let Some((channel, offer)) = platform
+                        .channels
+                        .get(setting.channel)
+                        .and_then(|channel| Some((channel, channel.offer(policy, timing)?)))
+                    else {
+                        continue;
+                    };
+                    Limit {
+                        policy,
+                        timing,
+                        place: Place::Software,
+                        interval: setting.cycles(),
+                        tick: setting.divisor,
+                        burst,
+                        lag: lag(source, policy, setting.ticks),
+                        expiry: Some(Expiry::Own {
+                            channel: channel.name.clone(),
+                            level: channel.level.clone(),
+                        }),
+                        costs: offer.costs,
+                    }
+                }
+                Choice::Hardware { interval } => Limit {
+                    interval,
+                    ..source.limit.clone()
+                },
+            };
+        }
+        changed
+    }
+
+    /// The limits that the tuned sources of `task` have now; none if one has none, or one on a channel that the platform does not know.
+    #[must_use]
+    pub fn current(task: &Task) -> Option<Self> {
+        let setting = |channel: &str, tick: u64, cycles: u64| {
+            let channel = task
+                .platform
+                .channels
+                .iter()
+                .position(|of| of.name == channel)?;
+            let ticks = cycles.checked_div(tick)?;
+            (ticks > 0 && ticks.checked_mul(tick) == Some(cycles)).then_some(Setting {
+                channel,
+                divisor: tick,
+                ticks,
+            })
+        };
+        let mut shared = None;
+        let mut choices = Vec::with_capacity(task.tuned.len());
+        for tuned in &task.tuned {
+            let limit = &task.system.sources.get(tuned.source)?.limit;
+            let choice = match (limit.policy, limit.place, &limit.expiry) {
+                (Policy::Off, _, _) => return None,
+                (_, Place::Hardware, _) => Choice::Hardware {
+                    interval: limit.interval,
+                },
+                (_, _, Some(Expiry::Own { channel, .. })) => Choice::Own {
+                    policy: limit.policy,
+                    timing: limit.timing,
+                    burst: limit.burst,
+                    setting: setting(channel, limit.tick, limit.interval)?,
+                },
+                (_, _, Some(Expiry::Shared(timer))) if task.slot.timer == Some(*timer) => {
+                    let of = task.system.timers.get(*timer)?;
+                    shared = Some(SharedTimer {
+                        timer: Some(*timer),
+                        setting: setting(&of.channel, of.tick, of.period)?,
+                    });
+                    Choice::Shared { burst: limit.burst }
+                }
+                _ => return None,
+            };
+            choices.push((tuned.source, choice));
+        }
+        Some(Self { shared, choices })
+    }
+
+    /// What the limit of source `index` lets through in the long run, in hertz; none if the plan says nothing of it.
+    #[must_use]
+    pub fn effective(&self, index: usize, clock_hz: u64) -> Option<f64> {
+        let (_, choice) = self.choices.iter().find(|(source, _)| *source == index)?;
+        Some(match *choice {
+            Choice::Shared { burst } => hertz(burst, self.shared?.setting.cycles(), clock_hz),
+            Choice::Own {
+                policy: Policy::Bursty,
+                burst,
+                setting,
+                ..
+            } => hertz(burst, setting.cycles(), clock_hz),
+            Choice::Own { setting, .. } => hertz(1, setting.cycles(), clock_hz),
+            Choice::Hardware { interval } => hertz(1, interval, clock_hz),
+        })
+    }
+}
+
+/// The one-shot's correction that the source's limiter has already stays, as long as it is below the interval.
+fn lag(source: &Source, policy: Policy, ticks: u64) -> u32 {
+    if policy == Policy::Strict && u64::from(source.limit.lag) < ticks {
+        source.limit.lag
+    } else {
+        0
+    }
+}
+
+/// What a new shared timer is called: `shared`, unless something has that name.
+#[must_use]
+pub fn free_name(system: &System) -> String {
+    let taken = |name: &str| {
+        system.timers.iter().any(|timer| timer.name == name)
+            || system.sources.iter().any(|source| source.name == name)
+    };
+    std::iter::once("shared".to_owned())
+        .chain((2_u32..).map(|number| format!("shared{number}")))
+        .find(|name| !taken(name))
+        .unwrap_or_default()
+}

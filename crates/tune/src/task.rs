@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is to be tuned, and within which bounds.
+
+use weir_model::{Expiry, Place, Policy, Rate, System, Timing};
+
+use crate::assign::Taken;
+use crate::band::Band;
+use crate::plan::Way;
+use crate::platform::Platform;
+
+/// What the user asks for beside the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// By how much a limit may let through more than it is asked for: 0.1 is 10 %.
+    pub over_admission: f64,
+    /// The rate at which the shared timer has to run.
+    pub timer_rate: Option<Rate>,
+    /// Cycles for which interrupts together may hold the processor at most.
+    pub longest_delay: Option<u64>,
+}
+
+impl Default for Options {
+    /// 10 % over-admission, all else free.
+    fn default() -> Self {
+        Self {
+            over_admission: 0.1,
+            timer_rate: None,
+            longest_delay: None,
+        }
+    }
+}
+
+/// A source whose limit is chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuned {
+    /// Index in [`System::sources`].
+    pub source: usize,
+    /// The rates between which its limit has to lie.
+    pub band: Band,
+    /// How it may be limited; the policy that the file states stays.
+    pub ways: Vec<Way>,
+    /// The channel that the file states for it, as an index into [`Platform::channels`].
+    pub channel: Option<usize>,
+}
+
+/// The shared timer that may be used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Slot {
+    /// Index in [`System::timers`]; none: a new one.
+    pub timer: Option<usize>,
+    /// The channel that the file states for it, as an index into [`Platform::channels`].
+    pub channel: Option<usize>,
+}
+
+/// A system with what may be changed in it.
+#[derive(Debug, Clone)]
+pub struct Task<'a> {
+    /// The system.
+    pub system: &'a System,
+    /// Its timers.
+    pub platform: &'a Platform,
+    /// What the user asks for.
+    pub options: Options,
+    /// The sources whose limits are chosen, in the file's order.
+    pub tuned: Vec<Tuned>,
+    /// The shared timer.
+    pub slot: Slot,
+    /// What the rest of the system uses.
+    pub taken: Taken,
+}
+
+impl<'a> Task<'a> {
+    /// What of `system` is to be tuned: every source that states an expected or a tolerated rate, but for those in `keep` (indices in [`System::sources`]).
+    #[must_use]
+    pub fn new(
+        system: &'a System,
+        platform: &'a Platform,
+        options: Options,
+        keep: &[usize],
+    ) -> Self {
+        let mut task = Self {
+            system,
+            platform,
+            tuned: Vec::new(),
+            slot: Slot::default(),
+            taken: Taken::default(),
+            options,
+        };
+        task.slot = task.free_timer(keep);
+        for (source, of) in system.sources.iter().enumerate() {
+            let band = Band::new(&of.rates, task.options.over_admission)
+                .filter(|_| !keep.contains(&source));
+            let ways = task.ways(source);
+            match band {
+                Some(band) if !ways.is_empty() => task.tuned.push(Tuned {
+                    source,
+                    band,
+                    ways,
+                    channel: own_channel(system, source).and_then(|name| task.channel(name)),
+                }),
+                _ => task.take_own(source),
+            }
+        }
+        for (index, timer) in system.timers.iter().enumerate() {
+            if task.slot.timer != Some(index) {
+                task.take(&timer.channel, timer.tick);
+            }
+        }
+        task
+    }
+
+    fn channel(&self, name: &str) -> Option<usize> {
+        self.platform
+            .channels
+            .iter()
+            .position(|channel| channel.name == name)
+    }
+
+    /// The first of the file's shared timers on which no source depends that stays as it is.
+    fn free_timer(&self, keep: &[usize]) -> Slot {
+        let system = self.system;
+        let is_free = |timer: usize| {
+            !system.sources.iter().enumerate().any(|(source, of)| {
+                let stays = keep.contains(&source) || Band::new(&of.rates, 0.0).is_none();
+                stays && of.limit.expiry == Some(Expiry::Shared(timer))
+            })
+        };
+        let timer = (0..system.timers.len()).find(|&timer| is_free(timer));
+        Slot {
+            timer,
+            channel: timer
+                .and_then(|timer| system.timers.get(timer))
+                .and_then(|timer| self.channel(&timer.channel)),
+        }
+    }
+
+    fn ways(&self, source: usize) -> Vec<Way> {
+        let Some(limit) = self.system.sources.get(source).map(|of| &of.limit) else {
+            return Vec::new();
+        };
+        if limit.place == Place::Hardware {
+            return vec![Way::Hardware];
+        }
+        let own = |policy, timing, burst| Way::Own(policy, timing, burst);
+        let own_timing = match limit.expiry {
+            Some(Expiry::Own { .. }) => limit.timing,
+            _ => Timing::Lazy,
+        };
+        let wanted = match limit.policy {
+            Policy::Off => vec![
+                Way::Shared,
+                own(Policy::Strict, Timing::Lazy, 1),
+                own(Policy::Bursty, Timing::Lazy, 2),
+            ],
+            Policy::Bursty => vec![Way::Shared, own(Policy::Bursty, own_timing, 2)],
+            policy => vec![own(policy, limit.timing, limit.burst)],
+        };
+        let exists = |way: &Way| {
+            self.platform.channels.iter().any(|channel| match *way {
+                Way::Shared => channel.shared.is_some(),
+                Way::Own(policy, timing, _) => channel.offer(policy, timing).is_some(),
+                Way::Hardware => true,
+            })
+        };
+        wanted.into_iter().filter(exists).collect()
+    }
+
+    fn take_own(&mut self, source: usize) {
+        if let (Some(name), Some(of)) = (
+            own_channel(self.system, source),
+            self.system.sources.get(source),
+        ) {
+            self.take(name, of.limit.tick);
+        }
+    }
+
+    fn take(&mut self, name: &str, divisor: u64) {
+        let Some(index) = self.channel(name) else {
+            return;
+        };
+        let Some(counter) = self.platform.channels.get(index).map(|of| of.counter) else {
+            return;
+        };
+        if !self.taken.channels.contains(&index) {
+            self.taken.channels.push(index);
+        }
+        if !self.taken.divisors.iter().any(|(of, _)| *of == counter) {
+            self.taken.divisors.push((counter, divisor));
+        }
+    }
+
+    /// Does the scale of the tolerated rates matter to any source?
+    #[must_use]
+    pub fn is_scaled(&self) -> bool {
+        self.tuned.iter().any(|tuned| tuned.band.is_scaled())
+    }
+}
+
+fn own_channel(system: &System, source: usize) -> Option<&str> {
+    match &system.sources.get(source)?.limit.expiry {
+        Some(Expiry::Own { channel, .. }) => Some(channel),
+        _ => None,
+    }
+}

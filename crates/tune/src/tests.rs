@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the search promises: what it returns holds and lies in its bands, and nothing better exists on systems that are small enough to try everything.
+
+use proptest::prelude::*;
+use weir_analysis::holds;
+use weir_model::{Policy, System, Timing};
+
+use crate::band::{Percent, hertz};
+use crate::fixture::{atmega128, receiver, source, system};
+use crate::layout::is_in_band;
+use crate::measure::measure;
+use crate::plan::{Choice, Plan, Setting, SharedTimer};
+use crate::platform::Platform;
+use crate::search::{Found, alternatives, is_feasible, search};
+use crate::task::{Options, Task};
+
+fn tuned<'a>(
+    system: &'a System,
+    platform: &'a Platform,
+    options: Options,
+) -> (Task<'a>, Option<Found>) {
+    let task = Task::new(system, platform, options, &[]);
+    let found = search(&task, &|_, _| ());
+    (task, found)
+}
+
+/// regehr2005 §3.5: "three sources with maximum arrival rates of 324, 200, and 754 Hz".
+fn paper(receivers: Vec<weir_model::Receiver>) -> System {
+    let sources = [324.0, 200.0, 754.0]
+        .into_iter()
+        .zip(0..)
+        .map(|(hertz, number)| source(number, Some(hertz), None, 120))
+        .collect();
+    system(4_000_000, sources, receivers)
+}
+
+fn bursts(plan: &Plan) -> Vec<u32> {
+    plan.choices
+        .iter()
+        .filter_map(|(_, choice)| match *choice {
+            Choice::Shared { burst } => Some(burst),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn at_110_hz_the_bursts_are_those_of_the_paper() {
+    let system = paper(vec![receiver(1, 400_000, 400_000, 20_000)]);
+    let platform = atmega128();
+    let options = Options {
+        timer_rate: Some(crate::fixture::rate(110.0)),
+        ..Options::default()
+    };
+    let (_, found) = tuned(&system, &platform, options);
+    let found = found.unwrap();
+    assert_eq!(bursts(&found.plan), [3, 2, 7]);
+    assert!(found.measure.timer_rate_hz <= 110.0 && found.measure.timer_rate_hz > 109.9);
+}
+
+/// The paper's configuration as a plan: 110 Hz, bursts 3, 2 and 7.
+fn papers_plan() -> Plan {
+    let setting = Setting {
+        channel: 0,
+        divisor: 1,
+        ticks: 36_364,
+    };
+    let choices = [3, 2, 7].map(|burst| Choice::Shared { burst });
+    Plan {
+        shared: Some(SharedTimer {
+            timer: None,
+            setting,
+        }),
+        choices: choices.into_iter().enumerate().collect(),
+    }
+}
+
+#[test]
+fn the_own_choice_is_at_least_as_good_as_the_papers_by_each_criterion() {
+    let platform = atmega128();
+    for deadline in [10_000, 12_000, 20_000, 400_000] {
+        let system = paper(vec![receiver(1, 400_000, deadline, 2_000)]);
+        let (task, found) = tuned(&system, &platform, Options::default());
+        let theirs = papers_plan();
+        let applied = theirs.apply(&system, &platform);
+        assert!(is_in_band(&task, &theirs, 100));
+        if !holds(&applied) {
+            continue;
+        }
+        let theirs = measure(&task, &theirs, &applied, 100);
+        let ours = found.unwrap().measure;
+        assert!(
+            ours.scale_percent >= theirs.scale_percent,
+            "{ours:?} {theirs:?}"
+        );
+        assert!(
+            ours.timer_rate_hz <= theirs.timer_rate_hz,
+            "{ours:?} {theirs:?}"
+        );
+        assert!(
+            ours.over_admission <= theirs.over_admission + 1e-9,
+            "{ours:?} {theirs:?}"
+        );
+    }
+}
+
+#[test]
+fn rates_too_different_to_share_a_timer_get_timers_of_their_own() {
+    let sources = vec![
+        source(0, Some(5.0), None, 120),
+        source(1, Some(5_000.0), None, 60),
+        source(2, Some(4_000.0), None, 60),
+    ];
+    let system = system(
+        16_000_000,
+        sources,
+        vec![receiver(1, 160_000, 40_000, 2_000)],
+    );
+    let platform = atmega128();
+    let (_, found) = tuned(&system, &platform, Options::default());
+    let found = found.unwrap();
+    assert!(
+        matches!(found.plan.choices[0].1, Choice::Own { .. }),
+        "{found:?}"
+    );
+    assert_eq!(bursts(&found.plan).len(), 2, "{found:?}");
+}
+
+#[test]
+fn a_stated_policy_stays() {
+    let platform = atmega128();
+    let mut sources = vec![
+        source(0, Some(300.0), Some(900.0), 120),
+        source(1, Some(200.0), None, 120),
+    ];
+    let offer = platform.channels[3]
+        .offer(Policy::Bucket, Timing::Lazy)
+        .unwrap();
+    sources[0].limit.policy = Policy::Bucket;
+    sources[0].limit.timing = Timing::Lazy;
+    sources[0].limit.burst = 4;
+    sources[0].limit.interval = 8_000;
+    sources[0].limit.tick = 8;
+    sources[0].limit.costs = offer.costs;
+    sources[0].limit.expiry = Some(weir_model::Expiry::Own {
+        channel: "TIMER3A".to_owned(),
+        level: platform.channels[3].level.clone(),
+    });
+    let system = system(
+        4_000_000,
+        sources,
+        vec![receiver(1, 40_000, 40_000, 20_000)],
+    );
+    let (_, found) = tuned(&system, &platform, Options::default());
+    let Choice::Own {
+        policy,
+        burst,
+        setting,
+        ..
+    } = found.unwrap().plan.choices[0].1
+    else {
+        panic!("a bucket cannot be shared");
+    };
+    assert_eq!((policy, burst, setting.channel), (Policy::Bucket, 4, 3));
+}
+
+#[test]
+fn what_cannot_hold_is_not_found() {
+    let sources = vec![
+        source(0, Some(30_000.0), None, 120),
+        source(1, Some(10.0), None, 10),
+    ];
+    let system = system(
+        4_000_000,
+        sources,
+        vec![receiver(1, 40_000, 40_000, 20_000)],
+    );
+    let platform = atmega128();
+    let (task, found) = tuned(&system, &platform, Options::default());
+    assert!(found.is_none() && !is_feasible(&task));
+}
+
+#[test]
+fn interrupts_may_be_given_a_longest_delay_in_place_of_deadlines() {
+    let system = paper(Vec::new());
+    let platform = atmega128();
+    let (_, free) = tuned(&system, &platform, Options::default());
+    let options = Options {
+        longest_delay: Some(8_000),
+        ..Options::default()
+    };
+    let (_, bounded) = tuned(&system, &platform, options);
+    let (free, bounded) = (free.unwrap().measure, bounded.unwrap().measure);
+    assert!(free.longest_delay > Some(8_000) && bounded.longest_delay <= Some(8_000));
+    assert!(free.timer_rate_hz < bounded.timer_rate_hz);
+}
+
+/// One task below sources that nothing else bounds.
+fn small() -> impl Strategy<Value = System> {
+    let rates = prop_oneof![
+        (100.0..2_000.0_f64).prop_map(|expected| (Some(expected), None)),
+        (100.0..4_000.0_f64).prop_map(|tolerated| (None, Some(tolerated))),
+        (100.0..800.0_f64, 1.0..5.0_f64)
+            .prop_map(|(expected, times)| (Some(expected), Some(expected * times))),
+    ];
+    let sources = prop::collection::vec((rates, 20..400_u64), 1..4);
+    (sources, 2_000..80_000_u64, 0.05..0.6_f64).prop_map(|(sources, deadline, share)| {
+        let sources = sources
+            .into_iter()
+            .zip(0..)
+            .map(|(((expected, tolerated), handler), number)| {
+                source(number, expected, tolerated, handler)
+            })
+            .collect();
+        let wcet = (deadline as f64 * share) as u64;
+        system(
+            4_000_000,
+            sources,
+            vec![receiver(1, deadline, deadline, wcet)],
+        )
+    })
+}
+
+/// The largest scale at which some period of a timer that all share works, tried one by one; the period is then the longest.
+fn by_force(task: &Task) -> Option<(Percent, u64)> {
+    let clock = task.system.cpu.clock_hz;
+    let scales = if task.is_scaled() { 1..=100 } else { 100..=100 };
+    scales.rev().find_map(|scale| {
+        (1..2_000_u64).rev().find_map(|step| {
+            let ticks = step * 32;
+            let choices: Option<Vec<(usize, Choice)>> = task
+                .tuned
+                .iter()
+                .map(|tuned| {
+                    let least = tuned.band.asked(scale) * ticks as f64 / clock as f64;
+                    let burst = (least - 1e-9).ceil().max(1.0) as u32;
+                    let effective = hertz(burst, ticks, clock);
+                    (burst <= 255 && effective <= tuned.band.most(scale))
+                        .then_some((tuned.source, Choice::Shared { burst }))
+                })
+                .collect();
+            let plan = Plan {
+                shared: Some(SharedTimer {
+                    timer: None,
+                    setting: Setting {
+                        channel: 0,
+                        divisor: 1,
+                        ticks,
+                    },
+                }),
+                choices: choices?,
+            };
+            holds(&plan.apply(task.system, task.platform)).then_some((scale, ticks))
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_found_holds_and_lies_in_its_bands_and_nothing_better_exists(system in small()) {
+        let platform = atmega128();
+        let (task, found) = tuned(&system, &platform, Options::default());
+        if let Some(found) = &found {
+            let scale = found.measure.scale_percent;
+            prop_assert!(holds(&found.plan.apply(&system, &platform)));
+            prop_assert!(is_in_band(&task, &found.plan, scale));
+            prop_assert!(found.measure.over_admission <= 0.1 + 1e-9);
+            for other in alternatives(&task, found) {
+                prop_assert!(other.measure.key() >= found.measure.key(), "{:?} is better than {:?}", other, found);
+                prop_assert!(holds(&other.plan.apply(&system, &platform)));
+            }
+        }
+        if let Some((scale, ticks)) = by_force(&task) {
+            let found = found.expect("there are limits that hold");
+            prop_assert!(found.measure.scale_percent >= scale, "{} against {}", found.measure.scale_percent, scale);
+            if found.measure.scale_percent == scale {
+                prop_assert!(found.measure.timer_rate_hz <= 4e6 / ticks as f64 + 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_tuned_stays_as_it_is(system in small()) {
+        let platform = atmega128();
+        let (_, found) = tuned(&system, &platform, Options::default());
+        if let Some(found) = found {
+            let once = found.plan.apply(&system, &platform);
+            let (_, again) = tuned(&once, &platform, Options::default());
+            let again = again.expect("what holds is found again").plan.apply(&once, &platform);
+            prop_assert_eq!(again, once);
+        }
+    }
+}
