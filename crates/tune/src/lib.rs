@@ -12,12 +12,15 @@
 
 mod assign;
 mod band;
+mod explain;
 mod layout;
 mod measure;
 mod plan;
 mod platform;
+mod rate_text;
 mod search;
 mod task;
+mod write;
 
 #[cfg(test)]
 mod fixture;
@@ -25,8 +28,10 @@ mod fixture;
 mod tests;
 
 pub use band::{Band, Percent, hertz};
+pub use explain::{Conflict, Demand, explain};
 pub use measure::{Key, Measure};
 pub use plan::{Choice, Plan, Setting, SharedTimer, Way};
 pub use platform::{Channel, Counter, MOST_BURST, Offer, Platform, SharedOffer};
 pub use search::{Found, Progress, alternatives, is_feasible, search};
-pub use task::{Options, Slot, Task, Tuned};
+pub use task::{Accepts, Options, Slot, Task, Tuned};
+pub use write::{WriteBackError, write_back};

@@ -35,7 +35,7 @@ impl Found {
 pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
 
 /// An interval in which nothing is cleared.
-const NEVER: u64 = 1 << 44;
+pub(crate) const NEVER: u64 = 1 << 44;
 /// Layouts that are compared at once, all with the best before them: so the result does not depend on which is done first.
 const BATCH: usize = 8;
 /// Systems that are analysed for one layout and scale before the search takes larger steps.
@@ -87,6 +87,12 @@ pub fn is_feasible(task: &Task) -> bool {
         || layouts
             .first()
             .is_some_and(|layout| any(&neighbours(task, layout)))
+}
+
+/// Would there be limits if limiters cost nothing and let through just what is asked for?
+#[must_use]
+pub(crate) fn is_conceivable(task: &Task) -> bool {
+    top(task).is_some()
 }
 
 /// The best of `best` and what the layouts give.
@@ -214,7 +220,8 @@ fn judge(task: &Task, plan: Plan, scale: Percent) -> Option<Found> {
         (Some(most), Some(delay)) => delay <= most,
         (Some(_), None) => false,
     };
-    bounded.then_some(Found { plan, measure })
+    (bounded && task.accepts.is_none_or(|accepts| accepts(&plan)))
+        .then_some(Found { plan, measure })
 }
 
 /// The best of `layout`, if that is better than `best`.

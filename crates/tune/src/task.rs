@@ -5,7 +5,7 @@ use weir_model::{Expiry, Place, Policy, Rate, System, Timing};
 
 use crate::assign::Taken;
 use crate::band::Band;
-use crate::plan::Way;
+use crate::plan::{Plan, Way};
 use crate::platform::Platform;
 
 /// What the user asks for beside the file.
@@ -53,7 +53,7 @@ pub struct Slot {
 }
 
 /// A system with what may be changed in it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Task<'a> {
     /// The system.
     pub system: &'a System,
@@ -67,7 +67,12 @@ pub struct Task<'a> {
     pub slot: Slot,
     /// What the rest of the system uses.
     pub taken: Taken,
+    /// Can the file say this? Asked of what works otherwise, for rules that the timers alone do not tell.
+    pub accepts: Option<Accepts<'a>>,
 }
+
+/// Judges a plan.
+pub type Accepts<'a> = &'a (dyn Fn(&Plan) -> bool + Sync);
 
 impl<'a> Task<'a> {
     /// What of `system` is to be tuned: every source that states an expected or a tolerated rate, but for those in `keep` (indices in [`System::sources`]).
@@ -85,6 +90,7 @@ impl<'a> Task<'a> {
             slot: Slot::default(),
             taken: Taken::default(),
             options,
+            accepts: None,
         };
         task.slot = task.free_timer(keep);
         for (source, of) in system.sources.iter().enumerate() {

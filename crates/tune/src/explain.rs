@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why no limits do: a set of demands that cannot be kept together, while without any one of them the rest can.
+//!
+//! The deletion filter of Chinneck and Dravnieks ("Locating minimal infeasible constraint sets in linear programs", ORSA Journal on Computing 3, 1991): leave out one
+//! demand after the other, for good if it is still infeasible without it.
+
+use weir_model::{Place, Policy, System};
+
+use crate::platform::Platform;
+use crate::search::{NEVER, is_feasible};
+use crate::task::{Options, Task};
+
+/// Something that is demanded of a system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand {
+    /// The deadline of the receiver with this index in [`System::receivers`].
+    TaskDeadline(usize),
+    /// The deadline of the handler of the source with this index in [`System::sources`].
+    HandlerDeadline(usize),
+    /// The rate that the source with this index in [`System::sources`] is to be served at: the expected one or, if it states none, a hundredth of the tolerated one.
+    Rate(usize),
+}
+
+/// Demands that cannot be kept together, and why not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// None of them can be left out; in the file's order, deadlines first. Empty: it is not for these that there are no limits.
+    pub demands: Vec<Demand>,
+    /// Could they be kept if limiters cost nothing and could let through any rate? Then it is the timers that do not suffice.
+    pub for_want_of_timers: bool,
+}
+
+/// Demands of an infeasible task that fail together; `keep` as for [`Task::new`].
+#[must_use]
+pub fn explain(
+    system: &System,
+    platform: &Platform,
+    options: &Options,
+    keep: &[usize],
+) -> Conflict {
+    let tuned: Vec<usize> = Task::new(system, platform, options.clone(), keep)
+        .tuned
+        .iter()
+        .map(|tuned| tuned.source)
+        .collect();
+    let mut demands: Vec<Demand> = deadlines(system);
+    demands.extend(tuned.iter().map(|&source| Demand::Rate(source)));
+    let is_feasible_with = |demands: &[Demand]| {
+        let (relaxed, keep) = relaxed(system, demands, &tuned, keep);
+        is_feasible(&Task::new(&relaxed, platform, options.clone(), &keep))
+    };
+    if !is_feasible_with(&[]) {
+        return Conflict {
+            demands: Vec::new(),
+            for_want_of_timers: false,
+        };
+    }
+    // Whatever goes away early stays away: what is seldom the cause goes first.
+    let mut index = 0;
+    while index < demands.len() {
+        let mut fewer = demands.clone();
+        fewer.remove(index);
+        if is_feasible_with(&fewer) {
+            index += 1;
+        } else {
+            demands = fewer;
+        }
+    }
+    let (relaxed, keep) = relaxed(system, &demands, &tuned, keep);
+    let task = Task::new(&relaxed, platform, options.clone(), &keep);
+    Conflict {
+        for_want_of_timers: crate::search::is_conceivable(&task),
+        demands,
+    }
+}
+
+fn deadlines(system: &System) -> Vec<Demand> {
+    let of_tasks = system.receivers.iter().enumerate();
+    let of_handlers = system.sources.iter().enumerate();
+    of_tasks
+        .filter(|(_, receiver)| receiver.deadline.is_some())
+        .map(|(index, _)| Demand::TaskDeadline(index))
+        .chain(
+            of_handlers
+                .filter(|(_, source)| source.deadline.is_some())
+                .map(|(index, _)| Demand::HandlerDeadline(index)),
+        )
+        .collect()
+}
+
+/// The system of which only `demands` are demanded, and the sources that are then not tuned. A source whose rate is of no concern does not interrupt.
+fn relaxed(
+    system: &System,
+    demands: &[Demand],
+    tuned: &[usize],
+    keep: &[usize],
+) -> (System, Vec<usize>) {
+    let mut relaxed = system.clone();
+    let mut keep = keep.to_vec();
+    for (index, receiver) in relaxed.receivers.iter_mut().enumerate() {
+        if !demands.contains(&Demand::TaskDeadline(index)) {
+            receiver.deadline = None;
+        }
+    }
+    for (index, source) in relaxed.sources.iter_mut().enumerate() {
+        if !demands.contains(&Demand::HandlerDeadline(index)) {
+            source.deadline = None;
+        }
+        if tuned.contains(&index) && !demands.contains(&Demand::Rate(index)) {
+            source.limit.policy = Policy::Strict;
+            source.limit.place = Place::Hardware;
+            source.limit.interval = NEVER;
+            source.limit.expiry = None;
+            keep.push(index);
+        }
+    }
+    (relaxed, keep)
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Writes chosen limits into the text of a system file. What does not change stays as it is, byte for byte.
+
+use toml_edit::{
+    ArrayOfTables, DocumentMut, Formatted, InlineTable, Item, Table, TableLike, TomlError, Value,
+};
+use weir_model::{Expiry, Limit, Policy, System, Timing};
+
+use crate::plan::{Choice, Plan, Setting, free_name};
+use crate::platform::Platform;
+use crate::rate_text::rate_text;
+
+/// Why limits cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteBackError {
+    /// It is not TOML.
+    #[error("the file is not TOML: {0}")]
+    Toml(#[from] TomlError),
+    /// A source or a timer of the system is not in the text.
+    #[error("the file has no [[{section}]] called `{name}`: tune the file that was read")]
+    Missing {
+        /// `source` or `timer`.
+        section: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A value stands where a table should be.
+    #[error("`{key}` of `{name}` is not a table: write `{key} = {{ … }}`")]
+    NotATable {
+        /// The key.
+        key: &'static str,
+        /// Of which source or timer.
+        name: String,
+    },
+}
+
+/// `text`, whose system is `system`, with the limits of `plan`.
+///
+/// # Errors
+/// [`WriteBackError`], if the text is not that of the system.
+pub fn write_back(
+    text: &str,
+    system: &System,
+    platform: &Platform,
+    plan: &Plan,
+) -> Result<String, WriteBackError> {
+    let mut document: DocumentMut = text.parse()?;
+    let tuned = plan.apply(system, platform);
+    if let Some(shared) = plan.shared {
+        let old = shared.timer.and_then(|timer| system.timers.get(timer));
+        let name = match old {
+            Some(old) => old.name.clone(),
+            None => free_name(system),
+        };
+        let channel = platform
+            .channels
+            .get(shared.setting.channel)
+            .map_or("", |channel| channel.name.as_str());
+        if old.is_none() {
+            add_timer(&mut document, &name, channel);
+        }
+        let clock = system.cpu.clock_hz;
+        entry(&mut document, "timer", &name, |timer| {
+            if old.is_some_and(|old| old.channel != channel) {
+                set_text(timer, "channel", channel);
+            }
+            let unchanged = old.is_some_and(|old| {
+                old.tick == shared.setting.divisor && old.period == shared.setting.cycles()
+            });
+            if !unchanged {
+                set_interval(timer, "period", 1, shared.setting, clock);
+            }
+            Ok(())
+        })?;
+    }
+    for (index, choice) in &plan.choices {
+        let (Some(before), Some(after)) = (system.sources.get(*index), tuned.sources.get(*index))
+        else {
+            continue;
+        };
+        if before.limit == after.limit && !changes_its_timer(&before.limit, system, &tuned) {
+            continue;
+        }
+        entry(&mut document, "source", &before.name, |source| {
+            if source.get("limit").is_none() {
+                source.insert("limit", Item::Value(Value::InlineTable(InlineTable::new())));
+            }
+            let limit = source
+                .get_mut("limit")
+                .and_then(Item::as_table_like_mut)
+                .ok_or_else(|| WriteBackError::NotATable {
+                    key: "limit",
+                    name: before.name.clone(),
+                })?;
+            write_limit(limit, *choice, &before.limit, &after.limit, &tuned);
+            Ok(())
+        })?;
+    }
+    Ok(document.to_string())
+}
+
+/// A shared limit's interval is its timer's; the limit itself need not change with it.
+fn changes_its_timer(limit: &Limit, before: &System, after: &System) -> bool {
+    match limit.expiry {
+        Some(Expiry::Shared(timer)) => {
+            before.timers.get(timer).map(|of| &of.name)
+                != after.timers.get(timer).map(|of| &of.name)
+        }
+        _ => false,
+    }
+}
+
+fn write_limit(
+    limit: &mut dyn TableLike,
+    choice: Choice,
+    before: &Limit,
+    after: &Limit,
+    tuned: &System,
+) {
+    set_text(limit, "policy", policy_name(after.policy));
+    let timing = match after.timing {
+        Timing::Eager => "eager",
+        Timing::Lazy => "lazy",
+        Timing::OneShot => "one_shot",
+    };
+    let is_shared = |limit: &Limit| matches!(limit.expiry, Some(Expiry::Shared(_)));
+    let default_stays = limit.get("timing").is_none()
+        && (is_shared(after)
+            || (before.timing == after.timing
+                && before.policy == after.policy
+                && !is_shared(before)));
+    if !default_stays && !matches!(choice, Choice::Hardware { .. }) {
+        set_text(limit, "timing", timing);
+    }
+    match after.policy {
+        Policy::Bursty | Policy::Bucket => set_number(limit, "burst", u64::from(after.burst)),
+        _ => {
+            take_out(limit, "burst");
+        }
+    }
+    match choice {
+        Choice::Shared { .. } => {
+            for key in ["rate", "interval", "prescaler"] {
+                take_out(limit, key);
+            }
+            if let Some(Expiry::Shared(timer)) = after.expiry {
+                if let Some(timer) = tuned.timers.get(timer) {
+                    set_text(limit, "timer", &timer.name);
+                }
+            }
+        }
+        Choice::Own { setting, burst, .. } => {
+            if before.expiry != after.expiry {
+                if let Some(Expiry::Own { channel, .. }) = &after.expiry {
+                    set_text(limit, "timer", channel);
+                }
+            }
+            let requests = if after.policy == Policy::Bursty {
+                burst
+            } else {
+                1
+            };
+            set_interval(limit, "interval", requests, setting, tuned.cpu.clock_hz);
+        }
+        Choice::Hardware { interval } => {
+            let setting = Setting {
+                channel: 0,
+                divisor: 1,
+                ticks: interval,
+            };
+            set_rate(limit, "interval", 1, setting, tuned.cpu.clock_hz);
+        }
+    }
+}
+
+fn policy_name(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Off => "off",
+        Policy::Strict => "strict",
+        Policy::Paced => "paced",
+        Policy::Bursty => "bursty",
+        Policy::Bucket => "bucket",
+        Policy::Poll => "poll",
+    }
+}
+
+/// Writes a rate and the prescaler that makes it what is meant.
+fn set_interval(
+    table: &mut dyn TableLike,
+    interval_key: &str,
+    burst: u32,
+    setting: Setting,
+    clock_hz: u64,
+) {
+    set_rate(table, interval_key, burst, setting, clock_hz);
+    set_number(table, "prescaler", setting.divisor);
+}
+
+/// As `rate`, unless the file says `interval_key` or no short rate is rounded to what is meant.
+fn set_rate(
+    table: &mut dyn TableLike,
+    interval_key: &str,
+    burst: u32,
+    setting: Setting,
+    clock_hz: u64,
+) {
+    let rate = rate_text(burst, setting.ticks, setting.divisor, clock_hz)
+        .filter(|_| table.get(interval_key).is_none());
+    match rate {
+        Some(rate) => set_text(table, "rate", &rate),
+        None => {
+            // In place of the rate, so that it stands where that stood.
+            rename(table, "rate", interval_key);
+            set_text(table, interval_key, &format!("{} cycles", setting.cycles()));
+        }
+    }
+}
+
+/// A key under another name, at the end of its table; nothing if there is none. What stands beside it goes with it.
+fn rename(table: &mut dyn TableLike, from: &str, to: &str) {
+    if table.get(to).is_some() {
+        take_out(table, from);
+        return;
+    }
+    let decor = table.key(from).map(|key| key.leaf_decor().clone());
+    if let Some(item) = table.remove(from) {
+        table.insert(to, item);
+        if let (Some(mut key), Some(decor)) = (table.key_mut(to), decor) {
+            *key.leaf_decor_mut() = decor;
+        }
+    }
+}
+
+/// Removes a key, but not the comments above and beside it: they go to the key that follows or, if none does, to the one before.
+fn take_out(table: &mut dyn TableLike, key: &str) {
+    let text = |of: Option<&toml_edit::RawString>| {
+        of.and_then(toml_edit::RawString::as_str)
+            .unwrap_or("")
+            .to_owned()
+    };
+    let above = text(table.key(key).and_then(|key| key.leaf_decor().prefix()));
+    let beside = text(
+        table
+            .get(key)
+            .and_then(Item::as_value)
+            .and_then(|value| value.decor().suffix()),
+    );
+    let keys: Vec<String> = table.iter().map(|(key, _)| key.to_owned()).collect();
+    table.remove(key);
+    let mut comments = String::new();
+    for part in [above, beside] {
+        if part.contains('#') {
+            comments.push_str(part.trim_matches(|c| c == ' ' || c == '\n'));
+            comments.push('\n');
+        }
+    }
+    if comments.is_empty() {
+        return;
+    }
+    let at = keys.iter().position(|of| of == key).unwrap_or(0);
+    let heir = keys.get(at + 1).or_else(|| keys.get(at.checked_sub(1)?));
+    if let Some(mut heir) = heir.and_then(|heir| table.key_mut(heir)) {
+        let old = text(heir.leaf_decor().prefix());
+        heir.leaf_decor_mut().set_prefix(comments + &old);
+    }
+}
+
+fn set_text(table: &mut dyn TableLike, key: &str, text: &str) {
+    let is_same = table
+        .get(key)
+        .and_then(Item::as_str)
+        .is_some_and(|old| old == text);
+    if !is_same {
+        set(table, key, Value::String(Formatted::new(text.to_owned())));
+    }
+}
+
+fn set_number(table: &mut dyn TableLike, key: &str, number: u64) {
+    let number = i64::try_from(number).unwrap_or(i64::MAX);
+    let is_same = table
+        .get(key)
+        .and_then(Item::as_integer)
+        .is_some_and(|old| old == number);
+    if !is_same {
+        set(table, key, Value::Integer(Formatted::new(number)));
+    }
+}
+
+/// Sets a value; what stands around it, a comment for example, stays.
+fn set(table: &mut dyn TableLike, key: &str, mut value: Value) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(old) => {
+            *value.decor_mut() = old.decor().clone();
+            *old = value;
+        }
+        None => {
+            table.insert(key, Item::Value(value));
+        }
+    }
+}
+
+/// Changes the table of `section` with this name, written as `[[section]]` or in an array.
+fn entry(
+    document: &mut DocumentMut,
+    section: &'static str,
+    name: &str,
+    change: impl FnOnce(&mut dyn TableLike) -> Result<(), WriteBackError>,
+) -> Result<(), WriteBackError> {
+    let has_name = |table: &dyn TableLike| table.get("name").and_then(Item::as_str) == Some(name);
+    let missing = || WriteBackError::Missing {
+        section,
+        name: name.to_owned(),
+    };
+    match document.get_mut(section) {
+        Some(Item::ArrayOfTables(tables)) => {
+            let table = tables.iter_mut().find(|table| has_name(*table));
+            change(table.ok_or_else(missing)?)
+        }
+        Some(Item::Value(Value::Array(array))) => {
+            let table = array
+                .iter_mut()
+                .filter_map(Value::as_inline_table_mut)
+                .find(|table| has_name(*table));
+            change(table.ok_or_else(missing)?)
+        }
+        _ => Err(missing()),
+    }
+}
+
+/// Adds a timer after those that exist, before the first source else.
+fn add_timer(document: &mut DocumentMut, name: &str, channel: &str) {
+    let text = |text: &str| Value::String(Formatted::new(text.to_owned()));
+    if let Some(Item::Value(Value::Array(array))) = document.get_mut("timer") {
+        let mut timer = InlineTable::new();
+        timer.insert("name", text(name));
+        timer.insert("channel", text(channel));
+        array.push(timer);
+        return;
+    }
+    let mut timer = Table::new();
+    timer.decor_mut().set_prefix("\n");
+    timer.insert("name", Item::Value(text(name)));
+    timer.insert("channel", Item::Value(text(channel)));
+    let timers = document
+        .entry("timer")
+        .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+    if let Item::ArrayOfTables(timers) = timers {
+        timers.push(timer);
+    }
+}
