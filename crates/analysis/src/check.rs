@@ -15,6 +15,7 @@ use weir_model::{Policy, System};
 pub use assumptions::{Assumptions, ByOrigin, Stated};
 pub use bound::{Bound, Cause, MOST_NAMED, State};
 pub use flows::Flow;
+pub(crate) use flows::flows;
 pub use rows::{Arrivals, Kind, Row};
 pub use sources::{Headroom, Source};
 
@@ -44,7 +45,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// The sources in the file's order.
     pub sources: Vec<Source>,
-    /// The name of the source whose rate is nearest to breaking a deadline; none if no rate ever breaks one.
+    /// The name of the source whose rate is nearest to breaking a deadline, or whose rate has to fall least for all to hold; none if no rate of a single source
+    /// decides.
     pub most_critical: Option<String>,
     /// The flows in the file's order.
     pub flows: Vec<Flow>,
@@ -77,21 +79,12 @@ pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)
         .any(|source| source.limit.policy != Policy::Off)
         .then(|| analyse(&without_limits(system)));
     let rows = rows::rows(system, &units, analysis, unlimited.as_ref());
-    let flows = flows::flows(system, &units, analysis);
+    let flows = flows(system, &units, analysis);
     begins(Step::Headroom);
     let sources = sources::sources(system, analysis);
     begins(Step::Rates);
-    let kept = rows.iter().all(|row| !row.misses()) && flows.iter().all(|flow| !flow.misses());
-    let assumptions = assumptions::assumptions(system, kept);
-    let has_deadline = rows.iter().any(|row| row.deadline_cycles.is_some())
-        || flows.iter().any(|flow| flow.deadline_cycles.is_some());
-    let verdict = if !kept {
-        Verdict::NotGuaranteed
-    } else if !assumptions.max_work_missing.is_empty() || !has_deadline {
-        Verdict::NotProven
-    } else {
-        Verdict::Guaranteed
-    };
+    let verdict = verdict(system, analysis, &flows);
+    let assumptions = assumptions::assumptions(system, verdict != Verdict::NotGuaranteed);
     Report {
         verdict,
         utilisation: utilisation(system, &units),
@@ -100,6 +93,21 @@ pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)
         sources,
         flows,
         assumptions,
+    }
+}
+
+pub(crate) fn verdict(system: &System, analysis: &Analysis, flows: &[Flow]) -> Verdict {
+    let kept = analysis.holds() && flows.iter().all(|flow| !flow.misses());
+    let has_deadline = analysis.rows.iter().any(|row| row.unit.deadline.is_some())
+        || flows.iter().any(|flow| flow.deadline_cycles.is_some());
+    let states_work = system
+        .sources
+        .iter()
+        .all(|source| source.max_work.is_some());
+    match (kept, has_deadline && states_work) {
+        (false, _) => Verdict::NotGuaranteed,
+        (true, false) => Verdict::NotProven,
+        (true, true) => Verdict::Guaranteed,
     }
 }
 
@@ -112,7 +120,7 @@ pub fn keeps_deadlines(system: &System) -> bool {
     let analysis = analyse(system);
     let units = Units::new(system, &analysis.latencies);
     analysis.holds()
-        && flows::flows(system, &units, &analysis)
+        && flows(system, &units, &analysis)
             .iter()
             .all(|flow| !flow.misses())
 }

@@ -54,7 +54,7 @@ impl Flow {
 /// A response time, or why there is none.
 type Response<'a> = Result<u64, &'a Unbounded>;
 
-pub(super) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<Flow> {
+pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<Flow> {
     let response = |part: Part| -> Option<Response> {
         analysis
             .row(part)

@@ -125,11 +125,12 @@ fn name(system: &System, part: Part) -> Option<String> {
     })
 }
 
-/// The source of the least factor.
+/// The source of the least factor; those of which no rate would do are not what it takes.
 pub(super) fn most_critical(sources: &[Source]) -> Option<String> {
     sources
         .iter()
         .filter_map(|source| Some((source.headroom.factor?, source)))
+        .filter(|(factor, _)| *factor > 0.0)
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, source)| source.name.clone())
 }
