@@ -10,6 +10,7 @@
     reason = "cycles are below 2^62, shares are rounded to the safe side, floats become cycles by saturating casts"
 )]
 
+pub mod certificate;
 pub mod check;
 pub mod curve;
 pub mod limiter;
@@ -22,4 +23,5 @@ mod sensitivity;
 mod slack;
 
 pub use analysis::{Analysis, Row, Unbounded, analyse, holds};
+pub use certificate::certificate;
 pub use sensitivity::{Headroom, headroom, headroom_at_least};

@@ -61,15 +61,19 @@ pub struct Body {
     pub cycles: u64,
 }
 
+/// Cycles between two packets or edges at the line, at least, by the worst rate that is stated; none: no bound.
+#[must_use]
+pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
+    let rate = source.rates.worst?;
+    Some((rate.period_cycles(clock_hz).floor() as u64).max(1))
+}
+
 /// Cycles between two requests of the line, at least; none: no bound.
 ///
 /// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then the first of its timers, or a full count of packets.
 #[must_use]
 pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
-    let line = source
-        .rates
-        .worst
-        .map(|rate| (rate.period_cycles(clock_hz).floor() as u64).max(1));
+    let line = line_interarrival(source, clock_hz);
     let Some(moderation) = source.moderation else {
         return line;
     };
@@ -100,6 +104,13 @@ fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
             interarrival.saturating_mul(u64::from(limit.burst)) >= late.saturating_add(latency)
         }
     }
+}
+
+/// Does the limiter of `source` never hold a request back, if its timer is served up to `latency` cycles late? Not known of a source without worst rate.
+#[must_use]
+pub fn never_holds(source: &Source, clock_hz: u64, latency: u64) -> bool {
+    request_interarrival(source, clock_hz)
+        .is_some_and(|interarrival| within_limit(&source.limit, interarrival, latency))
 }
 
 /// Cycles by which two starts of interrupts may be closer than the instants that the limiter tells apart: it reads the timer after some instructions, to

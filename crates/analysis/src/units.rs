@@ -49,6 +49,8 @@ pub struct Latencies {
 #[derive(Debug)]
 pub struct Units<'a> {
     system: &'a System,
+    /// How late each source's timer is served.
+    latencies: Vec<u64>,
     /// In the order of the system's lists: sources (request, expiry), timers, receivers, flows.
     pub units: Vec<Unit>,
     /// As tasks see them.
@@ -76,6 +78,13 @@ pub fn body(system: &System, source: usize) -> Body {
             .saturating_add(per_unit.saturating_mul(of.max_work.unwrap_or(1)))
             .min(FOREVER),
     }
+}
+
+/// Cycles between two packets of `flow`, at least; none: whatever its source brings.
+#[must_use]
+pub fn flow_interarrival(flow: &Flow, clock_hz: u64) -> Option<u64> {
+    let rate = flow.rate?;
+    Some((rate.period_cycles(clock_hz).floor() as u64).max(1))
 }
 
 /// The flows of a source with their indices.
@@ -147,6 +156,7 @@ impl<'a> Units<'a> {
             .collect();
         let mut units = Self {
             system,
+            latencies: latencies.source.clone(),
             units: Vec::new(),
             plain,
             padded: with_pad,
@@ -256,14 +266,13 @@ impl<'a> Units<'a> {
         let tasks = self.plain.get(flow.source)?;
         let per_interrupt = source.max_work.unwrap_or(1);
         let all = tasks.serves.as_ref()?.times(per_interrupt);
-        let Some(rate) = flow.rate else {
+        let Some(period) = flow_interarrival(flow, self.system.cpu.clock_hz) else {
             return Some(all);
         };
         let Some(wait) = self.longest_wait(flow.source) else {
             return Some(all);
         };
-        let period = rate.period_cycles(self.system.cpu.clock_hz).floor() as u64;
-        Some(all.and(Staircase::sporadic(period.max(1), wait)))
+        Some(all.and(Staircase::sporadic(period, wait)))
     }
 
     /// The longest time for which a packet can wait in the device for its interrupt to begin: moderation, and the limit if that can hold it back. None: no
@@ -271,14 +280,9 @@ impl<'a> Units<'a> {
     #[must_use]
     pub fn longest_wait(&self, source: usize) -> Option<u64> {
         let of = self.system.sources.get(source)?;
-        let interarrival = limiter::request_interarrival(of, self.system.cpu.clock_hz)?;
-        let tasks = self.plain.get(source)?;
-        let never_held = tasks
-            .serves
-            .as_ref()
-            .is_some_and(|serves| serves.window_of(2) == Some(interarrival + 1));
+        let latency = self.latencies.get(source).copied()?;
         let moderation = of.moderation.map_or(0, |moderation| moderation.absolute);
-        never_held.then_some(moderation)
+        limiter::never_holds(of, self.system.cpu.clock_hz, latency).then_some(moderation)
     }
 
     /// The more urgent work that delays `unit`: what only delays its start, and what also preempts it. None: some of it has no bound, and which.
