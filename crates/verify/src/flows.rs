@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The flows: from a packet's arrival to the end of its bottom half (docs/analysis.md, "Flows").
+
+use crate::Claims;
+use crate::format::{Flow, FlowClaim, Kind, Policy, System, Unit};
+use crate::units::{Units, never_held};
+
+/// What the rows give for a flow; none: no bound.
+pub(crate) struct Derived {
+    latency: Option<u64>,
+    queue_needed: Option<u64>,
+}
+
+impl Derived {
+    /// Of the flow with this index, whose source's timer is served up to `late` cycles after its instant.
+    pub(crate) fn new(
+        system: &System,
+        units: &Units,
+        claims: &Claims,
+        index: usize,
+        late: u64,
+    ) -> Self {
+        let nothing = Self {
+            latency: None,
+            queue_needed: None,
+        };
+        let Some(flow) = system.flows.get(index) else {
+            return nothing;
+        };
+        let Some(source) = system.sources.get(flow.source) else {
+            return nothing;
+        };
+        // Some(None): has no bound; what does not exist takes no time.
+        let response = |kind, index| {
+            let claim = claims.find(Unit(kind, index))?;
+            Some(claim.map(|claim| claim.response))
+        };
+        let bottom_half = response(Kind::BottomHalf, index).unwrap_or(Some(0));
+        let line = response(Kind::Request, flow.source);
+        let expiry = response(Kind::Expiry, flow.source);
+        let interrupt = if source.limit.policy == Policy::Off || never_held(source, late) {
+            line.unwrap_or(Some(0))
+        } else {
+            // What is held back is let through at the interval's end: the line serves it then, the timer being late, or the timer's own interrupt.
+            let by_line = match (line, expiry) {
+                (None, Some(_)) => Some(0),
+                (line, _) => line
+                    .unwrap_or(Some(0))
+                    .map(|response| response.saturating_add(late)),
+            };
+            let by_expiry = expiry.unwrap_or(Some(0));
+            by_line
+                .zip(by_expiry)
+                .map(|(line, expiry)| line.max(expiry).saturating_add(source.limit.interval))
+        };
+        let moderation = source.moderation.map_or(0, |of| of.absolute);
+        Self {
+            latency: interrupt.zip(bottom_half).map(|(interrupt, bottom_half)| {
+                interrupt
+                    .saturating_add(bottom_half)
+                    .saturating_add(moderation)
+            }),
+            queue_needed: bottom_half.and_then(|response| units.packets(index, response)),
+        }
+    }
+
+    /// Is what the certificate claims not less?
+    pub(crate) fn allows(&self, claim: &FlowClaim) -> Result<(), String> {
+        enough("latency", claim.latency, self.latency)?;
+        enough("queue_needed", claim.queue_needed, self.queue_needed)
+    }
+}
+
+fn enough(key: &str, claimed: Option<u64>, derived: Option<u64>) -> Result<(), String> {
+    match (claimed, derived) {
+        (None, _) => Ok(()),
+        (Some(claimed), Some(derived)) if claimed >= derived => Ok(()),
+        (Some(claimed), Some(derived)) => Err(format!("{key}: {claimed} is less than {derived}")),
+        (Some(claimed), None) => Err(format!("{key}: {claimed}, but there is no bound: null")),
+    }
+}
+
+/// By what is claimed, does a flow keep its deadline and have room for its packets? One without deadline always does.
+pub(crate) fn holds(flow: &Flow, claim: &FlowClaim) -> bool {
+    let Some(deadline) = flow.deadline else {
+        return true;
+    };
+    let in_time = claim.latency.is_some_and(|latency| latency <= deadline);
+    let has_room = flow
+        .queue
+        .is_none_or(|room| claim.queue_needed.is_some_and(|needed| needed <= room));
+    in_time && has_room
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What stands in a certificate (docs/certificate.md), and reading it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The version of the format that this program reads.
+pub const VERSION: u64 = 1;
+
+/// Why a text is no certificate at all. Whether a certificate is right is another question ([`crate::Report`]).
+#[derive(Debug, thiserror::Error)]
+pub enum BadInput {
+    /// Not JSON, or not the keys and types of a certificate.
+    #[error("{place}: {what}")]
+    Format {
+        /// The key, such as `system.sources[2].limit.burst`, or `certificate` for the whole.
+        place: String,
+        /// What is wrong there, with the line and the column.
+        what: String,
+    },
+    /// A certificate of another version.
+    #[error(
+        "certificate: this is version {found} of the format and this Weir reads version {VERSION}; make it anew with `weir check --json`"
+    )]
+    Version {
+        /// The version.
+        found: u64,
+    },
+    /// A system that cannot be, such as a flow of a source that is not there.
+    #[error("{place}: {what}")]
+    System {
+        /// The key.
+        place: String,
+        /// What is wrong there and what would be right.
+        what: String,
+    },
+}
+
+/// What a certificate says: the system, as a premise, and what is claimed of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Certificate {
+    #[serde(rename = "certificate")]
+    _version: u64,
+    pub(crate) system: System,
+    pub(crate) verdict: Verdict,
+    pub(crate) latencies: Vec<u64>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) flows: Vec<FlowClaim>,
+}
+
+/// What the certificate concludes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every deadline holds.
+    Guaranteed,
+    /// A deadline may be missed.
+    NotGuaranteed,
+    /// No deadline is missed, but a source does not state the most work of an interrupt, or there is no deadline.
+    NotProven,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Guaranteed => "guaranteed",
+            Self::NotGuaranteed => "not guaranteed",
+            Self::NotProven => "not proven",
+        })
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct System {
+    pub(crate) name: String,
+    pub(crate) sha256: String,
+    pub(crate) cpu: Cpu,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) timers: Vec<Timer>,
+    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) flows: Vec<Flow>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cpu {
+    /// For the reader, who may want seconds; everything here is in cycles.
+    #[serde(rename = "clock_hz")]
+    _clock_hz: u64,
+    pub(crate) nesting: Nesting,
+    pub(crate) tasks: Tasks,
+    pub(crate) longest_instruction: u64,
+    pub(crate) critical_section: u64,
+    pub(crate) context_switch: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Nesting {
+    Flat,
+    Grouped,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Tasks {
+    Preemptive,
+    Cooperative,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Level {
+    pub(crate) group: u32,
+    pub(crate) order: u32,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) level: Level,
+    pub(crate) handler: u64,
+    pub(crate) work: u64,
+    pub(crate) max_work: Option<u64>,
+    pub(crate) interarrival: Option<u64>,
+    pub(crate) moderation: Option<Moderation>,
+    pub(crate) limit: Limit,
+    pub(crate) deadline: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Moderation {
+    pub(crate) absolute: u64,
+    pub(crate) packet: Option<u64>,
+    pub(crate) count: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limit {
+    pub(crate) policy: Policy,
+    pub(crate) timing: Timing,
+    pub(crate) place: Place,
+    pub(crate) interval: u64,
+    pub(crate) tick: u64,
+    pub(crate) burst: u64,
+    pub(crate) lag: u64,
+    pub(crate) expiry: Option<Expiry>,
+    pub(crate) costs: Costs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Policy {
+    Off,
+    Strict,
+    Paced,
+    Bursty,
+    Bucket,
+    Poll,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Timing {
+    Eager,
+    Lazy,
+    OneShot,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Place {
+    Software,
+    Hardware,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Expiry {
+    /// An interrupt of the source's own.
+    Own(Level),
+    /// A shared timer.
+    Shared(usize),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Costs {
+    pub(crate) request_served: u64,
+    pub(crate) request_refused: u64,
+    pub(crate) expiry_served: u64,
+    pub(crate) expiry_empty: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Timer {
+    pub(crate) name: String,
+    pub(crate) level: Level,
+    pub(crate) period: u64,
+    pub(crate) base: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Receiver {
+    pub(crate) name: String,
+    pub(crate) urgency: u8,
+    pub(crate) period: Option<u64>,
+    pub(crate) jitter: u64,
+    pub(crate) wcet: u64,
+    pub(crate) blocking: u64,
+    pub(crate) critical_section: u64,
+    pub(crate) deadline: Option<u64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Flow {
+    pub(crate) name: String,
+    pub(crate) source: usize,
+    pub(crate) receiver: usize,
+    pub(crate) interarrival: Option<u64>,
+    pub(crate) top_half: u64,
+    pub(crate) demux: u64,
+    pub(crate) bottom_half: u64,
+    pub(crate) queue: Option<u64>,
+    pub(crate) deadline: Option<u64>,
+}
+
+/// A unit of the system: what it is, and its index in that list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+pub(crate) struct Unit(pub(crate) Kind, pub(crate) usize);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// The interrupt of a source's line.
+    Request,
+    /// The interrupt of a source's own timer.
+    Expiry,
+    /// The interrupt of a shared timer.
+    Timer,
+    /// A receiver's own work.
+    Task,
+    /// A flow's bottom half.
+    BottomHalf,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    pub(crate) unit: Unit,
+    pub(crate) outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// A response time, with what shows it.
+    Bound(Bound),
+    /// More urgent than the unit, or the unit itself, and without bound.
+    Starved(Unit),
+    /// The long-run demand is all of the processor.
+    Overload,
+    /// None was found, and nothing is claimed.
+    TooLong,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bound {
+    pub(crate) cost: u64,
+    pub(crate) curve: Vec<Steps>,
+    pub(crate) blocking: u64,
+    pub(crate) busy_window: u64,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) start_delay: u64,
+    pub(crate) response: u64,
+}
+
+/// A staircase: base, step, period, jitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) struct Steps(
+    pub(crate) u64,
+    pub(crate) u64,
+    pub(crate) u64,
+    pub(crate) u64,
+);
+
+/// docs/analysis.md's A, s and f of a job.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct Job(pub(crate) u64, pub(crate) u64, pub(crate) u64);
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlowClaim {
+    pub(crate) latency: Option<u64>,
+    pub(crate) queue_needed: Option<u64>,
+}
+
+/// Only the key that certificates and `weir check --json` have in common; everything else is looked at later.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    certificate: &'a RawValue,
+}
+
+/// The certificate in `text`: a bare one, or one inside what `weir check --json` printed.
+pub(crate) fn read(text: &[u8]) -> Result<Certificate, BadInput> {
+    let outer: Envelope = parse(text)?;
+    let inside = outer.certificate.get().as_bytes();
+    // serde's spelling of a raw value has no space in front.
+    if !inside.starts_with(b"{") {
+        return certificate(text, &outer);
+    }
+    let inner: Envelope = parse(inside)?;
+    certificate(inside, &inner)
+}
+
+fn certificate(text: &[u8], envelope: &Envelope) -> Result<Certificate, BadInput> {
+    let found: u64 = serde_json::from_str(envelope.certificate.get()).map_err(|_| {
+        let shown: String = envelope.certificate.get().chars().take(40).collect();
+        BadInput::Format {
+            place: "certificate".to_owned(),
+            what: format!(
+                "`{shown}` is not a version of the format: that is a number, such as {VERSION}"
+            ),
+        }
+    })?;
+    if found == VERSION {
+        parse(text)
+    } else {
+        Err(BadInput::Version { found })
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, BadInput> {
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let format = |place: String, what: String| BadInput::Format {
+        place: if place == "." {
+            "certificate".to_owned()
+        } else {
+            place
+        },
+        what,
+    };
+    let value = serde_path_to_error::deserialize(&mut json)
+        .map_err(|error| format(error.path().to_string(), error.inner().to_string()))?;
+    json.end()
+        .map_err(|error| format(".".to_owned(), error.to_string()))?;
+    Ok(value)
+}

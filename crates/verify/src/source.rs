@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A limited source as tasks (docs/analysis.md, "A limited source").
+
+use crate::curve::{Curve, Demand, TooLarge};
+use crate::format::{Costs, Expiry, Limit, Place, Policy, Source, Timing};
+
+/// The views of a source. A source without bound has none, and no curve.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Views {
+    /// α, the requests served.
+    pub(crate) served: Option<Curve>,
+    /// The line's interrupt: the runs that serve first, then those that refuse.
+    pub(crate) line: Vec<Demand>,
+    /// The interrupt of its own timer.
+    pub(crate) expiry: Option<Demand>,
+    /// Both together; not more than their sum.
+    pub(crate) together: Vec<Demand>,
+}
+
+/// S, R, X and E as other interrupts see them: each is longer by the instruction that runs between two interrupts.
+pub(crate) fn longer(costs: Costs, instruction: u64) -> Costs {
+    let longer = |cost: u64| match cost {
+        0 => 0,
+        cost => cost.saturating_add(instruction),
+    };
+    Costs {
+        request_served: longer(costs.request_served),
+        request_refused: longer(costs.request_refused),
+        expiry_served: longer(costs.expiry_served),
+        expiry_empty: longer(costs.expiry_empty),
+    }
+}
+
+/// a: the least time between two requests, moderation included. None: no bound.
+pub(crate) fn interarrival(source: &Source) -> Option<u64> {
+    let line = source.interarrival;
+    let Some(moderation) = source.moderation else {
+        return line;
+    };
+    let timers = moderation
+        .packet
+        .unwrap_or(u64::MAX)
+        .min(moderation.absolute);
+    let moderated = match moderation.count {
+        None => Some(timers),
+        Some(count) => line.map(|line| line.saturating_mul(count).min(timers)),
+    };
+    // None is less than any number.
+    line.max(moderated)
+}
+
+/// σ: two interrupts can begin so much closer together than the instants at which the limiter reads its timer.
+fn skew(limit: &Limit, costs: Costs) -> u128 {
+    let entry = costs
+        .request_served
+        .max(costs.request_refused)
+        .max(costs.expiry_served);
+    u128::from(limit.tick) * (u128::from(limit.lag) + 1) + u128::from(entry)
+}
+
+/// Can the source never come faster than its limit?
+pub(crate) fn within_limit(source: &Source, costs: Costs, latency: u64) -> bool {
+    let limit = &source.limit;
+    let Some(interarrival) = interarrival(source) else {
+        return limit.policy == Policy::Off;
+    };
+    let late = u128::from(limit.interval) + skew(limit, costs) + u128::from(latency);
+    match limit.policy {
+        Policy::Off => true,
+        Policy::Poll => false,
+        Policy::Strict | Policy::Paced | Policy::Bucket => u128::from(interarrival) >= late,
+        Policy::Bursty => u128::from(interarrival) * u128::from(limit.burst) >= late,
+    }
+}
+
+/// α, if a timer is served up to `latency` after its instant.
+fn served(source: &Source, costs: Costs, latency: u64) -> Result<Option<Curve>, TooLarge> {
+    let limit = &source.limit;
+    let interarrival = interarrival(source);
+    if within_limit(source, costs, latency) {
+        return interarrival
+            .map(|interarrival| Curve::stairs(1, 1, interarrival, 0))
+            .transpose();
+    }
+    let early = skew(limit, costs);
+    let interval = limit.interval;
+    let late = (early + u128::from(latency)).min(early.max(u128::from(interval).saturating_sub(1)));
+    let twice = limit.burst.saturating_mul(2);
+    let limited = match (limit.place, limit.policy, limit.timing) {
+        (Place::Hardware, _, _) | (_, Policy::Poll | Policy::Off, _) => {
+            Curve::stairs(1, 1, interval, 0)
+        }
+        (_, Policy::Strict, _) => Curve::stairs(1, 1, interval, early),
+        (_, Policy::Paced, _) => Curve::stairs(1, 1, interval, late),
+        (_, Policy::Bursty, Timing::OneShot) => {
+            Curve::stairs(twice.saturating_sub(1), limit.burst, interval, early)
+        }
+        (_, Policy::Bursty, _) => Curve::stairs(twice, limit.burst, interval, late),
+        (_, Policy::Bucket, _) => Curve::stairs(limit.burst, 1, interval, early),
+    }?;
+    Ok(Some(match interarrival {
+        None => limited,
+        Some(interarrival) => limited.and(Curve::stairs(3, 1, interarrival, 0)?),
+    }))
+}
+
+/// The longest run of the timer's interrupt, or what the source adds to that of a shared timer: it may serve what waited.
+pub(crate) fn longest_expiry(costs: Costs, body: u64) -> u64 {
+    let serves = match costs.expiry_served {
+        0 => 0,
+        served => served.saturating_add(body),
+    };
+    costs.expiry_empty.max(serves)
+}
+
+/// What an expiry costs more if what it serves is counted as if the line had served it.
+pub(crate) fn beside(costs: Costs) -> u64 {
+    let serves = costs.expiry_served.saturating_sub(costs.request_served);
+    costs.expiry_empty.max(serves)
+}
+
+/// The views of `source` with S, R, X and E as `costs` and W as `body`.
+pub(crate) fn views(
+    source: &Source,
+    costs: Costs,
+    body: u64,
+    latency: u64,
+) -> Result<Views, TooLarge> {
+    let limit = &source.limit;
+    let Some(alpha) = served(source, costs, latency)? else {
+        return Ok(Views::default());
+    };
+    let serving = Demand::new(costs.request_served.saturating_add(body), alpha.clone());
+    let lazy = limit.timing == Timing::Lazy;
+    let unlimited = limit.policy == Policy::Off || limit.place == Place::Hardware;
+    if limit.policy == Policy::Poll {
+        let polls = Curve::stairs(1, 1, limit.interval, 0)?;
+        let polling = Demand::new(longest_expiry(costs, body), polls);
+        return Ok(Views {
+            served: Some(alpha),
+            line: Vec::new(),
+            expiry: Some(polling.clone()),
+            together: vec![polling],
+        });
+    }
+    if unlimited || (lazy && within_limit(source, costs, latency)) {
+        return Ok(Views {
+            served: Some(alpha),
+            line: vec![serving.clone()],
+            expiry: None,
+            together: vec![serving],
+        });
+    }
+
+    let (refused, early) = (costs.request_refused, skew(limit, costs));
+    let expiries = Curve::stairs(1, 1, limit.interval, early)?;
+    let last_refusal = lazy.then(|| Demand::new(refused, Curve::once()));
+    let refused_once = if lazy { refused } else { 0 };
+    let spaced = match limit.policy {
+        Policy::Strict | Policy::Paced => true,
+        Policy::Bucket => limit.burst == 1,
+        _ => false,
+    };
+    let mut line = vec![serving.clone()];
+    if lazy {
+        let refusals = if spaced { &alpha } else { &expiries };
+        line.push(Demand::new(refused, refusals.clone()));
+    }
+    line.extend(last_refusal.clone());
+    if let Some(Expiry::Shared(_)) = limit.expiry {
+        return Ok(Views {
+            served: Some(alpha),
+            line,
+            expiry: None,
+            together: vec![serving],
+        });
+    }
+    let mut together = if spaced {
+        let by_line = costs.request_served.saturating_add(costs.expiry_empty);
+        let by_expiry = costs.expiry_served.saturating_add(refused_once);
+        let dearest = by_line.max(by_expiry).saturating_add(body);
+        vec![Demand::new(dearest, alpha.clone())]
+    } else {
+        let overhead = beside(costs).saturating_add(refused_once);
+        vec![serving, Demand::new(overhead, expiries.clone())]
+    };
+    together.extend(last_refusal);
+    Ok(Views {
+        served: Some(alpha),
+        line,
+        expiry: Some(Demand::new(longest_expiry(costs, body), expiries)),
+        together,
+    })
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The units of a system, their order, and what keeps each waiting (docs/analysis.md, "Units and ranks").
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use crate::curve::{Curve, Demand, TooLarge};
+use crate::format::{Expiry, Flow, Kind, Level, Nesting, Source, System, Tasks, Unit};
+use crate::source::{Views, beside, interarrival, longer, longest_expiry, views, within_limit};
+
+/// Interrupts above tasks; the higher group or urgency; the lower order. The greater runs first.
+type Rank = (bool, u32, Reverse<u32>);
+
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    rank: Rank,
+    /// The lowest rank that does not preempt it.
+    threshold: Rank,
+    /// Do equals preempt it?
+    yields_to_equals: bool,
+}
+
+impl Standing {
+    fn of_interrupt(nesting: Nesting, level: Level) -> Self {
+        let group = match nesting {
+            Nesting::Flat => 0,
+            Nesting::Grouped => level.group,
+        };
+        Self {
+            rank: (true, group, Reverse(level.order)),
+            threshold: (true, group, Reverse(0)),
+            yields_to_equals: false,
+        }
+    }
+
+    fn of_task(tasks: Tasks, urgency: u8) -> Self {
+        let rank = (false, u32::from(urgency), Reverse(0));
+        let highest = (false, u32::MAX, Reverse(0));
+        Self {
+            rank,
+            threshold: match tasks {
+                Tasks::Preemptive => rank,
+                Tasks::Cooperative => highest,
+            },
+            yields_to_equals: tasks == Tasks::Preemptive,
+        }
+    }
+
+    fn is_delayed_by(&self, other: &Self) -> bool {
+        other.rank >= self.rank
+    }
+
+    fn is_preempted_by(&self, other: &Self) -> bool {
+        other.rank > self.threshold || (self.yields_to_equals && other.rank == self.rank)
+    }
+
+    fn is_blocked_by(&self, other: &Self) -> bool {
+        other.rank < self.rank && other.threshold >= self.rank
+    }
+}
+
+/// A unit, as the system has it.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    pub(crate) unit: Unit,
+    standing: Standing,
+    /// Its jobs; none: without bound.
+    pub(crate) own: Option<Demand>,
+    /// Its longest run.
+    longest: u64,
+    pub(crate) deadline: Option<u64>,
+}
+
+struct OfSource {
+    line: Standing,
+    timer: Option<Standing>,
+    /// As tasks see it, and as interrupts do.
+    plain: Views,
+    padded: Views,
+}
+
+struct OfTimer {
+    standing: Standing,
+    plain: Demand,
+    padded: Demand,
+    longest: u64,
+}
+
+/// The units of a system.
+pub(crate) struct Units<'a> {
+    system: &'a System,
+    sources: Vec<OfSource>,
+    timers: Vec<OfTimer>,
+    /// In no order that matters.
+    pub(crate) list: Vec<Expected>,
+    index: HashMap<Unit, usize>,
+    /// Most packets that the bottom half of each flow gets.
+    packets: Vec<Option<Curve>>,
+}
+
+/// What is more urgent than a unit.
+#[derive(Debug, Default)]
+pub(crate) struct Urgent<'a> {
+    pub(crate) until_start: Vec<&'a Demand>,
+    pub(crate) throughout: Vec<&'a Demand>,
+    /// Of it, what has no bound.
+    pub(crate) unbounded: Vec<Unit>,
+}
+
+impl<'a> Urgent<'a> {
+    fn add(
+        &mut self,
+        of: &Standing,
+        other: &Standing,
+        demands: impl IntoIterator<Item = &'a Demand>,
+    ) {
+        if of.is_preempted_by(other) {
+            self.throughout.extend(demands);
+        } else if of.is_delayed_by(other) {
+            self.until_start.extend(demands);
+        }
+    }
+}
+
+/// W of each source: the handler with as much work as one interrupt may do.
+fn bodies(system: &System) -> Vec<u64> {
+    let mut dearest = vec![0; system.sources.len()];
+    for flow in &system.flows {
+        if let Some(packet) = dearest.get_mut(flow.source) {
+            *packet = flow.top_half.saturating_add(flow.demux).max(*packet);
+        }
+    }
+    let body = |(source, &packet): (&Source, &u64)| {
+        source
+            .work
+            .saturating_add(packet)
+            .saturating_mul(source.max_work.unwrap_or(1))
+            .saturating_add(source.handler)
+    };
+    system.sources.iter().zip(&dearest).map(body).collect()
+}
+
+impl<'a> Units<'a> {
+    /// The units of `system`, if a source's timer is served as late as `latencies` says. There is one latency per source.
+    pub(crate) fn new(system: &'a System, latencies: &[u64]) -> Result<Self, TooLarge> {
+        let mut units = Self {
+            system,
+            sources: Vec::new(),
+            timers: Vec::new(),
+            list: Vec::new(),
+            index: HashMap::new(),
+            packets: Vec::new(),
+        };
+        let bodies = bodies(system);
+        for ((source, &latency), &body) in system.sources.iter().zip(latencies).zip(&bodies) {
+            let of = units.of_source(source, body, latency)?;
+            units.sources.push(of);
+        }
+        units.list_interrupts(&bodies);
+        units.list_timers(&bodies)?;
+        units.packets = system
+            .flows
+            .iter()
+            .map(|flow| units.packets_of(flow, latencies))
+            .collect::<Result<_, _>>()?;
+        units.list_tasks()?;
+        units.index = (units.list.iter().map(|of| of.unit)).zip(0..).collect();
+        Ok(units)
+    }
+
+    fn of_source(&self, source: &Source, body: u64, latency: u64) -> Result<OfSource, TooLarge> {
+        let cpu = &self.system.cpu;
+        let costs = source.limit.costs;
+        let padded = longer(costs, cpu.longest_instruction);
+        Ok(OfSource {
+            line: Standing::of_interrupt(cpu.nesting, source.level),
+            timer: match source.limit.expiry {
+                Some(Expiry::Own(level)) => Some(Standing::of_interrupt(cpu.nesting, level)),
+                _ => None,
+            },
+            plain: views(source, costs, body, latency)?,
+            padded: views(source, padded, body, latency)?,
+        })
+    }
+
+    fn list_interrupts(&mut self, bodies: &[u64]) {
+        for (index, ((of, source), &body)) in self
+            .sources
+            .iter()
+            .zip(&self.system.sources)
+            .zip(bodies)
+            .enumerate()
+        {
+            let served = source.limit.costs.request_served.saturating_add(body);
+            let longest = |line: &[Demand]| line.iter().map(|demand| demand.cost).max();
+            if !of.plain.line.is_empty() || of.plain.served.is_none() {
+                self.list.push(Expected {
+                    unit: Unit(Kind::Request, index),
+                    standing: of.line,
+                    own: of.plain.line.first().cloned(),
+                    longest: longest(&of.plain.line).unwrap_or(served),
+                    deadline: source.deadline,
+                });
+            }
+            if let (Some(expiry), Some(standing)) = (&of.plain.expiry, of.timer) {
+                self.list.push(Expected {
+                    unit: Unit(Kind::Expiry, index),
+                    standing,
+                    own: Some(expiry.clone()),
+                    longest: expiry.cost,
+                    // Who is polled ends inside the timer's interrupt.
+                    deadline: source.deadline.filter(|_| of.plain.line.is_empty()),
+                });
+            }
+        }
+    }
+
+    fn list_timers(&mut self, bodies: &[u64]) -> Result<(), TooLarge> {
+        let system = self.system;
+        for (index, timer) in system.timers.iter().enumerate() {
+            let cleared = || {
+                system
+                    .sources
+                    .iter()
+                    .zip(bodies)
+                    .filter(|(source, _)| matches!(source.limit.expiry, Some(Expiry::Shared(timer)) if timer == index))
+            };
+            let all = |of: fn(&Source, u64) -> u64| {
+                cleared().fold(timer.base, |sum, (source, &body)| {
+                    sum.saturating_add(of(source, body))
+                })
+            };
+            let cost = all(|source, _| beside(source.limit.costs));
+            let longest = all(|source, body| longest_expiry(source.limit.costs, body));
+            let curve = Curve::stairs(1, 1, timer.period, 0)?;
+            let longer = cost.saturating_add(system.cpu.longest_instruction);
+            let of = OfTimer {
+                standing: Standing::of_interrupt(system.cpu.nesting, timer.level),
+                plain: Demand::new(cost, curve.clone()),
+                padded: Demand::new(longer, curve),
+                longest,
+            };
+            self.list.push(Expected {
+                unit: Unit(Kind::Timer, index),
+                standing: of.standing,
+                own: Some(of.plain.clone()),
+                longest,
+                deadline: None,
+            });
+            self.timers.push(of);
+        }
+        Ok(())
+    }
+
+    fn list_tasks(&mut self) -> Result<(), TooLarge> {
+        let system = self.system;
+        let cpu = &system.cpu;
+        for (index, receiver) in system.receivers.iter().enumerate() {
+            let Some(period) = receiver.period.filter(|_| receiver.wcet > 0) else {
+                continue;
+            };
+            let cost = receiver.wcet.saturating_add(cpu.context_switch);
+            let curve = Curve::stairs(1, 1, period, u128::from(receiver.jitter))?;
+            self.list.push(Expected {
+                unit: Unit(Kind::Task, index),
+                standing: Standing::of_task(cpu.tasks, receiver.urgency),
+                own: Some(Demand::new(cost, curve)),
+                longest: cost,
+                deadline: receiver.deadline,
+            });
+        }
+        for (index, (flow, packets)) in system.flows.iter().zip(&self.packets).enumerate() {
+            let receiver = system.receivers.get(flow.receiver);
+            let (Some(receiver), true) = (receiver, flow.bottom_half > 0) else {
+                continue;
+            };
+            let cost = flow.bottom_half.saturating_add(cpu.context_switch);
+            self.list.push(Expected {
+                unit: Unit(Kind::BottomHalf, index),
+                standing: Standing::of_task(cpu.tasks, receiver.urgency),
+                own: packets.clone().map(|curve| Demand::new(cost, curve)),
+                longest: cost,
+                deadline: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// The most packets whose bottom halves `flow` asks for in any window; none: no bound.
+    fn packets_of(&self, flow: &Flow, latencies: &[u64]) -> Result<Option<Curve>, TooLarge> {
+        let source = self.system.sources.get(flow.source);
+        let latency = latencies.get(flow.source).copied();
+        let served = self.sources.get(flow.source);
+        let (Some(source), Some(latency), Some(Some(served))) =
+            (source, latency, served.map(|of| of.plain.served.clone()))
+        else {
+            return Ok(None);
+        };
+        let all = served.times(source.max_work.unwrap_or(1));
+        let Some(interarrival) = flow.interarrival.filter(|_| never_held(source, latency)) else {
+            return Ok(Some(all));
+        };
+        let wait = source.moderation.map_or(0, |of| of.absolute);
+        let own = Curve::stairs(1, 1, interarrival, u128::from(wait))?;
+        Ok(Some(all.and(own)))
+    }
+
+    /// The index in [`Self::list`] of a unit that the system has.
+    pub(crate) fn find(&self, unit: Unit) -> Option<usize> {
+        self.index.get(&unit).copied()
+    }
+
+    /// The longest run of a shared timer's interrupt.
+    pub(crate) fn longest_timer(&self, timer: usize) -> Option<u64> {
+        self.timers.get(timer).map(|of| of.longest)
+    }
+
+    /// The most packets of a flow that can come in a window of so many cycles.
+    pub(crate) fn packets(&self, flow: usize, window: u64) -> Option<u64> {
+        let curve = self.packets.get(flow)?.as_ref()?;
+        Some(curve.events(window))
+    }
+
+    /// Does `latencies`' source have a timer interrupt of its own whose latency matters?
+    pub(crate) fn has_expiry(&self, source: usize) -> bool {
+        self.find(Unit(Kind::Expiry, source)).is_some()
+    }
+
+    /// B: cycles for which less urgent work can keep `of` waiting.
+    pub(crate) fn blocking(&self, of: &Expected) -> u64 {
+        let cpu = &self.system.cpu;
+        let runs = self
+            .list
+            .iter()
+            .filter(|other| of.standing.is_blocked_by(&other.standing))
+            .map(|other| other.longest);
+        let sections = self
+            .system
+            .receivers
+            .iter()
+            .filter(|receiver| {
+                Standing::of_task(cpu.tasks, receiver.urgency).rank < of.standing.rank
+            })
+            .map(|receiver| receiver.critical_section);
+        let longest = runs
+            .chain(sections)
+            .chain([cpu.critical_section])
+            .max()
+            .unwrap_or(0);
+        let more = match of.unit {
+            Unit(Kind::Request | Kind::Expiry | Kind::Timer, _) => cpu.longest_instruction,
+            Unit(Kind::Task, index) => {
+                let receiver = self.system.receivers.get(index);
+                receiver.map_or(0, |receiver| receiver.blocking)
+            }
+            Unit(Kind::BottomHalf, _) => 0,
+        };
+        // What blocks has begun before.
+        longest.saturating_sub(1).saturating_add(more)
+    }
+
+    /// The work that is more urgent than `of`.
+    pub(crate) fn urgent(&self, of: &Expected) -> Urgent<'_> {
+        let mut found = Urgent::default();
+        let me = &of.standing;
+        let is_interrupt = matches!(of.unit.0, Kind::Request | Kind::Expiry | Kind::Timer);
+        for (index, source) in self.sources.iter().enumerate() {
+            let views = if is_interrupt {
+                &source.padded
+            } else {
+                &source.plain
+            };
+            let line = Unit(Kind::Request, index);
+            if views.served.is_none() {
+                if of.unit != line && me.is_delayed_by(&source.line) {
+                    found.unbounded.push(line);
+                }
+                continue;
+            }
+            let timer = views.expiry.as_ref().zip(source.timer);
+            if of.unit == line {
+                // Runs that refuse come in between, whatever the threshold: it is the same interrupt.
+                found.until_start.extend(views.line.iter().skip(1));
+                if let Some((expiry, timer)) = timer {
+                    found.add(me, &timer, [expiry]);
+                }
+            } else if of.unit == Unit(Kind::Expiry, index) {
+                found.add(me, &source.line, &views.line);
+            } else {
+                match timer {
+                    Some((_, timer))
+                        if !views.line.is_empty() && alike(me, &source.line, &timer) =>
+                    {
+                        found.add(me, &timer, &views.together);
+                    }
+                    _ => {
+                        found.add(me, &source.line, &views.line);
+                        if let Some((expiry, timer)) = timer {
+                            found.add(me, &timer, [expiry]);
+                        }
+                    }
+                }
+            }
+        }
+        for (index, timer) in self.timers.iter().enumerate() {
+            if of.unit != Unit(Kind::Timer, index) {
+                let demand = if is_interrupt {
+                    &timer.padded
+                } else {
+                    &timer.plain
+                };
+                found.add(me, &timer.standing, [demand]);
+            }
+        }
+        if !is_interrupt {
+            for other in &self.list {
+                let is_task = matches!(other.unit.0, Kind::Task | Kind::BottomHalf);
+                if !is_task || other.unit == of.unit || !me.is_delayed_by(&other.standing) {
+                    continue;
+                }
+                match &other.own {
+                    Some(demand) => found.add(me, &other.standing, [demand]),
+                    None => found.unbounded.push(other.unit),
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Do a source's two interrupts both delay a unit, and both preempt it or both not?
+fn alike(me: &Standing, line: &Standing, timer: &Standing) -> bool {
+    me.is_delayed_by(line)
+        && me.is_delayed_by(timer)
+        && me.is_preempted_by(line) == me.is_preempted_by(timer)
+}
+
+/// Can the limit never hold a request of `source` back?
+pub(crate) fn never_held(source: &Source, latency: u64) -> bool {
+    interarrival(source).is_some() && within_limit(source, source.limit.costs, latency)
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random systems of every kind that the model lets through: small numbers, so that what coincides rarely in practice does so often here.
+
+use proptest::prelude::*;
+use weir_model::{
+    Cost, Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Origin, Place, Policy,
+    Rate, Rates, Receiver, Source, System, TaskModel, Timer, Timing,
+};
+
+/// Cycles per second of every system here.
+pub const CLOCK: u64 = 1_000_000;
+
+pub fn cost(cycles: u64) -> Cost {
+    Cost {
+        cycles,
+        origin: Origin::Declared,
+    }
+}
+
+pub fn level(group: u32, order: u32) -> Level {
+    Level {
+        vector: format!("IRQ{order}"),
+        group,
+        order,
+    }
+}
+
+/// A rate of one per `cycles`, give or take what f64 does.
+pub fn rate(cycles: u64) -> Rate {
+    Rate::from_hertz(CLOCK as f64 / cycles as f64).expect("a rate of one per some cycles")
+}
+
+fn sometimes<T: std::fmt::Debug + Clone>(
+    of: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Option<T>> {
+    proptest::option::weighted(0.6, of)
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    let policy = prop_oneof![
+        Just(Policy::Off),
+        Just(Policy::Strict),
+        Just(Policy::Paced),
+        Just(Policy::Bursty),
+        Just(Policy::Bucket),
+        Just(Policy::Poll),
+    ];
+    let timing = prop_oneof![
+        Just(Timing::Eager),
+        Just(Timing::Lazy),
+        Just(Timing::OneShot)
+    ];
+    let costs = (0..9_u64, 0..9_u64, 0..14_u64, 0..9_u64);
+    let numbers = (20..900_u64, 0..9_u64, 1..5_u32, 0..3_u32);
+    (policy, timing, 0..6_u32, numbers, costs, 0..4_u32).prop_map(
+        |(policy, timing, place, (interval, tick, burst, lag), costs, group)| {
+            let timing = match (timing, policy) {
+                (Timing::OneShot, Policy::Bursty) => Timing::OneShot,
+                (Timing::OneShot, _) => Timing::Eager,
+                (timing, _) => timing,
+            };
+            let place = if place == 0 && policy == Policy::Strict {
+                Place::Hardware
+            } else {
+                Place::Software
+            };
+            let has_expiry = policy != Policy::Off && place == Place::Software;
+            let happens = |yes: bool, cost: u64| if yes { cost } else { 0 };
+            Limit {
+                policy,
+                timing,
+                place,
+                interval: happens(policy != Policy::Off, interval),
+                tick,
+                burst,
+                lag,
+                expiry: has_expiry.then(|| Expiry::Own {
+                    channel: String::new(),
+                    // The order follows when all interrupts are known.
+                    level: level(group, 0),
+                }),
+                costs: EventCosts {
+                    request_served: happens(policy != Policy::Poll, costs.0),
+                    request_refused: happens(
+                        timing == Timing::Lazy && policy != Policy::Off,
+                        costs.1,
+                    ),
+                    expiry_served: happens(has_expiry, costs.2),
+                    expiry_empty: happens(has_expiry, costs.3),
+                },
+            }
+        },
+    )
+}
+
+fn source() -> impl Strategy<Value = Source> {
+    let moderation = (1..200_u64, sometimes(1..60_u64), sometimes(1..5_u64)).prop_map(
+        |(absolute, packet, count)| Moderation {
+            absolute,
+            packet,
+            count,
+        },
+    );
+    (
+        0..4_u32,
+        (1..20_u64, 0..5_u64, sometimes(1..4_u64)),
+        proptest::option::weighted(0.8, 10..1500_u64),
+        limit(),
+        sometimes(20..800_u64),
+        proptest::option::weighted(0.2, moderation),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(group, (handler, work, max_work), worst, limit, deadline, moderation, proven)| {
+                Source {
+                    name: String::new(),
+                    level: level(group, 0),
+                    handler: cost(handler),
+                    work: cost(work),
+                    max_work: max_work.or(proven.then_some(1)),
+                    rates: Rates {
+                        expected: None,
+                        tolerated: None,
+                        worst: worst.map(rate),
+                        worst_name: None,
+                    },
+                    limit,
+                    deadline,
+                    moderation,
+                }
+            },
+        )
+}
+
+fn receiver() -> impl Strategy<Value = Receiver> {
+    (
+        0..5_u8,
+        proptest::option::weighted(0.9, 150..4000_u64),
+        prop_oneof![Just(0), 0..300_u64],
+        (0..160_u64, 0..10_u64, 0..14_u64),
+        sometimes(50..6000_u64),
+    )
+        .prop_map(
+            |(urgency, period, jitter, (wcet, blocking, section), deadline)| Receiver {
+                name: String::new(),
+                urgency,
+                period,
+                jitter,
+                deadline,
+                wcet: cost(wcet),
+                blocking: cost(blocking),
+                critical_section: cost(section),
+            },
+        )
+}
+
+fn flow() -> impl Strategy<Value = Flow> {
+    (
+        any::<(prop::sample::Index, prop::sample::Index)>(),
+        sometimes(50..3000_u64),
+        (0..6_u64, 0..4_u64, 0..20_u64),
+        sometimes(0..12_u64),
+        sometimes(50..6000_u64),
+    )
+        .prop_map(
+            |((source, receiver), interarrival, (top, demux, bottom), queue, deadline)| Flow {
+                name: String::new(),
+                // Brought into range when the lists are known.
+                source: source.index(1 << 16),
+                receiver: receiver.index(1 << 16),
+                rate: interarrival.map(rate),
+                top_half: cost(top),
+                demux: cost(demux),
+                bottom_half: cost(bottom),
+                queue,
+                deadline,
+            },
+        )
+}
+
+fn timer() -> impl Strategy<Value = Timer> {
+    (0..4_u32, 100..900_u64, 0..20_u64).prop_map(|(group, period, base)| Timer {
+        name: String::new(),
+        channel: String::new(),
+        level: level(group, 0),
+        tick: 1,
+        period,
+        base,
+    })
+}
+
+fn cpu() -> impl Strategy<Value = Cpu> {
+    (any::<(bool, bool)>(), 0..6_u64, 0..20_u64, 0..6_u64).prop_map(
+        |((flat, preemptive), longest_instruction, section, switch)| Cpu {
+            board: None,
+            flavour: None,
+            clock_hz: CLOCK,
+            nesting: if flat {
+                Nesting::Flat
+            } else {
+                Nesting::Grouped
+            },
+            longest_instruction,
+            critical_section: cost(section),
+            context_switch: cost(switch),
+            tasks: if preemptive {
+                TaskModel::Preemptive
+            } else {
+                TaskModel::Cooperative
+            },
+            unlimited: EventCosts::default(),
+            costs_from: String::new(),
+        },
+    )
+}
+
+/// A system of up to `most` of each kind.
+pub fn system(most: usize) -> impl Strategy<Value = System> {
+    use prop::collection::vec;
+    (
+        cpu(),
+        vec((source(), any::<prop::sample::Index>()), 0..=most),
+        vec(timer(), 0..=most.div_ceil(3)),
+        vec(receiver(), 0..=most),
+        vec(flow(), 0..=most),
+        any::<u64>(),
+    )
+        .prop_map(|(cpu, sources, timers, receivers, flows, seed)| {
+            assemble(cpu, sources, timers, receivers, flows, seed)
+        })
+}
+
+fn assemble(
+    cpu: Cpu,
+    sources: Vec<(Source, prop::sample::Index)>,
+    mut timers: Vec<Timer>,
+    mut receivers: Vec<Receiver>,
+    mut flows: Vec<Flow>,
+    seed: u64,
+) -> System {
+    let mut orders = Orders::new(sources.len() * 2 + timers.len(), seed);
+    for (index, timer) in timers.iter_mut().enumerate() {
+        timer.name = format!("timer{index}");
+        orders.give(&mut timer.level);
+    }
+    let mut finished = Vec::new();
+    for (index, (mut source, shared)) in sources.into_iter().enumerate() {
+        source.name = format!("source{index}");
+        orders.give(&mut source.level);
+        if let Some(Expiry::Own { level, .. }) = &mut source.limit.expiry {
+            orders.give(level);
+        }
+        let shares = source.limit.policy == Policy::Bursty && source.limit.timing == Timing::Eager;
+        if shares && !timers.is_empty() {
+            let timer = shared.index(timers.len());
+            source.limit.expiry = Some(Expiry::Shared(timer));
+            source.limit.interval = timers[timer].period;
+        }
+        finished.push(source);
+    }
+    for (index, receiver) in receivers.iter_mut().enumerate() {
+        receiver.name = format!("receiver{index}");
+    }
+    if finished.is_empty() || receivers.is_empty() {
+        flows.clear();
+    }
+    for (index, flow) in flows.iter_mut().enumerate() {
+        flow.name = format!("flow{index}");
+        flow.source %= finished.len();
+        flow.receiver %= receivers.len();
+    }
+    System {
+        name: "random".to_owned(),
+        sha256: "0".repeat(64),
+        cpu,
+        sources: finished,
+        timers,
+        receivers,
+        flows,
+    }
+}
+
+/// Different orders for all interrupts, in any sequence.
+struct Orders {
+    left: Vec<u32>,
+    state: u64,
+}
+
+impl Orders {
+    fn new(count: usize, seed: u64) -> Self {
+        let count = u32::try_from(count).expect("few interrupts");
+        Self {
+            left: (0..count).collect(),
+            state: seed,
+        }
+    }
+
+    fn give(&mut self, level: &mut Level) {
+        // Knuth's MMIX generator: any will do, and the test's seed decides.
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let pick = usize::try_from(self.state >> 33).expect("31 bits") % self.left.len();
+        *level = self::level(level.group, self.left.swap_remove(pick));
+    }
+}
