@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Weir's programs have in common: quantities with units, and the description of systems.
+//!
+//! [`load`] reads a system file (docs/system-file.md) and gives the [`System`] that it means, or every error of it, each with its place in the text.
+mod board;
+mod diagnostics;
+mod exact;
+mod file;
+mod load;
 pub mod quantity;
+pub mod reference;
+mod resolve;
 pub mod system;
+pub mod worst_rates;
 
+pub use diagnostics::{Diagnostics, LoadError, Problem};
+pub use load::{FILE_BYTES_MOST, load, parse};
 pub use quantity::{Duration, QuantityError, Rate};
 pub use system::*;

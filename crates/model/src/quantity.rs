@@ -45,6 +45,12 @@ pub enum QuantityError {
         /// The largest value.
         most: &'static str,
     },
+    /// More digits than can be kept.
+    #[error("`{text}` has too many digits: write at most 18 digits")]
+    TooPrecise {
+        /// The text as it was given.
+        text: String,
+    },
     /// Shorter than a clock cycle where a number of cycles is wanted.
     #[error("`{text}` is less than one cycle of a {clock} clock: write at least 1 cycle")]
     LessThanACycle {
@@ -227,6 +233,16 @@ fn cycles_from(text: &str, number: f64) -> Result<Duration, QuantityError> {
 
 /// Splits `20 kHz` into 20 and `kHz`.
 fn split<'a>(text: &'a str, example: &'static str) -> Result<(f64, &'a str), QuantityError> {
+    let (number, unit) = number_and_unit(text);
+    let number = number.parse().map_err(|_| QuantityError::NotANumber {
+        text: text.to_owned(),
+        example,
+    })?;
+    Ok((number, unit))
+}
+
+/// Splits `20 kHz` into `20` and `kHz`, whatever the number is.
+pub(crate) fn number_and_unit(text: &str) -> (&str, &str) {
     let trimmed = text.trim();
     // An `e` belongs to the number only where a digit or a sign follows it.
     let number_end = trimmed
@@ -239,13 +255,7 @@ fn split<'a>(text: &'a str, example: &'static str) -> Result<(f64, &'a str), Qua
             !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+') || exponent)
         })
         .map_or(trimmed.len(), |(at, _)| at);
-    let number = trimmed[..number_end]
-        .parse()
-        .map_err(|_| QuantityError::NotANumber {
-            text: text.to_owned(),
-            example,
-        })?;
-    Ok((number, trimmed[number_end..].trim_start()))
+    (&trimmed[..number_end], trimmed[number_end..].trim_start())
 }
 
 fn scale_of(

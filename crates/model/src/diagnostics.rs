@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is wrong with a system file: every error of it, each pointing at its place and saying what would be right.
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+
+/// More errors than this are counted, but not shown: whoever has that many did not write a system file.
+const MOST_SHOWN: usize = 50;
+
+/// One error of a system file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    message: String,
+    help: Option<String>,
+    labels: Vec<(SourceSpan, String)>,
+}
+
+impl Problem {
+    /// An error at `at`; the label there says `label`.
+    pub(crate) fn new(
+        message: impl Into<String>,
+        at: SourceSpan,
+        label: impl Into<String>,
+    ) -> Self {
+        Self {
+            message: message.into(),
+            help: None,
+            labels: vec![(at, label.into())],
+        }
+    }
+
+    /// What would be right.
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// A second place that has to do with it.
+    #[must_use]
+    pub(crate) fn and_at(mut self, at: SourceSpan, label: impl Into<String>) -> Self {
+        self.labels.push((at, label.into()));
+        self
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What would be right.
+    #[must_use]
+    pub fn advice(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// Where it is, in bytes of the text: the first place and what else has to do with it.
+    pub fn spans(&self) -> impl Iterator<Item = SourceSpan> + '_ {
+        self.labels.iter().map(|label| label.0)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.labels.iter().enumerate().map(
+            |(index, (at, label))| {
+                if index == 0 {
+                    LabeledSpan::new_primary_with_span(Some(label.clone()), *at)
+                } else {
+                    LabeledSpan::new_with_span(Some(label.clone()), *at)
+                }
+            },
+        )))
+    }
+}
+
+/// The errors of a system file, in the order of their places. A [`Diagnostic`] with the file's text: a single error is shown as itself, several as
+/// related ones.
+#[derive(Debug)]
+pub struct Diagnostics {
+    source: NamedSource<String>,
+    problems: Vec<Problem>,
+    hidden: usize,
+}
+
+impl Diagnostics {
+    /// All errors, the first [`Problem`] of the file first; at least one.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    fn single(&self) -> Option<&Problem> {
+        match self.problems.as_slice() {
+            [only] if self.hidden == 0 => Some(only),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(only) = self.single() {
+            return only.fmt(f);
+        }
+        let all = self.problems.len().saturating_add(self.hidden);
+        write!(f, "{} has {all} errors", self.source.name())?;
+        if self.hidden > 0 {
+            write!(f, "; these are the first {}", self.problems.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl Diagnostic for Diagnostics {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Diagnostic::help(self.single()?)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        self.single()?.labels()
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        if self.single().is_some() {
+            return None;
+        }
+        Some(Box::new(
+            self.problems
+                .iter()
+                .map(|problem| problem as &dyn Diagnostic),
+        ))
+    }
+}
+
+/// Errors as they are found.
+#[derive(Debug)]
+pub(crate) struct Problems<'a> {
+    text: &'a str,
+    found: Vec<Problem>,
+}
+
+impl<'a> Problems<'a> {
+    /// None yet, of this text.
+    pub fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            found: Vec::new(),
+        }
+    }
+
+    /// One more. A label over several lines is cut to the first, which says where a section begins.
+    pub fn add(&mut self, mut problem: Problem) {
+        for (at, _) in &mut problem.labels {
+            let begin = at.offset().min(self.text.len());
+            let end = begin.saturating_add(at.len()).min(self.text.len());
+            let line = self.text.get(begin..end).unwrap_or_default();
+            let line = line.lines().next().unwrap_or_default();
+            *at = (begin, line.len()).into();
+        }
+        self.found.push(problem);
+    }
+
+    /// Has nothing been found?
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// What was found, in the order of the text.
+    pub fn into_diagnostics(mut self, name: &str) -> Diagnostics {
+        self.found
+            .sort_by_key(|problem| problem.spans().next().map_or(0, |at| at.offset()));
+        let hidden = self.found.len().saturating_sub(MOST_SHOWN);
+        self.found.truncate(MOST_SHOWN);
+        Diagnostics {
+            source: NamedSource::new(name, self.text.to_owned()).with_language("toml"),
+            problems: self.found,
+            hidden,
+        }
+    }
+}
+
+/// Why a system file was not loaded.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// The file is too large to be a system file; it was not read.
+    #[error("{} is larger than {most} bytes, which no system file needs", path.display())]
+    #[diagnostic(help(
+        "is it the file you meant? A system file is TOML and begins with `schema = 1`"
+    ))]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most bytes that are read.
+        most: u64,
+    },
+    /// The file is no text.
+    #[error("{} is not text: byte {offset} (line {line}) is not UTF-8", path.display())]
+    #[diagnostic(help("a system file is TOML, which is UTF-8 text, and begins with `schema = 1`"))]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// The first byte that is wrong, counted from 0.
+        offset: usize,
+        /// Its line, counted from 1.
+        line: usize,
+    },
+    /// The text is not a system.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Invalid(#[from] Diagnostics),
+}
+
+/// The one of `known` that was probably meant by `written`.
+pub(crate) fn nearest<'a>(
+    written: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    // A swap of two letters or one letter in three: more is another word.
+    let most = (written.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|name| {
+            let distance = strsim::damerau_levenshtein(
+                &written.to_ascii_lowercase(),
+                &name.to_ascii_lowercase(),
+            );
+            (distance, name)
+        })
+        .filter(|&(distance, _)| distance <= most)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
+/// "did you mean `x`? The … are `x`, `y`": the help for a name that nobody has.
+pub(crate) fn did_you_mean(written: &str, what: &str, known: &[&str]) -> String {
+    // A list that nobody reads to its end helps nobody.
+    const MOST_LISTED: usize = 40;
+    let list = match known {
+        [] => format!("there are no {what}"),
+        [only] => format!("the only one is `{only}`"),
+        _ => {
+            let shown: Vec<String> = known
+                .iter()
+                .take(MOST_LISTED)
+                .map(|name| format!("`{name}`"))
+                .collect();
+            let more = known.len().saturating_sub(MOST_LISTED);
+            let rest = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            format!("the {what} are {}{rest}", shown.join(", "))
+        }
+    };
+    match nearest(written, known.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`? {}", capitalised(&list)),
+        None => list,
+    }
+}
+
+/// With its first letter in upper case.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The system file as it is written: sections, keys and their values, each with its place.
+pub(crate) mod leaf;
+pub(crate) mod sections;
+pub(crate) mod value;
+
+use miette::SourceSpan;
+use toml_edit::{ImDocument, Item};
+
+use self::sections::Root;
+use self::value::{Value, printable};
+use crate::diagnostics::{Problem, Problems};
+
+/// The version of the format that this program reads.
+pub(crate) const SCHEMA: i64 = 1;
+
+/// Reads the text. None, and at least one problem, if it is no TOML or of another schema; keys that are wrong are reported and marked as bad.
+pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> Option<Root> {
+    let document = match ImDocument::parse(text) {
+        Ok(document) => document,
+        Err(error) => {
+            let at = error.span().unwrap_or(0..0);
+            let message = printable_lines(error.message());
+            problems.add(Problem::new(
+                format!("this is not TOML: {message}"),
+                at.into(),
+                "here",
+            ));
+            return None;
+        }
+    };
+    // Everything else depends on it: of another version nothing is known.
+    schema(text, document.as_item(), problems)?;
+    Root::read(document.as_item(), (0, 0).into(), problems)
+}
+
+fn printable_lines(message: &str) -> String {
+    let lines: Vec<String> = message.lines().map(printable).collect();
+    lines.join("; ")
+}
+
+fn schema(text: &str, document: &Item, problems: &mut Problems<'_>) -> Option<()> {
+    const HELP: &str = "the first line of a system file is `schema = 1`";
+    let Some(schema) = document.get("schema") else {
+        let message = if text.trim().is_empty() {
+            "the file is empty"
+        } else {
+            "the file does not state its schema"
+        };
+        problems.add(Problem::new(message, (0, text.len()).into(), "it begins here").help(HELP));
+        return None;
+    };
+    if schema.as_integer() == Some(SCHEMA) {
+        return Some(());
+    }
+    let at = schema.span().map_or((0, 0).into(), SourceSpan::from);
+    let found = schema.as_integer().map_or_else(
+        || "something else".to_owned(),
+        |schema| format!("schema {schema}"),
+    );
+    problems.add(
+        Problem::new(
+            format!("this Weir reads schema {SCHEMA}, and the file has {found}"),
+            at,
+            "unknown schema",
+        )
+        .help("write `schema = 1`, or take the Weir that the file was written for"),
+    );
+    None
+}

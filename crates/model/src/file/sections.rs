@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sections of the system file. Their comments, defaults and examples are the reference (docs/system-file.md).
+use super::leaf::{Address, Amount, Name, StatedCost, Text, Vector, Whole, Worst};
+use super::value::{List, choice, section};
+use crate::exact::{ExactRate, ExactTime};
+
+/// A number that fits 32 bits.
+pub(crate) type Number32 = Whole<0, 4_294_967_295>;
+/// A count of at least one.
+pub(crate) type Count = Whole<1, 4_611_686_018_427_387_904>;
+/// What divides the clock for a timer.
+pub(crate) type Divisor = Whole<1, 4_294_967_295>;
+
+section! {
+    /// A system.
+    Root "the file" {
+        /// The version of this format. It comes first; this Weir reads 1.
+        required schema: Whole<1, 1>, default "", example "1";
+        /// What the system is called in reports and generated code.
+        optional name: Text, default "the file's name without its ending", example "\"motor\"";
+        /// The processor.
+        required cpu: Cpu, default "", example "{ board = \"atmega128\" }";
+        /// Timers: those that several limits share and, without a board, every timer that a limit uses.
+        optional timer: List<Timer>, default "none", example "";
+        /// What can interrupt.
+        optional source: List<Source>, default "none", example "";
+        /// The tasks that have to meet their deadlines.
+        optional receiver: List<Receiver>, default "none", example "";
+        /// What goes from a source to a receiver.
+        optional flow: List<Flow>, default "none", example "";
+    }
+}
+
+choice! {
+    /// How interrupts preempt each other.
+    Interrupts "way of interrupts" {
+        /// No interrupt preempts another; the lowest order is served first (AVR).
+        Flat = "flat",
+        /// A higher group preempts a lower one; inside a group none preempts and the lowest order is served first (Cortex-M, RISC-V).
+        Grouped = "grouped",
+    }
+}
+
+choice! {
+    /// How tasks share the processor.
+    Tasks "way of tasks" {
+        /// The most urgent task runs.
+        Preemptive = "preemptive",
+        /// The most urgent task is started next and runs to its end (a super-loop).
+        Cooperative = "cooperative",
+    }
+}
+
+section! {
+    /// The processor, and what it costs to be interrupted.
+    Cpu "[cpu]" {
+        /// The board whose vectors, timers and measured costs hold. Without one, `clock`, `interrupts` and the costs are the file's own.
+        optional board: Text, default "none", example "\"atmega128\"";
+        /// The flavour of the board's port, as its README.md tells them apart.
+        optional flavour: Text, default "\"c\"", example "\"fast\"";
+        /// Cycles per second: whole hertz.
+        optional clock: ExactRate, default "the board's; without a board it must be stated", example "\"16MHz\"";
+        /// How interrupts preempt each other.
+        optional interrupts: Interrupts, default "the board's; without a board it must be stated", example "\"grouped\"";
+        /// How tasks share the processor.
+        optional tasks: Tasks, default "\"preemptive\"", example "\"cooperative\"";
+        /// The longest time for which code outside of interrupts keeps them all off.
+        optional critical_section: StatedCost, default "\"0 cycles\"", example "\"60 cycles\"";
+        /// What switching to a task and back costs, per release.
+        optional context_switch: StatedCost, default "\"0 cycles\"", example "\"180 cycles\"";
+        /// The longest instruction: an interrupt waits for its end, and one of them runs between two interrupts.
+        optional longest_instruction: Amount, default "the board's; without a board it must be stated", example "\"4 cycles\"";
+        /// What the limiters' interrupts cost: single numbers that replace the board's or, without a board, all that the limits need.
+        optional costs: Costs, default "the board's", example "{ off = { request_served = \"26 cycles\" } }";
+    }
+}
+
+section! {
+    /// What limiters cost, by policy and timing.
+    Costs "[cpu.costs]" {
+        /// An ordinary interrupt that no limiter looks at. Only `request_served` happens.
+        optional off: Events, default "the board's", example "{ request_served = \"26 cycles\" }";
+        /// Polling: the interrupt of a timer that looks at the line.
+        optional poll: Events, default "the board's", example "{ expiry_served = \"35 cycles\", expiry_empty = \"34 cycles\" }";
+        /// Bursty limiters that share a timer.
+        optional shared: Events, default "the board's", example "{ request_served = \"43 cycles\", expiry_base = \"44 cycles\", clear_empty = \"12 cycles\" }";
+        /// Strict limiters.
+        optional strict: Timings, default "the board's", example "{ lazy = { request_served = \"59 cycles\" } }";
+        /// Paced limiters.
+        optional paced: Timings, default "the board's", example "{ lazy = { request_served = \"59 cycles\" } }";
+        /// Bursty limiters with a timer of their own.
+        optional bursty: BurstyTimings, default "the board's", example "{ one_shot = { request_served = \"94 cycles\" } }";
+        /// Token buckets.
+        optional bucket: Timings, default "the board's", example "{ lazy = { request_served = \"80 cycles\" } }";
+    }
+}
+
+section! {
+    /// The costs of a policy by its timing.
+    Timings "[cpu.costs.POLICY]" {
+        /// Masks with the first request beyond what the policy allows.
+        optional lazy: Events, default "the board's", example "{ request_served = \"59 cycles\" }";
+        /// Masks with the request that uses up what the policy allows.
+        optional eager: Events, default "the board's", example "{ request_served = \"71 cycles\" }";
+    }
+}
+
+section! {
+    /// The costs of bursty limiters by their timing.
+    BurstyTimings "[cpu.costs.bursty]" {
+        /// Masks with the first request beyond the burst.
+        optional lazy: Events, default "the board's", example "{ request_served = \"66 cycles\" }";
+        /// Masks with the last request of the burst.
+        optional eager: Events, default "the board's", example "{ request_served = \"57 cycles\" }";
+        /// The period begins with a request.
+        optional one_shot: Events, default "the board's", example "{ request_served = \"94 cycles\" }";
+    }
+}
+
+section! {
+    /// The worst of each interrupt of a limiter, from its taking to its end, without the handler's body.
+    Events "[cpu.costs.POLICY.TIMING]" {
+        /// The line's interrupt that runs the handler.
+        optional request_served: Amount, default "the board's", example "\"59 cycles\"";
+        /// The line's interrupt that does not.
+        optional request_refused: Amount, default "the board's", example "\"54 cycles\"";
+        /// The timer's interrupt that runs the handler for a request that waited.
+        optional expiry_served: Amount, default "the board's", example "\"71 cycles\"";
+        /// The timer's interrupt that does not.
+        optional expiry_empty: Amount, default "the board's", example "\"60 cycles\"";
+        /// Shared timers: the timer's interrupt without its sources.
+        optional expiry_base: Amount, default "the board's", example "\"44 cycles\"";
+        /// Shared timers: what each source adds to that.
+        optional clear_empty: Amount, default "the board's", example "\"12 cycles\"";
+        /// Shared timers: what a source adds whose waiting request is served inside the timer's interrupt. Absent where it takes its own.
+        optional clear_served: Amount, default "the board's", example "\"60 cycles\"";
+    }
+}
+
+section! {
+    /// A timer that limits share (regehr2005 §3.5) or, without a board, one that a limit uses alone.
+    Timer "[[timer]]" {
+        /// What the limits call it.
+        required name: Name, default "", example "\"slow\"";
+        /// The board's compare channel; without a board what the chip calls the timer's interrupt.
+        optional channel: Name, default "with a board it must be stated; without one `name`", example "\"TIMER1A\"";
+        /// How often it clears the counts of its sources. Rounded so that it is never oftener than asked. Either `rate` or `period` makes the timer a shared one.
+        optional rate: ExactRate, default "none", example "\"110Hz\"";
+        /// The time between two clearings, in place of `rate`. Never rounded to less.
+        optional period: ExactTime, default "none", example "\"9ms\"";
+        /// Cycles per tick.
+        optional prescaler: Divisor, default "the smallest divisor with which all that use the timer fit", example "64";
+        /// Without a board: its bits, 8 to 64.
+        optional width: Whole<8, 64>, default "without a board it must be stated", example "16";
+        /// Without a board: the prescalers that it has.
+        optional divisors: List<Divisor>, default "[1]", example "[1, 8, 64]";
+        /// Without a board: the preemption group of its interrupt.
+        optional group: Number32, default "0 if interrupts are flat; else it must be stated", example "2";
+        /// Without a board: the order of its interrupt inside the group; the lowest is served first.
+        optional order: Number32, default "without a board it must be stated", example "5";
+    }
+}
+
+section! {
+    /// What can interrupt: a line, or a queue of a network card.
+    Source "[[source]]" {
+        /// Its name; limit and handler are called by it in generated code.
+        required name: Name, default "", example "\"encoder\"";
+        /// Its interrupt: a vector of the board or, without a board, any name with `group` and `order`.
+        required vector: Vector, default "", example "\"INT0\"";
+        /// Without a board: the preemption group of its interrupt.
+        optional group: Number32, default "0 if interrupts are flat; else it must be stated", example "2";
+        /// Without a board: the order of its interrupt inside the group; the lowest is served first.
+        optional order: Number32, default "without a board it must be stated", example "13";
+        /// One run of its handler without the units of work. The registers that the handler saves are a part of it; what a limiter costs is not.
+        required handler: StatedCost, default "", example "\"120 cycles\"";
+        /// One unit of work of the handler (regehr2005 §5.2: t_work), beside what the flows cost.
+        optional work: StatedCost, default "\"0 cycles\"", example "\"45 cycles\"";
+        /// The most units of work that one interrupt may do. A limit bounds how often a handler runs, not how long: without this, nothing is proven.
+        optional max_work: Count, default "not stated, so nothing is proven", example "1";
+        /// How often it asks for an interrupt.
+        optional rate: Rates, default "nothing is known of it, so it may come without bound", example "{ expected = \"300Hz\", tolerated = \"1kHz\", worst = \"100kHz\" }";
+        /// The time within which the handler has to have ended, after the limiter let the request through.
+        optional deadline: ExactTime, default "none", example "\"2ms\"";
+        /// How often it may interrupt.
+        optional limit: Limit, default "no limit", example "{ policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1A\" }";
+        /// How long a packet may wait in the device to share an interrupt (behnke2022).
+        optional moderation: Moderation, default "none: every packet interrupts", example "{ absolute = \"1ms\", packet = \"50us\", count = 8 }";
+    }
+}
+
+section! {
+    /// The three rates of a source.
+    Rates "[source.rate]" {
+        /// What a healthy source does: no limit may be below.
+        optional expected: ExactRate, default "not stated", example "\"300Hz\"";
+        /// What the system can bear: no limit may be above.
+        optional tolerated: ExactRate, default "not stated", example "\"1kHz\"";
+        /// What a broken source can do: a rate, or a source of regehr2005 Table 1 by its name (`weir reproduce regehr2005/table1` lists them).
+        optional worst: Worst, default "without bound, as a stuck line is", example "\"loose-wire\"";
+    }
+}
+
+choice! {
+    /// How a limit limits (core/CONTRACTS.md).
+    PolicyWord "policy" {
+        /// Every request is served.
+        Off = "off",
+        /// A minimum time between two (LIMIT-STRICT-1).
+        Strict = "strict",
+        /// Strict with nominal instants: exact in the long run, without a minimum time (LIMIT-PACED-1).
+        Paced = "paced",
+        /// `burst` per period of a timer (LIMIT-BURSTY-1, -2).
+        Bursty = "bursty",
+        /// A bucket of `burst` tokens (LIMIT-BUCKET-1).
+        Bucket = "bucket",
+        /// No interrupt of its own: a timer looks after it (regehr2005 §5.2).
+        Poll = "poll",
+    }
+}
+
+choice! {
+    /// When a limit masks its source.
+    TimingWord "timing" {
+        /// With the first request beyond what the policy allows.
+        Lazy = "lazy",
+        /// With the request that uses up what the policy allows.
+        Eager = "eager",
+        /// Bursty only: the period begins with a request.
+        OneShot = "one_shot",
+    }
+}
+
+choice! {
+    /// Who enforces a limit.
+    PlaceWord "place" {
+        /// The interrupt handler, with a timer.
+        Software = "software",
+        /// Logic between the line and the processor; strict only. It costs no time (regehr2005 §3.4).
+        Hardware = "hardware",
+    }
+}
+
+section! {
+    /// How often a source may interrupt.
+    Limit "[source.limit]" {
+        /// How it limits.
+        required policy: PolicyWord, default "", example "\"bursty\"";
+        /// When it masks the source.
+        optional timing: TimingWord, default "\"eager\" with a shared timer and for strict of the flavour `fast`, else \"lazy\"", example "\"lazy\"";
+        /// Who enforces it.
+        optional place: PlaceWord, default "\"software\"", example "\"hardware\"";
+        /// The rate that it lets through in the long run: one per interval (bursty: `burst` per period). Rounded so that it is never above; the outcome must lie
+        /// between the source's `expected` and `tolerated`. With a shared timer it may be left out; if stated, the limit may not be above.
+        optional rate: ExactRate, default "`rate` or `interval` must be stated, but for `off` and with a shared timer", example "\"1kHz\"";
+        /// In place of `rate`: the time between two (bursty: the period; bucket: between two tokens). Never rounded to less.
+        optional interval: ExactTime, default "see `rate`", example "\"1ms\"";
+        /// Bursty: the requests per period. Bucket: its tokens.
+        optional burst: Whole<1, 255>, default "1", example "4";
+        /// The board's compare channel, or the name of a `[[timer]]`.
+        optional timer: Name, default "must be stated for limits in software", example "\"TIMER1A\"";
+        /// Cycles per tick of the timer. Channels of one timer have it in common.
+        optional prescaler: Divisor, default "the smallest divisor with which all that use the timer fit", example "8";
+    }
+}
+
+section! {
+    /// Moderation by the device. Times are the device's, rounded down to whole cycles.
+    Moderation "[source.moderation]" {
+        /// The longest wait of a packet for its interrupt, whatever comes after it. Without it, a packet timer can starve, and a count may never be reached.
+        required absolute: ExactTime, default "", example "\"1ms\"";
+        /// The interrupt comes when no packet came for so long.
+        optional packet: ExactTime, default "none", example "\"50us\"";
+        /// The interrupt comes with so many packets.
+        optional count: Count, default "none", example "8";
+    }
+}
+
+section! {
+    /// A task that the system is for.
+    Receiver "[[receiver]]" {
+        /// Its name.
+        required name: Name, default "", example "\"control\"";
+        /// Higher is more urgent. Tasks of the same urgency delay each other.
+        required urgency: Whole<0, 255>, default "", example "10";
+        /// The time between two releases.
+        optional period: ExactTime, default "none: only flows release it", example "\"10ms\"";
+        /// In place of `period`: the least time between two releases.
+        optional interarrival: ExactTime, default "see `period`", example "\"10ms\"";
+        /// How late after its nominal instant it may be released.
+        optional jitter: Amount, default "\"0 cycles\"", example "\"100us\"";
+        /// From its release to its end. It may be above the period.
+        optional deadline: ExactTime, default "none", example "\"10ms\"";
+        /// Its longest execution time, alone on the processor.
+        optional wcet: StatedCost, default "\"0 cycles\": it only receives", example "\"2ms\"";
+        /// The longest time that it waits for what less urgent tasks hold.
+        optional blocking: StatedCost, default "\"0 cycles\"", example "\"50us\"";
+        /// The longest time for which it keeps all interrupts off.
+        optional critical_section: StatedCost, default "\"0 cycles\"", example "\"40 cycles\"";
+        /// Which packets are for it, for the network stages.
+        optional matches as "match": Match, default "none", example "{ port = 502 }";
+    }
+}
+
+section! {
+    /// How the network stages recognise a receiver.
+    Match "[receiver.match]" {
+        /// The port that it listens at.
+        optional port: Whole<1, 65535>, default "any", example "502";
+        /// Its control group.
+        optional cgroup: Text, default "any", example "\"/plant/control\"";
+        /// The name of its program.
+        optional command: Text, default "any", example "\"plc\"";
+    }
+}
+
+choice! {
+    /// The protocol above IP.
+    Protocol "protocol" {
+        /// TCP.
+        Tcp = "tcp",
+        /// UDP.
+        Udp = "udp",
+        /// ICMP, of either version of IP.
+        Icmp = "icmp",
+    }
+}
+
+section! {
+    /// Which packets belong to a flow.
+    Selector "[flow.selector]" {
+        /// The type of the Ethernet frame.
+        optional ethertype: Whole<0, 65535>, default "any", example "0x0800";
+        /// The priority code point of the VLAN tag.
+        optional pcp: Whole<0, 7>, default "any", example "5";
+        /// The protocol above IP.
+        optional protocol: Protocol, default "any", example "\"tcp\"";
+        /// The other side's address or network.
+        optional address: Address, default "any", example "\"192.0.2.0/24\"";
+        /// The destination port of TCP or UDP.
+        optional port: Whole<1, 65535>, default "any", example "502";
+    }
+}
+
+section! {
+    /// What goes from a source to a receiver.
+    Flow "[[flow]]" {
+        /// Its name.
+        required name: Name, default "", example "\"modbus\"";
+        /// The source that brings it.
+        required source: Name, default "", example "\"eth\"";
+        /// The receiver that it is for.
+        required receiver: Name, default "", example "\"control\"";
+        /// Which packets belong to it.
+        optional selector: Selector, default "all of the source", example "{ protocol = \"tcp\", port = 502 }";
+        /// The most packets of this flow.
+        optional rate: ExactRate, default "whatever the source brings", example "\"200Hz\"";
+        /// What the interrupt does for each packet.
+        optional top_half: StatedCost, default "\"0 cycles\"", example "\"80 cycles\"";
+        /// What finding out the receiver costs, for every packet of the source.
+        optional demux: StatedCost, default "\"0 cycles\"", example "\"20 cycles\"";
+        /// What is done for each packet at the receiver's urgency.
+        optional bottom_half: StatedCost, default "\"0 cycles\"", example "\"300 cycles\"";
+        /// The packets that can wait for the bottom half.
+        optional queue: Count, default "not stated", example "16";
+        /// From a packet's arrival to the end of its bottom half.
+        optional deadline: ExactTime, default "none", example "\"5ms\"";
+    }
+}

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How the system file's TOML becomes Rust values, each with its place in the text.
+//!
+//! The text is read by hand from the syntax tree, not through serde: serde stops at the first error, loses the place of tables that only a dotted key mentions, and
+//! knows neither defaults nor examples. A [`section!`] is a struct that is read, checked for unknown keys and described in the reference from one
+//! definition.
+use miette::SourceSpan;
+use toml_edit::{Item, TableLike, Value as Toml};
+
+use crate::diagnostics::{Problem, Problems, did_you_mean};
+
+/// What a value looks like, for error messages and the reference.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// Its name in the reference: `rate`, `cost`, `[[source]]`.
+    pub name: &'static str,
+    /// What is expected, to go behind "expected": "a rate with its unit, for example `20kHz`".
+    pub wanted: &'static str,
+    /// How it is written.
+    pub form: Form,
+}
+
+/// How a value is written in TOML.
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// A string.
+    Text,
+    /// true or false.
+    Truth,
+    /// A whole number within these bounds.
+    Whole(u64, u64),
+    /// One of these words.
+    Choice(&'static [Word]),
+    /// A table: what it is about, and its keys.
+    Section(&'static [&'static str], &'static [Entry]),
+    /// An array.
+    List(&'static Shape),
+    /// One or the other.
+    Either(&'static Shape, &'static Shape),
+}
+
+/// A word of a choice.
+#[derive(Debug)]
+pub(crate) struct Word {
+    /// As it is written.
+    pub word: &'static str,
+    /// What it means.
+    pub docs: &'static [&'static str],
+}
+
+/// A key of a section.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// As it is written.
+    pub key: &'static str,
+    /// Its value.
+    pub shape: &'static Shape,
+    /// Must it be there?
+    pub required: bool,
+    /// What holds without it.
+    pub default: &'static str,
+    /// In TOML.
+    pub example: &'static str,
+    /// What it means.
+    pub docs: &'static [&'static str],
+}
+
+/// What can be read from a system file.
+pub(crate) trait Value: Sized {
+    /// What it looks like.
+    const SHAPE: Shape;
+
+    /// Reads it from `item`, which stands at `at`. None, and at least one problem more, if it is not so.
+    fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self>;
+}
+
+/// The value of a key.
+#[derive(Debug)]
+pub(crate) struct Key<T> {
+    /// Where the value stands; of a key that is not there, where its section does.
+    pub at: SourceSpan,
+    state: State<T>,
+}
+
+#[derive(Debug)]
+enum State<T> {
+    Absent,
+    /// Reported already.
+    Bad,
+    Read(T),
+}
+
+impl<T> Key<T> {
+    /// The value, if there is a good one.
+    pub fn get(&self) -> Option<&T> {
+        match &self.state {
+            State::Read(value) => Some(value),
+            State::Absent | State::Bad => None,
+        }
+    }
+
+    /// The file does not have the key.
+    pub fn is_absent(&self) -> bool {
+        matches!(self.state, State::Absent)
+    }
+
+    /// The file has the key, be it with a bad value.
+    pub fn is_stated(&self) -> bool {
+        !self.is_absent()
+    }
+}
+
+impl<T: Clone> Key<T> {
+    /// The value, or what holds if the file does not state it; none if it states a bad one.
+    pub fn or(&self, default: T) -> Option<T> {
+        match &self.state {
+            State::Absent => Some(default),
+            State::Bad => None,
+            State::Read(value) => Some(value.clone()),
+        }
+    }
+
+    /// The value; `Some(None)` if the file does not state it and none if it states a bad one.
+    pub fn optional(&self) -> Option<Option<T>> {
+        match &self.state {
+            State::Absent => Some(None),
+            State::Bad => None,
+            State::Read(value) => Some(Some(value.clone())),
+        }
+    }
+}
+
+impl<T: Value> Key<T> {
+    /// Reads the key described by `entry` from its section, which stands at `section`.
+    pub fn read(
+        table: &dyn TableLike,
+        entry: &Entry,
+        section: SourceSpan,
+        problems: &mut Problems<'_>,
+    ) -> Self {
+        let Some((key, item)) = table
+            .get_key_value(entry.key)
+            .filter(|(_, item)| !item.is_none())
+        else {
+            if entry.required {
+                problems.add(
+                    Problem::new(
+                        format!("the key `{}` is missing", entry.key),
+                        section,
+                        "in this section",
+                    )
+                    .help(format!(
+                        "add it: {}. {}",
+                        assignment(entry),
+                        first_sentence(entry.docs)
+                    )),
+                );
+            }
+            return Self {
+                at: section,
+                state: if entry.required {
+                    State::Bad
+                } else {
+                    State::Absent
+                },
+            };
+        };
+        let at = place(item)
+            .or_else(|| key.span().map(SourceSpan::from))
+            .unwrap_or(section);
+        let state = T::read(item, at, problems).map_or(State::Bad, State::Read);
+        Self { at, state }
+    }
+}
+
+/// Where an item stands; a table that only dotted keys mention stands nowhere.
+fn place(item: &Item) -> Option<SourceSpan> {
+    item.span().map(SourceSpan::from)
+}
+
+/// A list: `[[source]]` tables or an array.
+#[derive(Debug)]
+pub(crate) struct List<T>(Vec<T>);
+
+impl<T> Key<List<T>> {
+    /// The elements that could be read.
+    pub fn elements(&self) -> &[T] {
+        self.get().map_or(&[], |list| &list.0)
+    }
+}
+
+impl<T: Value> Value for List<T> {
+    const SHAPE: Shape = Shape {
+        name: T::SHAPE.name,
+        wanted: T::SHAPE.wanted,
+        form: Form::List(&T::SHAPE),
+    };
+
+    fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
+        let mut elements = Vec::new();
+        // Those that cannot be read are reported; the others are still worth looking at.
+        let mut all = |item: &Item| {
+            elements.extend(T::read(item, place(item).unwrap_or(at), problems));
+        };
+        match item {
+            Item::ArrayOfTables(tables) => {
+                for table in tables {
+                    all(&Item::Table(table.clone()));
+                }
+            }
+            Item::Value(Toml::Array(array)) => {
+                for value in array {
+                    all(&Item::Value(value.clone()));
+                }
+            }
+            _ => {
+                mismatch::<Self>(item, at, problems);
+                return None;
+            }
+        }
+        Some(Self(elements))
+    }
+}
+
+/// Reports that `item` is not what a `T` looks like.
+pub(crate) fn mismatch<T: Value>(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) {
+    problems.add(Problem::new(
+        format!("expected {}, found {}", T::SHAPE.wanted, described(item)),
+        at,
+        "this is another kind of value",
+    ));
+}
+
+fn described(item: &Item) -> String {
+    match item {
+        Item::Value(Toml::Integer(number)) => format!("the number {}", number.value()),
+        Item::Value(Toml::Float(number)) => format!("the number {}", number.value()),
+        Item::Value(Toml::Boolean(value)) => format!("{}", value.value()),
+        Item::Value(Toml::String(text)) => format!("the text `{}`", printable(text.value())),
+        Item::Value(Toml::Datetime(_)) => "a date".to_owned(),
+        Item::Value(Toml::Array(_)) => "an array".to_owned(),
+        Item::Value(Toml::InlineTable(_)) | Item::Table(_) => "a single table".to_owned(),
+        Item::ArrayOfTables(_) => "an array of tables".to_owned(),
+        Item::None => "nothing".to_owned(),
+    }
+}
+
+/// A piece of the file as it can be shown: no control characters, not too long.
+pub(crate) fn printable(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut shown: String = text
+        .chars()
+        .take(MOST)
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect::<Vec<_>>()
+            } else {
+                vec![c]
+            }
+        })
+        .collect();
+    if text.chars().nth(MOST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Reports the keys of a table that its section does not have.
+pub(crate) fn refuse_unknown(
+    table: &dyn TableLike,
+    shape: &Shape,
+    entries: &[Entry],
+    section: SourceSpan,
+    problems: &mut Problems<'_>,
+) {
+    for (name, item) in table.iter() {
+        if entries.iter().any(|entry| entry.key == name) {
+            continue;
+        }
+        let at = table
+            .key(name)
+            .and_then(toml_edit::Key::span)
+            .map(SourceSpan::from)
+            .or_else(|| place(item))
+            .unwrap_or(section);
+        let known: Vec<&str> = entries.iter().map(|entry| entry.key).collect();
+        problems.add(
+            Problem::new(
+                format!("{} has no key `{}`", shape.name, printable(name)),
+                at,
+                "unknown key",
+            )
+            .help(did_you_mean(
+                name,
+                &format!("keys of {}", shape.name),
+                &known,
+            )),
+        );
+    }
+}
+
+/// `key = example`, or the header of a section.
+pub(crate) fn assignment(entry: &Entry) -> String {
+    match entry.shape.form {
+        Form::List(_) => format!("[[{}]]", entry.key),
+        _ => format!("{} = {}", entry.key, entry.example),
+    }
+}
+
+/// The lines of a doc comment as one text.
+pub(crate) fn text_of(docs: &[&str]) -> String {
+    docs.iter()
+        .map(|line| line.trim())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn first_sentence(docs: &[&str]) -> String {
+    let text = text_of(docs);
+    match text.find(". ") {
+        Some(end) => text[..=end].to_owned(),
+        None => text,
+    }
+}
+
+/// Defines a section: a struct of [`Key`]s which knows its keys, their defaults and examples, and is read from a table.
+macro_rules! section {
+    (@required required) => { true };
+    (@required optional) => { false };
+    (@name $key:ident) => { stringify!($key) };
+    (@name $key:ident $name:literal) => { $name };
+    (
+        $(#[doc = $about:literal])+
+        $section:ident $title:literal {
+            $(
+                $(#[doc = $docs:literal])+
+                $need:ident $key:ident $(as $name:literal)? : $type:ty, default $default:literal, example $example:literal;
+            )*
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug)]
+        #[allow(dead_code, reason = "every section knows its place, and keys for the network stages are only checked as yet")]
+        pub(crate) struct $section {
+            /// Where it begins.
+            pub at: miette::SourceSpan,
+            $( $(#[doc = $docs])+ pub $key: crate::file::value::Key<$type>, )*
+        }
+
+        impl $section {
+            const ENTRIES: &'static [crate::file::value::Entry] = &[
+                $( crate::file::value::Entry {
+                    key: section!(@name $key $($name)?),
+                    shape: &<$type as crate::file::value::Value>::SHAPE,
+                    required: section!(@required $need),
+                    default: $default,
+                    example: $example,
+                    docs: &[$($docs),+],
+                }, )*
+            ];
+        }
+
+        impl crate::file::value::Value for $section {
+            const SHAPE: crate::file::value::Shape = crate::file::value::Shape {
+                name: $title,
+                wanted: concat!("a table `", $title, "`"),
+                form: crate::file::value::Form::Section(&[$($about),+], Self::ENTRIES),
+            };
+
+            fn read(
+                item: &toml_edit::Item,
+                at: miette::SourceSpan,
+                problems: &mut crate::diagnostics::Problems<'_>,
+            ) -> Option<Self> {
+                let Some(table) = item.as_table_like() else {
+                    crate::file::value::mismatch::<Self>(item, at, problems);
+                    return None;
+                };
+                crate::file::value::refuse_unknown(table, &Self::SHAPE, Self::ENTRIES, at, problems);
+                let mut entries = Self::ENTRIES.iter();
+                // The fields and the entries come from the same list.
+                let mut next = || entries.next();
+                Some(Self {
+                    at,
+                    $( $key: crate::file::value::Key::read(table, next()?, at, problems), )*
+                })
+            }
+        }
+    };
+}
+
+/// Defines a choice of words.
+macro_rules! choice {
+    (
+        $(#[doc = $about:literal])+
+        $choice:ident $title:literal {
+            $( $(#[doc = $docs:literal])+ $variant:ident = $word:literal, )+
+        }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum $choice {
+            $( $(#[doc = $docs])+ $variant, )+
+        }
+
+        impl $choice {
+            const WORDS: &'static [crate::file::value::Word] = &[
+                $( crate::file::value::Word { word: $word, docs: &[$($docs),+] }, )+
+            ];
+        }
+
+        impl crate::file::value::Value for $choice {
+            const SHAPE: crate::file::value::Shape = crate::file::value::Shape {
+                name: $title,
+                wanted: concat!("a word in quotes for the ", $title),
+                form: crate::file::value::Form::Choice(Self::WORDS),
+            };
+
+            fn read(
+                item: &toml_edit::Item,
+                at: miette::SourceSpan,
+                problems: &mut crate::diagnostics::Problems<'_>,
+            ) -> Option<Self> {
+                let Some(written) = item.as_str() else {
+                    crate::file::value::mismatch::<Self>(item, at, problems);
+                    return None;
+                };
+                match written {
+                    $( $word => Some(Self::$variant), )+
+                    _ => {
+                        crate::file::value::no_such_word(written, &Self::SHAPE, Self::WORDS, at, problems);
+                        None
+                    }
+                }
+            }
+        }
+    };
+}
+
+/// Reports a word that a choice does not have.
+pub(crate) fn no_such_word(
+    written: &str,
+    shape: &Shape,
+    words: &[Word],
+    at: SourceSpan,
+    problems: &mut Problems<'_>,
+) {
+    let known: Vec<&str> = words.iter().map(|word| word.word).collect();
+    problems.add(
+        Problem::new(
+            format!("there is no {} `{}`", shape.name, printable(written)),
+            at,
+            "unknown word",
+        )
+        .help(did_you_mean(
+            written,
+            &format!("words for the {}", shape.name),
+            &known,
+        )),
+    );
+}
+
+pub(crate) use {choice, section};

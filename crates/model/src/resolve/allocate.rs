@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Prescalers: one per counter, such that every interval on it fits.
+use std::collections::{BTreeMap, HashMap};
+
+use miette::SourceSpan;
+
+use super::port::{Misfit, Range};
+use super::timers::{Bank, Counter};
+use super::units::Clock;
+use crate::diagnostics::{Problem, Problems};
+
+/// An interval that wants to be counted.
+#[derive(Debug)]
+pub(crate) struct Use {
+    /// For the reader: "the limit of `encoder`".
+    pub who: String,
+    /// Where the interval or the rate is stated.
+    pub at: SourceSpan,
+    pub channel: usize,
+    /// Where the channel is.
+    pub channel_at: SourceSpan,
+    /// At least so many cycles.
+    pub cycles: u64,
+    /// Events per interval, for rates in messages.
+    pub events: u64,
+    pub range: Range,
+    /// The one that the file states, and where.
+    pub prescaler: Option<(u64, SourceSpan)>,
+}
+
+/// How an interval is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub ticks: u64,
+    /// Cycles per tick.
+    pub tick: u64,
+}
+
+impl Counted {
+    /// Cycles; the ticks were made of no more.
+    pub fn cycles(self) -> u64 {
+        self.ticks.saturating_mul(self.tick)
+    }
+}
+
+/// Gives every use its ticks; none where it cannot be, which is reported.
+pub(crate) fn allocate(
+    bank: &Bank,
+    uses: &[&Use],
+    clock: Clock,
+    problems: &mut Problems<'_>,
+) -> Vec<Option<Counted>> {
+    one_per_channel(bank, uses, problems);
+    let mut of_counter: BTreeMap<usize, Vec<&Use>> = BTreeMap::new();
+    for &one in uses {
+        if let Some(channel) = bank.channels.get(one.channel) {
+            of_counter.entry(channel.counter).or_default().push(one);
+        }
+    }
+    let divisors: BTreeMap<usize, u64> = of_counter
+        .into_iter()
+        .filter_map(|(index, uses)| {
+            let counter = bank.counters.get(index)?;
+            Some((index, divisor(counter, &uses, clock, problems)?))
+        })
+        .collect();
+    uses.iter()
+        .map(|one| {
+            let tick = *divisors.get(&bank.channels.get(one.channel)?.counter)?;
+            let ticks = one.range.ticks(one.cycles, tick).ok()?;
+            Some(Counted { ticks, tick })
+        })
+        .collect()
+}
+
+fn one_per_channel(bank: &Bank, uses: &[&Use], problems: &mut Problems<'_>) {
+    let mut first: HashMap<usize, &Use> = HashMap::new();
+    for &one in uses {
+        let Some(before) = first.insert(one.channel, one) else {
+            continue;
+        };
+        let name = bank
+            .channels
+            .get(one.channel)
+            .map_or("", |channel| channel.name.as_str());
+        problems.add(
+            Problem::new(
+                format!("{} and {} both run on {name}", before.who, one.who),
+                one.channel_at,
+                "again here",
+            )
+            .and_at(before.channel_at, "first here")
+            .help("give each its own channel, or let bursty limits share a [[timer]] with a rate"),
+        );
+    }
+}
+
+/// The prescaler of a counter: the one that is stated, else the smallest with which all fit.
+fn divisor(
+    counter: &Counter,
+    uses: &[&Use],
+    clock: Clock,
+    problems: &mut Problems<'_>,
+) -> Option<u64> {
+    if let Some((wanted, at)) = stated(counter, uses, problems)? {
+        if !counter.divisors.contains(&wanted) {
+            problems.add(
+                Problem::new(
+                    format!("{} has no prescaler {wanted}", counter.name),
+                    at,
+                    "unknown prescaler",
+                )
+                .help(format!("its prescalers are {}", list(&counter.divisors))),
+            );
+            return None;
+        }
+        let mut all = true;
+        for one in uses {
+            if let Err(misfit) = one.range.ticks(one.cycles, wanted) {
+                problems.add(
+                    unfit(counter, one, Some(wanted), misfit, clock)
+                        .and_at(at, "with this prescaler"),
+                );
+                all = false;
+            }
+        }
+        return all.then_some(wanted);
+    }
+    let fit = |one: &Use| -> Vec<u64> {
+        let fits = |&divisor: &u64| one.range.ticks(one.cycles, divisor).is_ok();
+        counter.divisors.iter().copied().filter(fits).collect()
+    };
+    let chosen = counter
+        .divisors
+        .iter()
+        .copied()
+        .find(|divisor| uses.iter().all(|one| fit(one).contains(divisor)));
+    if chosen.is_some() {
+        return chosen;
+    }
+    let mut alone = true;
+    for one in uses.iter().filter(|one| fit(one).is_empty()) {
+        problems.add(unfit(counter, one, None, misfit(counter, one), clock));
+        alone = false;
+    }
+    if let (true, [first, rest @ ..]) = (alone, uses) {
+        let mut problem = Problem::new(
+            format!(
+                "no prescaler of {} fits all that use it, and its channels have it in common",
+                counter.name
+            ),
+            first.at,
+            format!("{} needs {}", first.who, list(&fit(first))),
+        )
+        .help("give one of them a channel of another timer");
+        for one in rest {
+            problem = problem.and_at(one.at, format!("{} needs {}", one.who, list(&fit(one))));
+        }
+        problems.add(problem);
+    }
+    None
+}
+
+/// The prescaler that the uses of a counter state; none, reported, if they state different ones.
+fn stated(
+    counter: &Counter,
+    uses: &[&Use],
+    problems: &mut Problems<'_>,
+) -> Option<Option<(u64, SourceSpan)>> {
+    let mut all = uses.iter().filter_map(|one| one.prescaler);
+    let Some(first) = all.next() else {
+        return Some(None);
+    };
+    for (other, at) in all {
+        if other != first.0 {
+            problems.add(
+                Problem::new(
+                    format!("{} has one prescaler for all its channels", counter.name),
+                    at,
+                    format!("{other} here"),
+                )
+                .and_at(first.1, format!("and {} here", first.0))
+                .help("state the same, or take a channel of another timer"),
+            );
+            return None;
+        }
+    }
+    Some(Some(first))
+}
+
+/// Why not even the best prescaler helps.
+fn misfit(counter: &Counter, one: &Use) -> Misfit {
+    let largest = counter.divisors.last().copied().unwrap_or(1);
+    match one.range.ticks(one.cycles, largest) {
+        Err(Misfit::TooLong) => Misfit::TooLong,
+        _ => Misfit::TooShort,
+    }
+}
+
+fn unfit(
+    counter: &Counter,
+    one: &Use,
+    prescaler: Option<u64>,
+    misfit: Misfit,
+    clock: Clock,
+) -> Problem {
+    let range = &one.range;
+    let usable = |divisor: &&u64| **divisor >= range.least_divisor;
+    let smallest = counter.divisors.iter().find(usable).copied().unwrap_or(1);
+    let largest = counter.divisors.last().copied().unwrap_or(1);
+    let bounds = |ticks: u64, divisor: u64| {
+        let cycles = ticks.saturating_mul(divisor);
+        format!(
+            "{} (a rate of {})",
+            clock.time_text(cycles),
+            clock.rate_text(one.events, cycles)
+        )
+    };
+    let fits: Vec<u64> = counter
+        .divisors
+        .iter()
+        .copied()
+        .filter(|&divisor| range.ticks(one.cycles, divisor).is_ok())
+        .collect();
+    let with = prescaler.map_or_else(String::new, |prescaler| {
+        format!(" with prescaler {prescaler}")
+    });
+    let interval = clock.time_text(one.cycles);
+    let (message, label, bound) = match misfit {
+        Misfit::TooLong => (
+            format!("{} cannot hold {interval}{with}", counter.name),
+            format!("{} has at most {} ticks", one.who, range.most),
+            format!(
+                "the longest interval of {} is {}, with prescaler {largest}",
+                counter.name,
+                bounds(range.most, largest)
+            ),
+        ),
+        Misfit::TooShort => (
+            format!("{} is too coarse for {interval}{with}", counter.name),
+            format!("{} has at least {} ticks", one.who, range.least),
+            format!(
+                "the shortest interval of {} is {}, with prescaler {smallest}",
+                counter.name,
+                bounds(range.least, smallest)
+            ),
+        ),
+        Misfit::Divisor => (
+            format!("{} counts too fast for {interval}{with}", counter.name),
+            "the port needs a larger prescaler".to_owned(),
+            format!(
+                "{} needs a prescaler of 8 or more, where its burst takes at most 240 ticks or in the flavour `fast`",
+                one.who
+            ),
+        ),
+    };
+    let help = if fits.is_empty() {
+        format!("{bound}: take another interval or another timer")
+    } else {
+        format!("{bound}; this interval fits with prescaler {}", list(&fits))
+    };
+    Problem::new(message, one.at, label).help(help)
+}
+
+fn list(numbers: &[u64]) -> String {
+    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    texts.join(", ")
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A limit lies between what is expected of its source and what is tolerated; after rounding.
+use miette::SourceSpan;
+
+use super::units::Clock;
+use crate::diagnostics::{Problem, Problems};
+use crate::exact::{ExactRate, Round};
+use crate::file::leaf::Worst;
+use crate::file::sections::{self as raw, Source};
+use crate::file::value::Key;
+use crate::system::Rates;
+
+/// The rates of a source, which must not contradict each other.
+pub(crate) fn rates(source: &Source, problems: &mut Problems<'_>) -> Option<Rates> {
+    if source.rate.is_absent() {
+        return Some(Rates {
+            expected: None,
+            tolerated: None,
+            worst: None,
+            worst_name: None,
+        });
+    }
+    let rate = source.rate.get()?;
+    let hertz = |key: &Key<ExactRate>| key.get().map(|rate| rate.rate.hertz());
+    let expected = hertz(&rate.expected);
+    if let Some((tolerated, expected)) = hertz(&rate.tolerated).zip(expected) {
+        if tolerated < expected {
+            problems.add(
+                Problem::new(
+                    "less is tolerated than is expected",
+                    rate.tolerated.at,
+                    "tolerated",
+                )
+                .and_at(rate.expected.at, "expected")
+                .help("`tolerated` is the most that the system can bear: write at least the expected rate"),
+            );
+        }
+    }
+    let (worst, worst_name) = match rate.worst.optional()? {
+        None => (None, None),
+        Some(Worst::Rate(worst)) => (Some(worst.rate), None),
+        Some(Worst::Named(named)) => (named.rate(), Some(named.id.as_str())),
+    };
+    if let Some((worst, expected)) = worst.zip(expected) {
+        if worst.hertz() < expected {
+            problems.add(
+                Problem::new(
+                    format!("the worst rate, {worst}, is below the expected one"),
+                    rate.worst.at,
+                    "worst",
+                )
+                .and_at(rate.expected.at, "expected")
+                .help("`worst` is what a broken source can do: at least what a healthy one does"),
+            );
+        }
+    }
+    Some(Rates {
+        expected: rate.expected.optional()?.map(|rate| rate.rate),
+        tolerated: rate.tolerated.optional()?.map(|rate| rate.rate),
+        worst,
+        worst_name,
+    })
+}
+
+/// A limit as it came out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effective {
+    /// Events per interval.
+    pub events: u64,
+    /// Cycles of the interval.
+    pub cycles: u64,
+    /// Cycles by which the interval could be longer or shorter.
+    pub tick: u64,
+    /// Where it was asked for.
+    pub at: SourceSpan,
+}
+
+/// Reports a limit outside of its source's band.
+pub(crate) fn check(
+    rates: &Key<raw::Rates>,
+    limit: Effective,
+    clock: Clock,
+    problems: &mut Problems<'_>,
+) {
+    let Some(rates) = rates.get() else {
+        return;
+    };
+    let Effective {
+        events,
+        cycles,
+        tick,
+        at,
+    } = limit;
+    let outcome = clock.rate_text(events, cycles);
+    let nearest = || {
+        let shorter = cycles.saturating_sub(tick);
+        let above = if shorter == 0 {
+            String::new()
+        } else {
+            format!("{}, then ", clock.rate_text(events, shorter))
+        };
+        format!(
+            "with {tick} cycles per tick the limits nearest to it are {above}{outcome}, then {}",
+            clock.rate_text(events, cycles.saturating_add(tick))
+        )
+    };
+    // An interval is long enough for a rate iff it has at least the cycles that the rate's events take, and so on: no division loses anything here.
+    if let Some(expected) = rates.expected.get() {
+        let most = expected.interval(events, clock.hz, Round::Down);
+        if most.is_some_and(|most| cycles > most) {
+            problems.add(
+                Problem::new(
+                    format!(
+                        "the limit lets {outcome} through, less than the {} expected",
+                        expected.rate
+                    ),
+                    at,
+                    "too low: a healthy source would be cut",
+                )
+                .and_at(rates.expected.at, "expected")
+                .help(format!(
+                    "{}; a limit is rounded so that it is never above what was asked for",
+                    nearest()
+                )),
+            );
+        }
+    }
+    if let Some(tolerated) = rates.tolerated.get() {
+        let least = tolerated.interval(events, clock.hz, Round::Up);
+        if least.is_none_or(|least| cycles < least) {
+            problems.add(
+                Problem::new(
+                    format!(
+                        "the limit lets {outcome} through, more than the {} tolerated",
+                        tolerated.rate
+                    ),
+                    at,
+                    "too high",
+                )
+                .and_at(rates.tolerated.at, "tolerated")
+                .help(format!("ask for {} or less; {}", tolerated.rate, nearest())),
+            );
+        }
+    }
+}

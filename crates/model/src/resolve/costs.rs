@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the interrupts of limiters cost: the board's table, the file's numbers before it.
+use miette::SourceSpan;
+
+use super::cpu::Processor;
+use super::units::Clock;
+use crate::board::{Board, Events};
+use crate::diagnostics::{Problem, Problems};
+use crate::file::leaf::Amount;
+use crate::file::sections as raw;
+use crate::file::value::Key;
+use crate::system::{EventCosts, Policy, Timing};
+
+/// Which table of costs holds for a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// An ordinary interrupt.
+    Off,
+    Poll,
+    /// Bursty, cleared by a shared timer.
+    Shared,
+    /// A policy with a timer of its own.
+    Own(Policy, Timing),
+}
+
+/// An event that must have a cost, and how to get it.
+type Need = (&'static str, fn(&Events) -> Option<u64>);
+
+impl Table {
+    /// Where it stands in costs.toml and below [cpu.costs].
+    pub fn path(self) -> Vec<&'static str> {
+        let (policy, timing) = match self {
+            Self::Off => return vec!["off"],
+            Self::Poll => return vec!["poll"],
+            Self::Shared => return vec!["shared"],
+            Self::Own(policy, timing) => (policy, timing),
+        };
+        vec![word(policy), timing_word(timing)]
+    }
+
+    /// The events that a limiter of this kind has. `clear_served` depends on the port: a request that waits may take its own interrupt.
+    fn needs(self) -> &'static [Need] {
+        match self {
+            Self::Off => &[("request_served", |e| e.request_served)],
+            Self::Poll => &[
+                ("expiry_served", |e| e.expiry_served),
+                ("expiry_empty", |e| e.expiry_empty),
+            ],
+            Self::Shared => &[
+                ("request_served", |e| e.request_served),
+                ("expiry_base", |e| e.expiry_base),
+                ("clear_empty", |e| e.clear_empty),
+            ],
+            Self::Own(_, Timing::Lazy) => &[
+                ("request_served", |e| e.request_served),
+                ("request_refused", |e| e.request_refused),
+                ("expiry_served", |e| e.expiry_served),
+                ("expiry_empty", |e| e.expiry_empty),
+            ],
+            Self::Own(_, Timing::Eager | Timing::OneShot) => &[
+                ("request_served", |e| e.request_served),
+                ("expiry_served", |e| e.expiry_served),
+                ("expiry_empty", |e| e.expiry_empty),
+            ],
+        }
+    }
+}
+
+/// A policy as it is written.
+pub(crate) fn word(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Off => "off",
+        Policy::Strict => "strict",
+        Policy::Paced => "paced",
+        Policy::Bursty => "bursty",
+        Policy::Bucket => "bucket",
+        Policy::Poll => "poll",
+    }
+}
+
+/// A timing as it is written.
+pub(crate) fn timing_word(timing: Timing) -> &'static str {
+    match timing {
+        Timing::Lazy => "lazy",
+        Timing::Eager => "eager",
+        Timing::OneShot => "one_shot",
+    }
+}
+
+/// What an ordinary interrupt costs; `at` is what needs to know.
+pub(crate) fn unlimited(
+    processor: &Processor<'_>,
+    at: SourceSpan,
+    problems: &mut Problems<'_>,
+) -> Option<EventCosts> {
+    events(processor, Table::Off, None, at, problems).map(|events| costs(Table::Off, &events))
+}
+
+/// The events of `table`, on `channel` if it has one; `at` is the limit that needs them.
+pub(crate) fn events(
+    processor: &Processor<'_>,
+    table: Table,
+    channel: Option<&str>,
+    at: SourceSpan,
+    problems: &mut Problems<'_>,
+) -> Option<Events> {
+    let path = table.path();
+    let of_file = match processor.costs.and_then(|costs| written(costs, table)) {
+        Some(written) => read(written, processor.clock, problems)?,
+        None => Events::default(),
+    };
+    let Some((board, flavour)) = processor.board() else {
+        let missing: Vec<String> = table
+            .needs()
+            .iter()
+            .filter(|(_, get)| get(&of_file).is_none())
+            .map(|(name, _)| format!("{name} = \"… cycles\""))
+            .collect();
+        if missing.is_empty() {
+            return Some(of_file);
+        }
+        problems.add(
+            Problem::new(
+                format!(
+                    "what an interrupt of `{}` costs is not stated",
+                    path.join(".")
+                ),
+                at,
+                "needed here",
+            )
+            .help(format!(
+                "add to [cpu.costs.{}]: {}",
+                path.join("."),
+                missing.join(", ")
+            )),
+        );
+        return None;
+    };
+    let Some(of_board) = board.events(flavour, &path, channel) else {
+        problems.add(
+            Problem::new(
+                format!("the flavour `{flavour}` has no limit `{}`", path.join(".")),
+                at,
+                "not in this flavour",
+            )
+            .help(format!("it has {}", board.abilities(flavour).join(", "))),
+        );
+        return None;
+    };
+    Some(of_file.or(of_board))
+}
+
+/// As the analysis takes them; an event that does not exist costs nothing.
+pub(crate) fn costs(table: Table, events: &Events) -> EventCosts {
+    let shared = table == Table::Shared;
+    EventCosts {
+        request_served: events.request_served.unwrap_or(0),
+        request_refused: events.request_refused.unwrap_or(0),
+        expiry_served: if shared {
+            events.clear_served
+        } else {
+            events.expiry_served
+        }
+        .unwrap_or(0),
+        expiry_empty: if shared {
+            events.clear_empty
+        } else {
+            events.expiry_empty
+        }
+        .unwrap_or(0),
+    }
+}
+
+fn written(costs: &raw::Costs, table: Table) -> Option<&raw::Events> {
+    match table {
+        Table::Off => costs.off.get(),
+        Table::Poll => costs.poll.get(),
+        Table::Shared => costs.shared.get(),
+        Table::Own(Policy::Bursty, timing) => {
+            let timings = costs.bursty.get()?;
+            match timing {
+                Timing::Lazy => timings.lazy.get(),
+                Timing::Eager => timings.eager.get(),
+                Timing::OneShot => timings.one_shot.get(),
+            }
+        }
+        Table::Own(Policy::Strict, timing) => timed(&costs.strict, timing),
+        Table::Own(Policy::Paced, timing) => timed(&costs.paced, timing),
+        Table::Own(Policy::Bucket, timing) => timed(&costs.bucket, timing),
+        Table::Own(Policy::Off | Policy::Poll, _) => None,
+    }
+}
+
+fn timed(timings: &Key<raw::Timings>, timing: Timing) -> Option<&raw::Events> {
+    let timings = timings.get()?;
+    match timing {
+        Timing::Lazy => timings.lazy.get(),
+        Timing::Eager => timings.eager.get(),
+        Timing::OneShot => None,
+    }
+}
+
+fn read(events: &raw::Events, clock: Clock, problems: &mut Problems<'_>) -> Option<Events> {
+    let mut amount = |key: &Key<Amount>| match key.optional()? {
+        None => Some(None),
+        Some(amount) => clock.amount(amount, key.at, problems).map(Some),
+    };
+    Some(Events {
+        request_served: amount(&events.request_served)?,
+        request_refused: amount(&events.request_refused)?,
+        expiry_served: amount(&events.expiry_served)?,
+        expiry_empty: amount(&events.expiry_empty)?,
+        expiry_base: amount(&events.expiry_base)?,
+        clear_empty: amount(&events.clear_empty)?,
+        clear_served: amount(&events.clear_served)?,
+    })
+}
+
+/// What the costs rest on.
+pub(crate) fn origin(board: Option<&Board>, of_file: Option<&raw::Costs>) -> String {
+    match (board, of_file) {
+        (Some(board), None) => board.costs_from(),
+        (Some(board), Some(_)) => {
+            format!("{}; the file's [cpu.costs] before it", board.costs_from())
+        }
+        (None, _) => "the file's [cpu.costs]".to_owned(),
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The processor: a board's or the file's own.
+use miette::SourceSpan;
+
+use super::costs;
+use super::units::Clock;
+use crate::board::{self, Board};
+use crate::diagnostics::{Problem, Problems, did_you_mean};
+use crate::file::leaf::Text;
+use crate::file::sections::{self as raw, Interrupts, Root, Tasks};
+use crate::file::value::{Key, printable};
+use crate::system::{Cpu, EventCosts, Nesting, TaskModel};
+
+/// The flavour of a port that holds if the file names none.
+const FLAVOUR: &str = "c";
+
+/// The processor with what the other sections need of it.
+#[derive(Debug)]
+pub(crate) struct Processor<'a> {
+    pub cpu: Cpu,
+    pub clock: Clock,
+    pub hardware: Hardware,
+    /// What the file says of the limiters' costs.
+    pub costs: Option<&'a raw::Costs>,
+}
+
+/// Whose vectors and timers there are.
+#[derive(Debug, Clone)]
+pub(crate) enum Hardware {
+    /// The file's own.
+    Own,
+    /// A board's, with a flavour of its port.
+    Board {
+        board: &'static Board,
+        flavour: String,
+    },
+}
+
+impl Processor<'_> {
+    /// The board and the flavour of its port, if there is one.
+    pub fn board(&self) -> Option<(&'static Board, &str)> {
+        match &self.hardware {
+            Hardware::Own => None,
+            Hardware::Board { board, flavour } => Some((board, flavour)),
+        }
+    }
+}
+
+/// What `cpu` describes.
+pub(crate) fn resolve<'a>(
+    cpu: &'a raw::Cpu,
+    root: &Root,
+    problems: &mut Problems<'_>,
+) -> Option<Processor<'a>> {
+    let hardware = hardware(cpu, problems)?;
+    let board = match &hardware {
+        Hardware::Own => None,
+        Hardware::Board { board, .. } => Some(*board),
+    };
+    let clock_hz = clock(cpu, board, problems);
+    let nesting = nesting(cpu, board, problems);
+    let clock = Clock { hz: clock_hz? };
+    let longest_instruction = match board.filter(|_| cpu.longest_instruction.is_absent()) {
+        Some(board) => Some(board.longest_instruction()),
+        None => stated(
+            &cpu.longest_instruction,
+            "longest_instruction",
+            "\"12 cycles\"",
+            cpu.at,
+            problems,
+        )
+        .and_then(|&amount| clock.amount(amount, cpu.longest_instruction.at, problems)),
+    };
+    let critical_section = clock.cost(&cpu.critical_section, problems);
+    let context_switch = clock.cost(&cpu.context_switch, problems);
+    let tasks = match cpu.tasks.or(Tasks::Preemptive)? {
+        Tasks::Preemptive => TaskModel::Preemptive,
+        Tasks::Cooperative => TaskModel::Cooperative,
+    };
+    let mut processor = Processor {
+        cpu: Cpu {
+            board: board.map(|board| board.name().to_owned()),
+            flavour: None,
+            clock_hz: clock.hz,
+            nesting: nesting?,
+            longest_instruction: longest_instruction?,
+            critical_section: critical_section?,
+            context_switch: context_switch?,
+            tasks,
+            unlimited: EventCosts::default(),
+            costs_from: costs::origin(board, cpu.costs.get()),
+        },
+        clock,
+        hardware,
+        costs: cpu.costs.get(),
+    };
+    processor.cpu.flavour = processor.board().map(|(_, flavour)| flavour.to_owned());
+    // A file without sources needs no costs.
+    if let Some(first) = root.source.elements().first() {
+        processor.cpu.unlimited = costs::unlimited(&processor, first.at, problems)?;
+    }
+    Some(processor)
+}
+
+fn hardware(cpu: &raw::Cpu, problems: &mut Problems<'_>) -> Option<Hardware> {
+    let Some(Text(name)) = cpu.board.optional()? else {
+        if cpu.flavour.is_stated() {
+            problems.add(
+                Problem::new(
+                    "`flavour` is of a board's port, and there is no board",
+                    cpu.flavour.at,
+                    "without `board`",
+                )
+                .help("add the board, or leave `flavour` out and state the costs in [cpu.costs]"),
+            );
+        }
+        return Some(Hardware::Own);
+    };
+    let Some(board) = board::by_name(&name) else {
+        let known: Vec<&str> = board::all().into_iter().map(Board::name).collect();
+        problems.add(
+            Problem::new(
+                format!("there is no board `{}`", printable(&name)),
+                cpu.board.at,
+                "unknown board",
+            )
+            .help(format!(
+                "{}; for another chip leave `board` out and state clock, interrupts and costs (docs/system-file.md)",
+                did_you_mean(&name, "boards", &known)
+            )),
+        );
+        return None;
+    };
+    let flavour = cpu.flavour.or(Text(FLAVOUR.to_owned()))?.0;
+    if !board.flavours().contains(&flavour.as_str()) {
+        problems.add(
+            Problem::new(
+                format!(
+                    "the port of {} has no flavour `{}`",
+                    board.name(),
+                    printable(&flavour)
+                ),
+                cpu.flavour.at,
+                "unknown flavour",
+            )
+            .help(did_you_mean(&flavour, "flavours", &board.flavours())),
+        );
+        return None;
+    }
+    Some(Hardware::Board { board, flavour })
+}
+
+fn clock(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> Option<u64> {
+    if let Some(board) = board.filter(|_| cpu.clock.is_absent()) {
+        return Some(board.clock_hz());
+    }
+    let rate = stated(&cpu.clock, "clock", "\"16MHz\"", cpu.at, problems)?;
+    let whole = rate.whole_hertz();
+    if whole.is_none() {
+        problems.add(
+            Problem::new(
+                format!("a clock of {} is not whole hertz", rate.rate),
+                cpu.clock.at,
+                "not whole",
+            )
+            .help("write whole hertz, for example \"7372800Hz\" or \"7.3728MHz\""),
+        );
+    }
+    whole
+}
+
+fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> Option<Nesting> {
+    // All boards are AVR, whose interrupts run with interrupts off.
+    let Some(board) = board else {
+        return match stated(&cpu.interrupts, "interrupts", "\"flat\"", cpu.at, problems)? {
+            Interrupts::Flat => Some(Nesting::Flat),
+            Interrupts::Grouped => Some(Nesting::Grouped),
+        };
+    };
+    if cpu.interrupts.or(Interrupts::Flat)? == Interrupts::Grouped {
+        problems.add(
+            Problem::new(
+                format!("on {} no interrupt preempts another", board.name()),
+                cpu.interrupts.at,
+                "not on this board",
+            )
+            .help("leave `interrupts` out, or write \"flat\""),
+        );
+        return None;
+    }
+    Some(Nesting::Flat)
+}
+
+/// The value of a key that a system without a board must have.
+pub(crate) fn stated<'a, T>(
+    key: &'a Key<T>,
+    name: &str,
+    example: &str,
+    section: SourceSpan,
+    problems: &mut Problems<'_>,
+) -> Option<&'a T> {
+    if key.is_absent() {
+        problems.add(
+            Problem::new(
+                format!("without a board, the key `{name}` is needed"),
+                section,
+                "in this section",
+            )
+            .help(format!("add {name} = {example}, or a board in [cpu]")),
+        );
+    }
+    key.get()
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where interrupts stand among each other: the board's vectors, or the file's own groups and orders.
+use std::collections::HashMap;
+
+use miette::SourceSpan;
+
+use super::cpu::{Processor, stated};
+use crate::Level;
+use crate::board::Board;
+use crate::diagnostics::{Problem, Problems, did_you_mean};
+use crate::file::leaf::{Name, Vector};
+use crate::file::sections::{Number32, Source};
+use crate::file::value::Key;
+use crate::system::Nesting;
+
+/// Where the interrupt of a source stands.
+pub(crate) fn of_source(
+    source: &Source,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Level> {
+    let vector = source.vector.get()?;
+    if let Some((board, _)) = processor.board() {
+        for key in [&source.group, &source.order] {
+            refuse_own(key, board, problems);
+        }
+        return match vector {
+            Vector::Named(Name(name)) => of_board(board, name, source.vector.at, problems),
+            Vector::Own(own) => {
+                refuse_place(own.at, board, problems);
+                None
+            }
+        };
+    }
+    match vector {
+        Vector::Named(name) => own(
+            &name.0,
+            &source.group,
+            &source.order,
+            source.at,
+            processor,
+            problems,
+        ),
+        Vector::Own(vector) => {
+            for key in [&source.group, &source.order] {
+                if key.is_stated() {
+                    problems.add(
+                        Problem::new("the vector's place is stated twice", key.at, "here")
+                            .and_at(source.vector.at, "and here")
+                            .help("leave one of them out"),
+                    );
+                }
+            }
+            own(
+                &vector.name.get()?.0,
+                &vector.group,
+                &vector.order,
+                vector.at,
+                processor,
+                problems,
+            )
+        }
+    }
+}
+
+fn of_board(
+    board: &Board,
+    name: &str,
+    at: SourceSpan,
+    problems: &mut Problems<'_>,
+) -> Option<Level> {
+    let level = board.level(name);
+    if level.is_none() {
+        problems.add(
+            Problem::new(
+                format!("{} has no vector `{name}`", board.name()),
+                at,
+                "unknown vector",
+            )
+            .help(did_you_mean(name, "vectors", &board.vectors())),
+        );
+    }
+    level
+}
+
+/// Reports a group or an order beside a board.
+pub(crate) fn refuse_own<T>(key: &Key<T>, board: &Board, problems: &mut Problems<'_>) {
+    if key.is_stated() {
+        refuse_place(key.at, board, problems);
+    }
+}
+
+fn refuse_place(at: SourceSpan, board: &Board, problems: &mut Problems<'_>) {
+    problems.add(
+        Problem::new(
+            format!(
+                "the places of interrupts on {} are those of its vector table",
+                board.name()
+            ),
+            at,
+            "a place of one's own",
+        )
+        .help("leave it out: the vector's name says enough"),
+    );
+}
+
+/// Where an interrupt of a system without a board stands.
+pub(crate) fn own(
+    name: &str,
+    group: &Key<Number32>,
+    order: &Key<Number32>,
+    section: SourceSpan,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Level> {
+    let group = match processor.cpu.nesting {
+        Nesting::Grouped => stated(group, "group", "1", section, problems).map(|group| group.0),
+        Nesting::Flat => {
+            let number = group.or(crate::file::leaf::Whole(0))?.0;
+            if number != 0 {
+                problems.add(
+                    Problem::new("flat interrupts have no groups", group.at, "a group")
+                        .help("leave it out, or write interrupts = \"grouped\" in [cpu]"),
+                );
+            }
+            Some(0)
+        }
+    };
+    let order = stated(order, "order", "3", section, problems)?.0;
+    Some(Level {
+        vector: name.to_owned(),
+        group: u32::try_from(group?).ok()?,
+        order: u32::try_from(order).ok()?,
+    })
+}
+
+/// An interrupt and who has it.
+#[derive(Debug)]
+pub(crate) struct Taken<'a> {
+    pub level: &'a Level,
+    pub at: SourceSpan,
+    /// For the reader: "the source `encoder`".
+    pub by: String,
+}
+
+/// Reports vectors, and places in a group, that two have.
+pub(crate) fn unique(taken: &[Taken<'_>], problems: &mut Problems<'_>) {
+    let mut vectors: HashMap<&str, &Taken<'_>> = HashMap::new();
+    let mut places: HashMap<(u32, u32), &Taken<'_>> = HashMap::new();
+    for one in taken {
+        if let Some(before) = vectors.insert(&one.level.vector, one) {
+            problems.add(
+                Problem::new(
+                    format!(
+                        "{} and {} have the same vector, {}",
+                        before.by, one.by, one.level.vector
+                    ),
+                    one.at,
+                    "again here",
+                )
+                .and_at(before.at, "first here")
+                .help("give one of them another vector, or another channel"),
+            );
+        } else if let Some(before) = places.insert((one.level.group, one.level.order), one) {
+            problems.add(
+                Problem::new(
+                    format!(
+                        "{} and {} both have order {} in group {}",
+                        before.by, one.by, one.level.order, one.level.group
+                    ),
+                    one.at,
+                    "again here",
+                )
+                .and_at(before.at, "first here")
+                .help("an order says which of two interrupts of a group is served first, so each has its own"),
+            );
+        }
+    }
+}

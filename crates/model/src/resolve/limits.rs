@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Limits: which kind of limiter a file asks for, and whether its keys go together.
+use miette::SourceSpan;
+
+use super::allocate::Use;
+use super::costs::{self, Table, word};
+use super::cpu::Processor;
+use super::port::{Port, Range};
+use super::timers::{Bank, Found};
+use crate::diagnostics::{Problem, Problems};
+use crate::exact::Round;
+use crate::file::leaf::{Name, Vector, Whole};
+use crate::file::sections::{Limit, PlaceWord, PolicyWord, Source, TimingWord};
+use crate::file::value::Key;
+use crate::system::{Policy, Timing};
+
+/// A limit before the prescalers of its timer are known.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    Off,
+    /// Cycles between two, at least.
+    Hardware {
+        cycles: u64,
+        at: SourceSpan,
+    },
+    Own {
+        table: Table,
+        burst: u32,
+        wish: Use,
+    },
+    Shared {
+        timer: usize,
+        burst: u32,
+        /// The rate that is stated beside, in cycles per period, at least.
+        at_least: Option<u64>,
+        at: SourceSpan,
+    },
+}
+
+/// The limit of `source`.
+pub(crate) fn plan(
+    source: &Source,
+    processor: &Processor<'_>,
+    bank: &Bank,
+    problems: &mut Problems<'_>,
+) -> Option<Plan> {
+    if source.limit.is_absent() {
+        return Some(Plan::Off);
+    }
+    let limit = source.limit.get()?;
+    let policy = match limit.policy.get()? {
+        PolicyWord::Off => Policy::Off,
+        PolicyWord::Strict => Policy::Strict,
+        PolicyWord::Paced => Policy::Paced,
+        PolicyWord::Bursty => Policy::Bursty,
+        PolicyWord::Bucket => Policy::Bucket,
+        PolicyWord::Poll => Policy::Poll,
+    };
+    if policy == Policy::Off {
+        let keys = Keys::of(limit);
+        keys.refuse(
+            &Keys::ALL,
+            "policy = \"off\", which lets everything through",
+            problems,
+        );
+        return Some(Plan::Off);
+    }
+    if limit.place.or(PlaceWord::Software)? == PlaceWord::Hardware {
+        return hardware(limit, policy, processor, problems);
+    }
+    software(source, limit, policy, processor, bank, problems)
+}
+
+/// Which keys of a limit are stated, for those that do not go together.
+struct Keys(Vec<(&'static str, bool, SourceSpan)>);
+
+impl Keys {
+    const ALL: [&'static str; 7] = [
+        "timing",
+        "place",
+        "rate",
+        "interval",
+        "burst",
+        "timer",
+        "prescaler",
+    ];
+
+    fn of(limit: &Limit) -> Self {
+        fn key<T>(name: &'static str, key: &Key<T>) -> (&'static str, bool, SourceSpan) {
+            (name, key.is_stated(), key.at)
+        }
+        Self(vec![
+            key("timing", &limit.timing),
+            key("place", &limit.place),
+            key("rate", &limit.rate),
+            key("interval", &limit.interval),
+            key("burst", &limit.burst),
+            key("timer", &limit.timer),
+            key("prescaler", &limit.prescaler),
+        ])
+    }
+
+    /// Reports those of `names` that are stated, for they mean nothing with `with`.
+    fn refuse(&self, names: &[&str], with: &str, problems: &mut Problems<'_>) -> bool {
+        let mut none = true;
+        for (name, _, at) in self
+            .0
+            .iter()
+            .filter(|(name, stated, _)| *stated && names.contains(name))
+        {
+            problems.add(
+                Problem::new(
+                    format!("`{name}` does not go with {with}"),
+                    *at,
+                    "contradicts",
+                )
+                .help(format!("leave `{name}` out, or choose another policy")),
+            );
+            none = false;
+        }
+        none
+    }
+}
+
+fn hardware(
+    limit: &Limit,
+    policy: Policy,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Plan> {
+    if policy != Policy::Strict {
+        problems.add(
+            Problem::new(
+                format!("a limit in hardware is strict, not {}", word(policy)),
+                limit.policy.at,
+                "not in hardware",
+            )
+            .and_at(limit.place.at, "the place")
+            .help("write policy = \"strict\", or leave `place` out for a limit in software"),
+        );
+        return None;
+    }
+    let keys = Keys::of(limit);
+    keys.refuse(
+        &["timing", "burst", "timer", "prescaler"],
+        "a limit in hardware, which counts by itself",
+        problems,
+    );
+    let (cycles, at) = interval(limit, 1, processor, problems)?;
+    Some(Plan::Hardware { cycles, at })
+}
+
+fn software(
+    source: &Source,
+    limit: &Limit,
+    policy: Policy,
+    processor: &Processor<'_>,
+    bank: &Bank,
+    problems: &mut Problems<'_>,
+) -> Option<Plan> {
+    let keys = Keys::of(limit);
+    let counts = matches!(policy, Policy::Bursty | Policy::Bucket);
+    let quoted = format!("policy = \"{}\"", word(policy));
+    if !counts
+        && !keys.refuse(
+            &["burst"],
+            &format!("{quoted}, which lets one through at a time"),
+            problems,
+        )
+    {
+        return None;
+    }
+    if policy == Policy::Poll
+        && !keys.refuse(
+            &["timing"],
+            &format!("{quoted}, which masks nothing"),
+            problems,
+        )
+    {
+        return None;
+    }
+    if limit.timing.get() == Some(&TimingWord::OneShot) && policy != Policy::Bursty {
+        problems.add(
+            Problem::new(
+                format!(
+                    "timing = \"one_shot\" is of bursty limits, not of {}",
+                    word(policy)
+                ),
+                limit.timing.at,
+                "not with this policy",
+            )
+            .and_at(limit.policy.at, "the policy")
+            .help("write \"lazy\" or \"eager\", or leave it out"),
+        );
+        return None;
+    }
+    let port = processor.board().map(|(_, flavour)| Port { flavour });
+    if limit.timer.is_absent() {
+        let bits = port.and_then(|port| port.bits(Table::Own(policy, Timing::Lazy)));
+        let mut known: Vec<&str> = if policy == Policy::Bursty {
+            bank.shared
+                .iter()
+                .map(|timer| timer.name.as_str())
+                .collect()
+        } else {
+            Vec::new()
+        };
+        known.extend(bank.names(|have| bits.is_none_or(|need| need == have)));
+        known.dedup();
+        problems.add(
+            Problem::new("this limit has no timer", limit.at, "needs `timer`").help(
+                if known.is_empty() {
+                    "describe one: [[timer]] with name, width and order, and add timer = \"NAME\" here"
+                        .to_owned()
+                } else {
+                    format!("add timer = \"…\"; there are {}", known.join(", "))
+                },
+            ),
+        );
+        return None;
+    }
+    let Name(timer) = limit.timer.get()?;
+    let burst = limit.burst.or(Whole(1))?.0;
+    match bank.find(timer, limit.timer.at, problems)? {
+        Found::Shared(timer) => shared(source, limit, policy, timer, burst, processor, problems),
+        Found::Channel(channel) => own(
+            source, limit, policy, channel, burst, processor, bank, problems,
+        ),
+    }
+}
+
+fn shared(
+    source: &Source,
+    limit: &Limit,
+    policy: Policy,
+    timer: usize,
+    burst: u64,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Plan> {
+    const WHY: &str =
+        "a shared timer clears counts: it serves policy = \"bursty\" with timing = \"eager\"";
+    if policy != Policy::Bursty {
+        problems.add(
+            Problem::new(
+                format!("a limit on a shared timer is bursty, not {}", word(policy)),
+                limit.policy.at,
+                "not on a shared timer",
+            )
+            .and_at(limit.timer.at, "the timer")
+            .help(format!("{WHY}; other policies need a channel of their own")),
+        );
+        return None;
+    }
+    if limit.timing.or(TimingWord::Eager)? != TimingWord::Eager {
+        problems.add(
+            Problem::new(
+                "a limit on a shared timer is eager",
+                limit.timing.at,
+                "not on a shared timer",
+            )
+            .and_at(limit.timer.at, "the timer")
+            .help(format!("{WHY}; leave `timing` out")),
+        );
+        return None;
+    }
+    let keys = Keys::of(limit);
+    if !keys.refuse(
+        &["interval", "prescaler"],
+        "a shared timer, which has its own",
+        problems,
+    ) {
+        return None;
+    }
+    is_line(source, true, processor, problems)?;
+    let at_least = match limit.rate.optional()? {
+        None => None,
+        Some(rate) => {
+            let cycles = rate.interval(burst, processor.clock.hz, Round::Up);
+            Some(cycles.or_else(|| processor.clock.too_long(limit.rate.at, problems))?)
+        }
+    };
+    let at = [
+        (limit.rate.is_stated(), limit.rate.at),
+        (limit.burst.is_stated(), limit.burst.at),
+    ]
+    .into_iter()
+    .find(|key| key.0)
+    .map_or(limit.timer.at, |key| key.1);
+    Some(Plan::Shared {
+        timer,
+        burst: u32::try_from(burst).ok()?,
+        at_least,
+        at,
+    })
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "all of them are what a limit depends on"
+)]
+fn own(
+    source: &Source,
+    limit: &Limit,
+    policy: Policy,
+    channel: usize,
+    burst: u64,
+    processor: &Processor<'_>,
+    bank: &Bank,
+    problems: &mut Problems<'_>,
+) -> Option<Plan> {
+    let port = processor.board().map(|(_, flavour)| Port { flavour });
+    let default = port.map_or(Timing::Lazy, |port| port.timing(policy));
+    let timing = match limit.timing.optional()? {
+        None => default,
+        Some(TimingWord::Lazy) => Timing::Lazy,
+        Some(TimingWord::Eager) => Timing::Eager,
+        Some(TimingWord::OneShot) => Timing::OneShot,
+    };
+    let table = if policy == Policy::Poll {
+        Table::Poll
+    } else {
+        is_line(source, false, processor, problems)?;
+        Table::Own(policy, timing)
+    };
+    // What the flavour lacks altogether is said before what its timers cannot do.
+    let able = processor
+        .board()
+        .is_none_or(|(board, flavour)| board.events(flavour, &table.path(), None).is_some());
+    let (cycles, at) = interval(limit, burst, processor, problems)?;
+    let counter = bank.counter_of(channel)?;
+    let range = match port {
+        None if policy == Policy::Poll => Range::of_period(counter.bits),
+        None => Range::of_core(policy, burst, counter.bits),
+        Some(port) if able => {
+            if let Some(bits) = port.bits(table).filter(|&bits| bits != counter.bits) {
+                problems.add(
+                    Problem::new(
+                        format!(
+                            "the flavour `{}` limits with {bits}-bit timers, and {} has {} bits",
+                            port.flavour, counter.name, counter.bits
+                        ),
+                        limit.timer.at,
+                        "not this timer",
+                    )
+                    .help(format!(
+                        "take one of {}",
+                        bank.names(|have| have == bits).join(", ")
+                    )),
+                );
+                return None;
+            }
+            let least = port.least_burst(policy);
+            if burst < least {
+                problems.add(
+                    Problem::new(
+                        format!(
+                            "in the flavour `{}`, {} has a burst of {least} or more",
+                            port.flavour,
+                            word(policy)
+                        ),
+                        if limit.burst.is_stated() { limit.burst.at } else { limit.policy.at },
+                        format!("a burst of {burst}"),
+                    )
+                    .help(format!("write burst = {least}, or policy = \"strict\", which lets one through at a time")),
+                );
+                return None;
+            }
+            port.range(policy, burst, counter.bits)
+        }
+        Some(_) => {
+            // Reports what the flavour has.
+            costs::events(processor, table, None, limit.policy.at, problems);
+            return None;
+        }
+    };
+    let name = source.name.get().map_or("", |name| name.0.as_str());
+    let prescaler = limit.prescaler.optional()?;
+    Some(Plan::Own {
+        table,
+        burst: u32::try_from(burst).ok()?,
+        wish: Use {
+            who: format!("the limit of `{name}`"),
+            at,
+            channel,
+            channel_at: limit.timer.at,
+            cycles,
+            events: if policy == Policy::Bursty { burst } else { 1 },
+            range,
+            prescaler: prescaler.map(|prescaler| (prescaler.0, limit.prescaler.at)),
+        },
+    })
+}
+
+/// The cycles between two (bursty: of a period), at least, and where they are stated. `burst` is that of a bursty limit or bucket.
+fn interval(
+    limit: &Limit,
+    burst: u64,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<(u64, SourceSpan)> {
+    let clock = processor.clock;
+    let events = if limit.policy.get() == Some(&PolicyWord::Bursty) {
+        burst
+    } else {
+        1
+    };
+    if limit.rate.is_stated() && limit.interval.is_stated() {
+        problems.add(
+            Problem::new(
+                "a limit has a rate or an interval, not both",
+                limit.interval.at,
+                "the interval",
+            )
+            .and_at(limit.rate.at, "the rate")
+            .help("leave one of them out"),
+        );
+        return None;
+    }
+    if let Some(&time) = limit.interval.get() {
+        let cycles = clock.at_least(time, limit.interval.at, problems)?;
+        return Some((cycles, limit.interval.at));
+    }
+    if limit.rate.is_absent() && limit.interval.is_absent() {
+        problems.add(
+            Problem::new("this limit does not say how much it lets through", limit.at, "needs `rate`")
+                .help("add rate = \"1kHz\", the most that it lets through in the long run, or interval = \"1ms\""),
+        );
+        return None;
+    }
+    let rate = limit.rate.get()?;
+    let cycles = rate.interval(events, clock.hz, Round::Up);
+    let cycles = cycles.or_else(|| clock.too_long(limit.rate.at, problems))?;
+    Some((cycles, limit.rate.at))
+}
+
+/// Is the source one of the lines that the board's port can limit?
+fn is_line(
+    source: &Source,
+    shared: bool,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<()> {
+    let Some((board, flavour)) = processor.board() else {
+        return Some(());
+    };
+    let Vector::Named(Name(vector)) = source.vector.get()? else {
+        return None;
+    };
+    let mut lines = board.lines();
+    let port = Port { flavour };
+    if let Some(most) = port.shared_lines().filter(|_| shared) {
+        lines.truncate(most);
+    }
+    // One that does not exist has been reported.
+    if lines.contains(&vector.as_str()) || board.level(vector).is_none() {
+        return Some(());
+    }
+    problems.add(
+        Problem::new(
+            format!(
+                "the flavour `{flavour}` of {}'s port limits {}, and not {vector}",
+                board.name(),
+                lines.join(", ")
+            ),
+            source.vector.at,
+            "not one of these lines",
+        )
+        .help("state the worst rate of a source that bounds itself and leave the limit out, or use policy = \"poll\" or place = \"hardware\""),
+    );
+    None
+}
+
+/// Reports a second source with a timer of its own, in a flavour that has one.
+pub(crate) fn refuse_second(
+    sources: &[(&Source, &Plan)],
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) {
+    let Some((_, flavour)) = processor
+        .board()
+        .filter(|(_, flavour)| Port { flavour }.limits_one())
+    else {
+        return;
+    };
+    let own = |plan: &Plan| matches!(plan, Plan::Own { .. });
+    let Some((first, _)) = sources.iter().find(|(_, plan)| own(plan)) else {
+        return;
+    };
+    for (source, plan) in sources {
+        let other = !std::ptr::eq(*source, *first);
+        if other && (own(plan) || matches!(plan, Plan::Shared { .. })) {
+            problems.add(
+                Problem::new(
+                    format!("the flavour `{flavour}` limits one source, or up to four that share a timer"),
+                    source.limit.at,
+                    "one more",
+                )
+                .and_at(first.limit.at, "this one has a timer of its own")
+                .help("let them share a [[timer]], limit one of them only, or write flavour = \"c\""),
+            );
+        }
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From what is written to what it means: names become indices, quantities cycles, limits ticks, and everything gets its cost.
+//!
+//! Everything that can be looked at is looked at, so that a file's errors are reported together. A function that gives none has reported why.
+mod allocate;
+mod band;
+mod costs;
+mod cpu;
+mod levels;
+mod limits;
+mod port;
+mod receivers;
+mod sources;
+mod timers;
+mod units;
+
+use std::collections::HashMap;
+
+use crate::System;
+use crate::diagnostics::{Problem, Problems, did_you_mean};
+use crate::file::leaf::Name;
+use crate::file::sections::Root;
+use crate::file::value::Key;
+
+/// The system that `root` describes. None, and at least one problem, if it describes none.
+pub(crate) fn system(
+    root: &Root,
+    stem: &str,
+    sha256: String,
+    problems: &mut Problems<'_>,
+) -> Option<System> {
+    let (sources, receivers) = names(root, problems);
+    let links = receivers::links(root, &sources, &receivers, problems);
+    let name = root.name.optional();
+    let processor = cpu::resolve(root.cpu.get()?, root, problems)?;
+    let receivers = receivers::receivers(root, &processor, problems);
+    let flows = receivers::flows(root, links, &processor, problems);
+    let (sources, timers) = sources::resolve(root, &processor, problems)?;
+    Some(System {
+        name: name?.map_or_else(|| stem.to_owned(), |text| text.0),
+        sha256,
+        cpu: processor.cpu,
+        sources,
+        timers,
+        receivers: receivers?,
+        flows: flows?,
+    })
+}
+
+/// Where names lead.
+type Names<'a> = HashMap<&'a str, usize>;
+
+/// The names of sources and receivers; reports those that are there twice, also of timers and flows.
+fn names<'a>(root: &'a Root, problems: &mut Problems<'_>) -> (Names<'a>, Names<'a>) {
+    let sources = unique(
+        "sources",
+        root.source.elements().iter().map(|s| &s.name),
+        problems,
+    );
+    let receivers = unique(
+        "receivers",
+        root.receiver.elements().iter().map(|r| &r.name),
+        problems,
+    );
+    unique(
+        "timers",
+        root.timer.elements().iter().map(|t| &t.name),
+        problems,
+    );
+    unique(
+        "flows",
+        root.flow.elements().iter().map(|f| &f.name),
+        problems,
+    );
+    (sources, receivers)
+}
+
+fn unique<'a>(
+    what: &str,
+    names: impl Iterator<Item = &'a Key<Name>>,
+    problems: &mut Problems<'_>,
+) -> Names<'a> {
+    let mut first: HashMap<&str, (usize, miette::SourceSpan)> = HashMap::new();
+    for (index, key) in names.enumerate() {
+        let Some(Name(name)) = key.get() else {
+            continue;
+        };
+        if let Some(&(_, before)) = first.get(name.as_str()) {
+            problems.add(
+                Problem::new(
+                    format!("two {what} are called `{name}`"),
+                    key.at,
+                    "again here",
+                )
+                .and_at(before, "first here")
+                .help("give one of them another name"),
+            );
+        } else {
+            first.insert(name, (index, key.at));
+        }
+    }
+    first
+        .into_iter()
+        .map(|(name, (index, _))| (name, index))
+        .collect()
+}
+
+/// The index that `key` refers to.
+fn refer(
+    key: &Key<Name>,
+    what: &str,
+    plural: &str,
+    names: &Names<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<usize> {
+    let Name(name) = key.get()?;
+    let found = names.get(name.as_str()).copied();
+    if found.is_none() {
+        let mut known: Vec<&str> = names.keys().copied().collect();
+        known.sort_unstable();
+        problems.add(
+            Problem::new(
+                format!("there is no {what} `{name}`"),
+                key.at,
+                "unknown name",
+            )
+            .help(did_you_mean(name, plural, &known)),
+        );
+    }
+    found
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Receivers, and the flows that lead to them.
+use super::cpu::Processor;
+use super::{Names, refer};
+use crate::diagnostics::{Problem, Problems};
+use crate::file::leaf::Amount;
+use crate::file::sections::{self as raw, Protocol, Root};
+use crate::system::{Flow, Receiver};
+
+/// Source and receiver of every flow; none where there is no such.
+pub(crate) type Links = Vec<Option<(usize, usize)>>;
+
+/// Where the flows lead. Reports names that do not exist.
+pub(crate) fn links(
+    root: &Root,
+    sources: &Names<'_>,
+    receivers: &Names<'_>,
+    problems: &mut Problems<'_>,
+) -> Links {
+    root.flow
+        .elements()
+        .iter()
+        .map(|flow| {
+            let source = refer(&flow.source, "source", "sources", sources, problems);
+            let receiver = refer(&flow.receiver, "receiver", "receivers", receivers, problems);
+            source.zip(receiver)
+        })
+        .collect()
+}
+
+/// All receivers.
+pub(crate) fn receivers(
+    root: &Root,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<Receiver>> {
+    let all: Vec<Option<Receiver>> = root
+        .receiver
+        .elements()
+        .iter()
+        .map(|receiver| one(receiver, processor, problems))
+        .collect();
+    all.into_iter().collect()
+}
+
+fn one(
+    receiver: &raw::Receiver,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Receiver> {
+    let clock = processor.clock;
+    if receiver.period.is_stated() && receiver.interarrival.is_stated() {
+        problems.add(
+            Problem::new(
+                "a receiver has a period or an interarrival time, not both",
+                receiver.interarrival.at,
+                "the interarrival time",
+            )
+            .and_at(receiver.period.at, "the period")
+            .help("leave one of them out"),
+        );
+    }
+    let never = receiver.period.is_absent() && receiver.interarrival.is_absent();
+    let works = receiver
+        .wcet
+        .get()
+        .is_some_and(|wcet| wcet.worst != Amount::Zero);
+    if never && works {
+        problems.add(
+            Problem::new(
+                "this task has a WCET, but the file does not say how often it runs",
+                receiver.wcet.at,
+                "how often?",
+            )
+            .help("add `period` or `interarrival`; what is done per packet is the flow's `bottom_half`"),
+        );
+    }
+    let period = clock.optional(&receiver.period, problems);
+    let interarrival = clock.optional(&receiver.interarrival, problems);
+    let jitter = clock.amount_of(&receiver.jitter, problems);
+    let deadline = clock.optional(&receiver.deadline, problems);
+    let wcet = clock.cost(&receiver.wcet, problems);
+    let blocking = clock.cost(&receiver.blocking, problems);
+    let critical_section = clock.cost(&receiver.critical_section, problems);
+    let period = period?.or(interarrival?);
+    Some(Receiver {
+        name: receiver.name.get()?.0.clone(),
+        urgency: u8::try_from(receiver.urgency.get()?.0).ok()?,
+        period,
+        jitter: jitter?,
+        deadline: deadline?,
+        wcet: wcet?,
+        blocking: blocking?,
+        critical_section: critical_section?,
+    })
+}
+
+/// All flows.
+pub(crate) fn flows(
+    root: &Root,
+    links: Links,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<Flow>> {
+    let all: Vec<Option<Flow>> = root
+        .flow
+        .elements()
+        .iter()
+        .zip(links)
+        .map(|(flow, link)| {
+            selector(flow, problems);
+            let clock = processor.clock;
+            let top_half = clock.cost(&flow.top_half, problems);
+            let demux = clock.cost(&flow.demux, problems);
+            let bottom_half = clock.cost(&flow.bottom_half, problems);
+            let deadline = clock.optional(&flow.deadline, problems);
+            let (source, receiver) = link?;
+            Some(Flow {
+                name: flow.name.get()?.0.clone(),
+                source,
+                receiver,
+                rate: flow.rate.optional()?.map(|rate| rate.rate),
+                top_half: top_half?,
+                demux: demux?,
+                bottom_half: bottom_half?,
+                queue: flow.queue.optional()?.map(|count| count.0),
+                deadline: deadline?,
+            })
+        })
+        .collect();
+    all.into_iter().collect()
+}
+
+/// Reports a selector that no packet can match.
+fn selector(flow: &raw::Flow, problems: &mut Problems<'_>) {
+    const IPV4: u64 = 0x0800;
+    const IPV6: u64 = 0x86dd;
+    let Some(selector) = flow.selector.get() else {
+        return;
+    };
+    if selector.protocol.get() == Some(&Protocol::Icmp) && selector.port.is_stated() {
+        problems.add(
+            Problem::new("ICMP has no ports", selector.port.at, "a port")
+                .and_at(selector.protocol.at, "the protocol")
+                .help("leave one of them out"),
+        );
+    }
+    let of_ip =
+        selector.protocol.is_stated() || selector.port.is_stated() || selector.address.is_stated();
+    if let Some(ethertype) = selector.ethertype.get() {
+        if of_ip && ethertype.0 != IPV4 && ethertype.0 != IPV6 {
+            problems.add(
+                Problem::new(
+                    format!(
+                        "frames of type {:#06x} have no protocol, address or port of IP",
+                        ethertype.0
+                    ),
+                    selector.ethertype.at,
+                    "not IP",
+                )
+                .help("write 0x0800 (IPv4) or 0x86dd (IPv6), or leave `protocol`, `address` and `port` out"),
+            );
+        }
+    }
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sources with their limits, and the timers that they share.
+use super::allocate::{Counted, Use, allocate};
+use super::band::{self, Effective};
+use super::costs::{self, Table};
+use super::cpu::Processor;
+use super::levels::{self, Taken};
+use super::limits::{self, Plan};
+use super::timers::Bank;
+use crate::diagnostics::Problems;
+use crate::file::sections::{self as raw, Root};
+use crate::system::{
+    Expiry, Level, Limit, Moderation, Place, Policy, Rates, Source, Timer, Timing,
+};
+
+/// All sources and shared timers, in the file's order.
+pub(crate) fn resolve(
+    root: &Root,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<(Vec<Source>, Vec<Timer>)> {
+    let bank = Bank::new(root, processor, problems);
+    let raw = root.source.elements();
+    let levels: Vec<Option<Level>> = raw
+        .iter()
+        .map(|source| levels::of_source(source, processor, problems))
+        .collect();
+    let plans: Vec<Option<Plan>> = raw
+        .iter()
+        .map(|source| limits::plan(source, processor, &bank, problems))
+        .collect();
+    let known: Vec<(&raw::Source, &Plan)> = raw
+        .iter()
+        .zip(&plans)
+        .filter_map(|(source, plan)| Some((source, plan.as_ref()?)))
+        .collect();
+    limits::refuse_second(&known, processor, problems);
+
+    // The shared timers' uses first, then those of the sources that have one, in their order.
+    let of_timers = bank.uses();
+    let of_sources = plans.iter().flatten().filter_map(|plan| match plan {
+        Plan::Own { wish, .. } => Some(wish),
+        _ => None,
+    });
+    let uses: Vec<&Use> = of_timers.iter().chain(of_sources).collect();
+    unique(&bank, raw, &levels, &uses, problems);
+    let mut counted = allocate(&bank, &uses, processor.clock, problems).into_iter();
+    let periods: Vec<Option<Counted>> = counted.by_ref().take(of_timers.len()).collect();
+    let timers = timers(&bank, &periods, processor, problems);
+
+    let mut sources = Vec::new();
+    for ((source, level), plan) in raw.iter().zip(levels).zip(&plans) {
+        let rates = band::rates(source, problems);
+        let limit = plan.as_ref().and_then(|plan| {
+            let context = Context {
+                source,
+                bank: &bank,
+                periods: &periods,
+                processor,
+            };
+            context.limit(plan, &mut counted, problems)
+        });
+        sources.push(one(source, level, rates, limit, processor, problems));
+    }
+    Some((sources.into_iter().collect::<Option<_>>()?, timers?))
+}
+
+/// Reports vectors that are used twice, by sources or timers.
+fn unique(
+    bank: &Bank,
+    sources: &[raw::Source],
+    levels: &[Option<Level>],
+    uses: &[&Use],
+    problems: &mut Problems<'_>,
+) {
+    let mut taken: Vec<Taken<'_>> = sources
+        .iter()
+        .zip(levels)
+        .filter_map(|(source, level)| {
+            Some(Taken {
+                level: level.as_ref()?,
+                at: source.vector.at,
+                by: format!("the source `{}`", source.name.get()?.0),
+            })
+        })
+        .collect();
+    let mut seen = Vec::new();
+    for one in uses {
+        // Two on one channel are reported as such.
+        if seen.contains(&one.channel) {
+            continue;
+        }
+        seen.push(one.channel);
+        taken.extend(bank.channels.get(one.channel).map(|channel| Taken {
+            level: &channel.level,
+            at: one.channel_at,
+            by: one.who.clone(),
+        }));
+    }
+    levels::unique(&taken, problems);
+}
+
+fn timers(
+    bank: &Bank,
+    periods: &[Option<Counted>],
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<Timer>> {
+    let mut timers = Vec::new();
+    for (timer, period) in bank.shared.iter().zip(periods) {
+        let channel = bank.channels.get(timer.channel)?;
+        let events = costs::events(
+            processor,
+            Table::Shared,
+            Some(&channel.name),
+            timer.at,
+            problems,
+        );
+        timers.push(period.zip(events).map(|(period, events)| Timer {
+            name: timer.name.clone(),
+            channel: channel.name.clone(),
+            level: channel.level.clone(),
+            tick: period.tick,
+            period: period.cycles(),
+            base: events.expiry_base.unwrap_or(0),
+        }));
+    }
+    timers.into_iter().collect()
+}
+
+/// What the limit of a source depends on.
+struct Context<'a> {
+    source: &'a raw::Source,
+    bank: &'a Bank,
+    /// Of the shared timers.
+    periods: &'a [Option<Counted>],
+    processor: &'a Processor<'a>,
+}
+
+impl Context<'_> {
+    /// `counted` gives the next limit with a timer of its own its interval.
+    fn limit(
+        &self,
+        plan: &Plan,
+        counted: &mut impl Iterator<Item = Option<Counted>>,
+        problems: &mut Problems<'_>,
+    ) -> Option<Limit> {
+        let unlimited = self.processor.cpu.unlimited;
+        match plan {
+            Plan::Off => Some(Limit {
+                policy: Policy::Off,
+                timing: Timing::Eager,
+                place: Place::Software,
+                interval: 0,
+                tick: 1,
+                burst: 1,
+                lag: 0,
+                expiry: None,
+                costs: unlimited,
+            }),
+            &Plan::Hardware { cycles, at } => {
+                self.check(1, cycles, 1, at, problems);
+                Some(Limit {
+                    policy: Policy::Strict,
+                    timing: Timing::Eager,
+                    place: Place::Hardware,
+                    interval: cycles,
+                    tick: 1,
+                    burst: 1,
+                    lag: 0,
+                    expiry: None,
+                    costs: unlimited,
+                })
+            }
+            Plan::Own { table, burst, wish } => {
+                let counted = counted.next().flatten();
+                let channel = self.bank.channels.get(wish.channel)?;
+                let events = costs::events(
+                    self.processor,
+                    *table,
+                    Some(&channel.name),
+                    self.source.limit.at,
+                    problems,
+                );
+                let counted = counted?;
+                self.check(
+                    wish.events,
+                    counted.cycles(),
+                    counted.tick,
+                    wish.at,
+                    problems,
+                );
+                let (policy, timing) = match *table {
+                    Table::Own(policy, timing) => (policy, timing),
+                    Table::Poll | Table::Off | Table::Shared => (Policy::Poll, Timing::Eager),
+                };
+                Some(Limit {
+                    policy,
+                    timing,
+                    place: Place::Software,
+                    interval: counted.cycles(),
+                    tick: counted.tick,
+                    burst: *burst,
+                    lag: 0,
+                    expiry: Some(Expiry::Own {
+                        channel: channel.name.clone(),
+                        level: channel.level.clone(),
+                    }),
+                    costs: costs::costs(*table, &events?),
+                })
+            }
+            &Plan::Shared {
+                timer,
+                burst,
+                at_least,
+                at,
+            } => {
+                let shared = self.bank.shared.get(timer)?;
+                let channel = self.bank.channels.get(shared.channel)?;
+                let events = costs::events(
+                    self.processor,
+                    Table::Shared,
+                    Some(&channel.name),
+                    self.source.limit.at,
+                    problems,
+                );
+                let period = (*self.periods.get(timer)?)?;
+                self.asked(u64::from(burst), period, at_least, at, problems);
+                self.check(u64::from(burst), period.cycles(), period.tick, at, problems);
+                Some(Limit {
+                    policy: Policy::Bursty,
+                    timing: Timing::Eager,
+                    place: Place::Software,
+                    interval: period.cycles(),
+                    tick: period.tick,
+                    burst,
+                    lag: 0,
+                    expiry: Some(Expiry::Shared(timer)),
+                    costs: costs::costs(Table::Shared, &events?),
+                })
+            }
+        }
+    }
+
+    /// Reports a rate that a burst per period of a shared timer is above.
+    fn asked(
+        &self,
+        burst: u64,
+        period: Counted,
+        at_least: Option<u64>,
+        at: miette::SourceSpan,
+        problems: &mut Problems<'_>,
+    ) {
+        let clock = self.processor.clock;
+        if at_least.is_some_and(|cycles| period.cycles() < cycles) {
+            let each = clock.rate_text(1, period.cycles());
+            problems.add(
+                crate::diagnostics::Problem::new(
+                    format!(
+                        "a burst of {burst} per period of this timer is {}, more than the rate asked for",
+                        clock.rate_text(burst, period.cycles())
+                    ),
+                    at,
+                    "asked for",
+                )
+                .and_at(self.source.limit.get().map_or(at, |limit| limit.timer.at), format!("comes at {each}"))
+                .help(format!("write a smaller burst, each of which is {each}; or leave `rate` out")),
+            );
+        }
+    }
+
+    fn check(
+        &self,
+        events: u64,
+        cycles: u64,
+        tick: u64,
+        at: miette::SourceSpan,
+        problems: &mut Problems<'_>,
+    ) {
+        let limit = Effective {
+            events,
+            cycles,
+            tick,
+            at,
+        };
+        band::check(&self.source.rate, limit, self.processor.clock, problems);
+    }
+}
+
+fn one(
+    source: &raw::Source,
+    level: Option<Level>,
+    rates: Option<Rates>,
+    limit: Option<Limit>,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Source> {
+    let clock = processor.clock;
+    let handler = clock.cost(&source.handler, problems);
+    let work = clock.cost(&source.work, problems);
+    let deadline = clock.optional(&source.deadline, problems);
+    let moderation = moderation(source, processor, problems);
+    Some(Source {
+        name: source.name.get()?.0.clone(),
+        level: level?,
+        handler: handler?,
+        work: work?,
+        max_work: source.max_work.optional()?.map(|count| count.0),
+        rates: rates?,
+        limit: limit?,
+        deadline: deadline?,
+        moderation: moderation?,
+    })
+}
+
+fn moderation(
+    source: &raw::Source,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Option<Moderation>> {
+    if source.moderation.is_absent() {
+        return Some(None);
+    }
+    let clock = processor.clock;
+    let moderation = source.moderation.get()?;
+    let absolute = clock.optional(&moderation.absolute, problems)??;
+    let packet = clock.optional(&moderation.packet, problems)?;
+    Some(Some(Moderation {
+        absolute,
+        packet,
+        count: moderation.count.optional()?.map(|count| count.0),
+    }))
+}

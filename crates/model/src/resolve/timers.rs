@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The timers that limits can use: a board's compare channels, and the file's `[[timer]]`s.
+use miette::SourceSpan;
+
+use super::allocate::Use;
+use super::costs::Table;
+use super::cpu::{Processor, stated};
+use super::levels;
+use super::port::{Port, Range};
+use crate::Level;
+use crate::board::Board;
+use crate::diagnostics::{Problem, Problems, did_you_mean};
+use crate::exact::Round;
+use crate::file::leaf::Name;
+use crate::file::sections::{Root, Timer};
+
+/// A counter with its prescaler.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    pub name: String,
+    pub bits: u32,
+    /// In ascending order.
+    pub divisors: Vec<u64>,
+}
+
+/// A compare channel of a counter.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub name: String,
+    pub counter: usize,
+    pub level: Level,
+}
+
+/// A timer that limits share, before its prescaler is known.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub name: String,
+    pub at: SourceSpan,
+    pub channel: usize,
+    /// Cycles of its period at least.
+    pub cycles: u64,
+    pub prescaler: Option<(u64, SourceSpan)>,
+    pub wish: SourceSpan,
+}
+
+/// What there is.
+#[derive(Debug, Default)]
+pub(crate) struct Bank {
+    pub counters: Vec<Counter>,
+    pub channels: Vec<Channel>,
+    pub shared: Vec<Shared>,
+    /// Names of timers that could not be resolved: whoever uses them is not to blame.
+    bad: Vec<String>,
+}
+
+/// What a limit's `timer` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A channel of its own, by its index.
+    Channel(usize),
+    /// A shared timer, by its index.
+    Shared(usize),
+}
+
+impl Bank {
+    /// The timers of the board and of the file.
+    pub fn new(root: &Root, processor: &Processor<'_>, problems: &mut Problems<'_>) -> Self {
+        let mut bank = Self::default();
+        if let Some((board, _)) = processor.board() {
+            bank.counters = board
+                .timers()
+                .iter()
+                .map(|timer| Counter {
+                    name: timer.name.clone(),
+                    bits: timer.bits,
+                    divisors: timer.divisors.clone(),
+                })
+                .collect();
+            bank.channels = board
+                .channels()
+                .into_iter()
+                .map(|channel| Channel {
+                    name: channel.name,
+                    counter: channel.timer,
+                    level: channel.level,
+                })
+                .collect();
+        }
+        for timer in root.timer.elements() {
+            let added = match processor.board() {
+                Some((board, flavour)) => {
+                    bank.add_of_board(timer, board, Port { flavour }, processor, problems)
+                }
+                None => bank.add_own(timer, processor, problems),
+            };
+            if let (None, Some(Name(name))) = (added, timer.name.get()) {
+                bank.bad.push(name.clone());
+            }
+        }
+        bank
+    }
+
+    fn add_of_board(
+        &mut self,
+        timer: &Timer,
+        board: &Board,
+        port: Port<'_>,
+        processor: &Processor<'_>,
+        problems: &mut Problems<'_>,
+    ) -> Option<()> {
+        levels::refuse_own(&timer.group, board, problems);
+        levels::refuse_own(&timer.order, board, problems);
+        let of_board = [
+            (timer.width.is_stated(), timer.width.at, "width"),
+            (timer.divisors.is_stated(), timer.divisors.at, "divisors"),
+        ];
+        for (_, at, key) in of_board.into_iter().filter(|key| key.0) {
+            problems.add(
+                Problem::new(
+                    format!("the timers of {} are what they are", board.name()),
+                    at,
+                    format!("`{key}` is for systems without a board"),
+                )
+                .help("leave it out: the board says it"),
+            );
+        }
+        let Name(name) = timer.name.get()?;
+        if self.channels.iter().any(|channel| channel.name == *name) {
+            problems.add(
+                Problem::new(
+                    format!("a timer may not be called `{name}`, like a channel of the board"),
+                    timer.name.at,
+                    "is a channel",
+                )
+                .help("limits refer to both by name: give the timer another, and write channel = \"…\" to say where it runs"),
+            );
+            return None;
+        }
+        if timer.channel.is_absent() {
+            problems.add(
+                Problem::new(
+                    format!("the timer `{name}` does not say on which channel it runs"),
+                    timer.at,
+                    "in this section",
+                )
+                .help(format!(
+                    "add channel = \"…\"; the channels are {}",
+                    self.names(|bits| port.bits(Table::Shared).is_none_or(|need| need == bits))
+                        .join(", ")
+                )),
+            );
+            return None;
+        }
+        let Name(wanted) = timer.channel.get()?;
+        let channel = self.channel(wanted, timer.channel.at, board, problems)?;
+        let counter = self.counter_of(channel)?;
+        let unfit = if port
+            .bits(Table::Shared)
+            .is_some_and(|bits| bits != counter.bits)
+        {
+            Some(format!("{} has {} bits", counter.name, counter.bits))
+        } else if port.shares(wanted) {
+            None
+        } else {
+            Some(format!(
+                "in the flavour `{}` it is not channel A",
+                port.flavour
+            ))
+        };
+        if let Some(why) = unfit {
+            problems.add(
+                Problem::new(
+                    format!("{wanted} cannot be a shared timer: {why}"),
+                    timer.channel.at,
+                    "not this channel",
+                )
+                .help("take channel A of a 16-bit timer, for example \"TIMER1A\""),
+            );
+            return None;
+        }
+        if timer.rate.is_absent() && timer.period.is_absent() {
+            problems.add(
+                Problem::new(
+                    format!("the timer `{name}` does not say how often it comes"),
+                    timer.at,
+                    "in this section",
+                )
+                .help("add rate = \"110Hz\" or period = \"9ms\"; a limit that has a channel for itself names it without a [[timer]]"),
+            );
+            return None;
+        }
+        self.add_shared(timer, channel, processor, problems)
+    }
+
+    fn add_own(
+        &mut self,
+        timer: &Timer,
+        processor: &Processor<'_>,
+        problems: &mut Problems<'_>,
+    ) -> Option<()> {
+        let Name(name) = timer.name.get()?;
+        let vector = timer.channel.or(Name(name.clone()));
+        let bits = stated(&timer.width, "width", "16", timer.at, problems);
+        let level = levels::own(
+            &vector?.0,
+            &timer.group,
+            &timer.order,
+            timer.at,
+            processor,
+            problems,
+        );
+        let mut divisors: Vec<u64> = timer
+            .divisors
+            .elements()
+            .iter()
+            .map(|divisor| divisor.0)
+            .collect();
+        if timer.divisors.is_absent() {
+            divisors.push(1);
+        } else if divisors.is_empty() {
+            problems.add(
+                Problem::new("a timer without a divisor cannot run", timer.divisors.at, "empty")
+                    .help("write the prescalers that it has, for example [1, 8, 64], or leave the key out for [1]"),
+            );
+            return None;
+        }
+        divisors.sort_unstable();
+        self.counters.push(Counter {
+            name: name.clone(),
+            bits: u32::try_from(bits?.0).ok()?,
+            divisors,
+        });
+        self.channels.push(Channel {
+            name: name.clone(),
+            counter: self.counters.len() - 1,
+            level: level?,
+        });
+        let channel = self.channels.len() - 1;
+        if timer.rate.is_absent() && timer.period.is_absent() {
+            if timer.prescaler.is_stated() {
+                problems.add(
+                    Problem::new(
+                        "the prescaler of a timer that one limit uses is the limit's",
+                        timer.prescaler.at,
+                        "not here",
+                    )
+                    .help("write it in the limit, or add `rate` or `period` for a timer that limits share"),
+                );
+            }
+            return Some(());
+        }
+        self.add_shared(timer, channel, processor, problems)
+    }
+
+    fn add_shared(
+        &mut self,
+        timer: &Timer,
+        channel: usize,
+        processor: &Processor<'_>,
+        problems: &mut Problems<'_>,
+    ) -> Option<()> {
+        let clock = processor.clock;
+        let (cycles, wish) = match (timer.rate.get(), timer.period.get()) {
+            (Some(_), Some(_)) => {
+                problems.add(
+                    Problem::new(
+                        "a timer has a rate or a period, not both",
+                        timer.period.at,
+                        "the period",
+                    )
+                    .and_at(timer.rate.at, "the rate")
+                    .help("leave one of them out"),
+                );
+                return None;
+            }
+            (Some(rate), None) => {
+                let at = timer.rate.at;
+                let cycles = rate.interval(1, clock.hz, Round::Up);
+                (cycles.or_else(|| clock.too_long(at, problems))?, at)
+            }
+            (None, Some(&period)) => {
+                let at = timer.period.at;
+                (clock.at_least(period, at, problems)?, at)
+            }
+            (None, None) => return None,
+        };
+        let prescaler = timer.prescaler.optional()?;
+        self.shared.push(Shared {
+            name: timer.name.get()?.0.clone(),
+            at: timer.at,
+            channel,
+            cycles,
+            prescaler: prescaler.map(|prescaler| (prescaler.0, timer.prescaler.at)),
+            wish,
+        });
+        Some(())
+    }
+
+    fn channel(
+        &self,
+        name: &str,
+        at: SourceSpan,
+        board: &Board,
+        problems: &mut Problems<'_>,
+    ) -> Option<usize> {
+        let found = self
+            .channels
+            .iter()
+            .position(|channel| channel.name == name);
+        if found.is_none() {
+            problems.add(
+                Problem::new(
+                    format!("{} has no compare channel `{name}`", board.name()),
+                    at,
+                    "unknown channel",
+                )
+                .help(did_you_mean(name, "channels", &self.names(|_| true))),
+            );
+        }
+        found
+    }
+
+    /// What the `timer` of a limit refers to. None: nothing, which is reported, or a timer that was reported.
+    pub fn find(&self, name: &str, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Found> {
+        if let Some(shared) = self.shared.iter().position(|timer| timer.name == name) {
+            return Some(Found::Shared(shared));
+        }
+        if let Some(channel) = self
+            .channels
+            .iter()
+            .position(|channel| channel.name == name)
+        {
+            return Some(Found::Channel(channel));
+        }
+        if self.bad.iter().any(|bad| bad == name) {
+            return None;
+        }
+        let mut known: Vec<&str> = self
+            .shared
+            .iter()
+            .map(|timer| timer.name.as_str())
+            .collect();
+        known.extend(self.names(|_| true));
+        known.dedup();
+        problems.add(
+            Problem::new(format!("there is no timer `{name}`"), at, "unknown timer")
+                .help(did_you_mean(name, "timers", &known)),
+        );
+        None
+    }
+
+    /// The names of the channels whose counters have bits that are right.
+    pub fn names(&self, right: impl Fn(u32) -> bool) -> Vec<&str> {
+        self.channels
+            .iter()
+            .filter(|channel| {
+                self.counters
+                    .get(channel.counter)
+                    .is_some_and(|counter| right(counter.bits))
+            })
+            .map(|channel| channel.name.as_str())
+            .collect()
+    }
+
+    /// The counter of a channel.
+    pub fn counter_of(&self, channel: usize) -> Option<&Counter> {
+        self.counters.get(self.channels.get(channel)?.counter)
+    }
+
+    /// What the shared timers ask of their counters.
+    pub fn uses(&self) -> Vec<Use> {
+        self.shared
+            .iter()
+            .filter_map(|timer| {
+                Some(Use {
+                    who: format!("the timer `{}`", timer.name),
+                    at: timer.wish,
+                    channel: timer.channel,
+                    channel_at: timer.at,
+                    cycles: timer.cycles,
+                    events: 1,
+                    range: Range::of_period(self.counter_of(timer.channel)?.bits),
+                    prescaler: timer.prescaler,
+                })
+            })
+            .collect()
+    }
+}

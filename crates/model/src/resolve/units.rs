@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Quantities in cycles, always to the safe side.
+use miette::SourceSpan;
+
+use crate::diagnostics::{Problem, Problems};
+use crate::exact::{CYCLES_MOST, ExactTime, Round};
+use crate::file::leaf::{Amount, StatedCost};
+use crate::file::value::Key;
+use crate::{Cost, Origin};
+
+/// A clock that times are counted with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    pub hz: u64,
+}
+
+impl Clock {
+    /// A time that must not be taken for longer than it is: a period, a deadline. At least one cycle.
+    pub fn at_most(
+        self,
+        time: ExactTime,
+        at: SourceSpan,
+        problems: &mut Problems<'_>,
+    ) -> Option<u64> {
+        match time.cycles(self.hz, Round::Down) {
+            Some(0) => {
+                problems.add(
+                    Problem::new(
+                        format!("this is less than one cycle of a {} clock", self.text()),
+                        at,
+                        "too short",
+                    )
+                    .help("write at least \"1 cycle\""),
+                );
+                None
+            }
+            Some(cycles) => Some(cycles),
+            None => self.too_long(at, problems),
+        }
+    }
+
+    /// A time that must not be taken for shorter than it is: a cost, an interval. At least one cycle.
+    pub fn at_least(
+        self,
+        time: ExactTime,
+        at: SourceSpan,
+        problems: &mut Problems<'_>,
+    ) -> Option<u64> {
+        time.cycles(self.hz, Round::Up)
+            .or_else(|| self.too_long(at, problems))
+    }
+
+    /// Like [`Self::at_least`], of a time that may be nothing.
+    pub fn amount(
+        self,
+        amount: Amount,
+        at: SourceSpan,
+        problems: &mut Problems<'_>,
+    ) -> Option<u64> {
+        match amount {
+            Amount::Zero => Some(0),
+            Amount::Time(time) => self.at_least(time, at, problems),
+        }
+    }
+
+    /// The amount of a key, 0 if the file does not state it.
+    pub fn amount_of(self, key: &Key<Amount>, problems: &mut Problems<'_>) -> Option<u64> {
+        self.amount(key.or(Amount::Zero)?, key.at, problems)
+    }
+
+    /// The time of a key, rounded down; `Some(None)` if the file does not state it.
+    pub fn optional(
+        self,
+        key: &Key<ExactTime>,
+        problems: &mut Problems<'_>,
+    ) -> Option<Option<u64>> {
+        match key.optional()? {
+            None => Some(None),
+            Some(time) => self.at_most(time, key.at, problems).map(Some),
+        }
+    }
+
+    /// The cost of a key; 0, by default, if the file does not state it.
+    pub fn cost(self, key: &Key<StatedCost>, problems: &mut Problems<'_>) -> Option<Cost> {
+        let Some(stated) = key.optional()? else {
+            return Some(Cost {
+                cycles: 0,
+                origin: Origin::Default,
+            });
+        };
+        Some(Cost {
+            cycles: self.amount(stated.worst, key.at, problems)?,
+            origin: if stated.measured {
+                Origin::Measured
+            } else {
+                Origin::Declared
+            },
+        })
+    }
+
+    /// Reports a time beyond what is counted.
+    pub fn too_long<T>(self, at: SourceSpan, problems: &mut Problems<'_>) -> Option<T> {
+        problems.add(
+            Problem::new(
+                format!(
+                    "this is more than {CYCLES_MOST} cycles of a {} clock",
+                    self.text()
+                ),
+                at,
+                "too long",
+            )
+            .help("write a time that some system could meet"),
+        );
+        None
+    }
+
+    /// The clock with its unit.
+    pub fn text(self) -> String {
+        hertz_text(self.hz as f64)
+    }
+
+    /// So many cycles as a time.
+    pub fn time_text(self, cycles: u64) -> String {
+        scaled(
+            cycles as f64 / self.hz as f64,
+            &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
+        )
+    }
+
+    /// `events` in so many cycles as a rate.
+    pub fn rate_text(self, events: u64, cycles: u64) -> String {
+        hertz_text(events as f64 * self.hz as f64 / cycles.max(1) as f64)
+    }
+}
+
+/// A rate with at most six digits.
+pub(crate) fn hertz_text(hertz: f64) -> String {
+    scaled(hertz, &[(1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz")])
+}
+
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let fits = units.iter().find(|unit| value >= unit.0);
+    let (scale, unit) = fits.or(units.last()).copied().unwrap_or((1.0, ""));
+    let number = value / scale;
+    // Six digits tell apart what a 16-bit timer can do.
+    let decimals = (5.0 - number.log10().floor()).clamp(0.0, 40.0) as usize;
+    let text = format!("{number:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    format!("{text}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_the_reader_are_short() {
+        let clock = Clock { hz: 4_000_000 };
+        assert_eq!(clock.text(), "4MHz");
+        assert_eq!(clock.rate_text(1, 36364), "109.999Hz");
+        assert_eq!(clock.rate_text(3, 36416), "329.525Hz");
+        assert_eq!(clock.time_text(36364), "9.091ms");
+        assert_eq!(clock.time_text(1), "250ns");
+        assert_eq!(hertz_text(1_000_000.0), "1MHz");
+        assert_eq!(hertz_text(0.25), "0.25Hz");
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How often common sources can interrupt at worst (regehr2005 Table 1): data/worst-rates.toml.
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::Rate;
+
+/// A source of regehr2005 Table 1. It can interrupt as often as its bits fill the line; what was measured on a real device is one bit of its own rate.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct WorstRate {
+    /// Its name in system files.
+    pub id: String,
+    /// Bits that the line carries in a second.
+    pub bits_per_second: f64,
+    /// Bits of one interrupt.
+    pub bits_per_interrupt: f64,
+    /// Where the numbers come from.
+    pub why: String,
+}
+
+impl WorstRate {
+    /// Interrupts per second.
+    #[must_use]
+    pub fn hertz(&self) -> f64 {
+        self.bits_per_second / self.bits_per_interrupt
+    }
+
+    /// The same as a rate; none never happens with the data that Weir brings.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        Rate::from_hertz(self.hertz()).ok()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    source: Vec<WorstRate>,
+}
+
+static ALL: LazyLock<Vec<WorstRate>> = LazyLock::new(|| {
+    let file: File =
+        toml::from_str(include_str!("../data/worst-rates.toml")).unwrap_or_else(|error| {
+            panic!("data/worst-rates.toml, which is part of this program: {error}")
+        });
+    file.source
+});
+
+/// All of them, in ascending order of their rates.
+#[must_use]
+pub fn all() -> &'static [WorstRate] {
+    &ALL
+}
+
+/// The one of this name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static WorstRate> {
+    all().iter().find(|rate| rate.id == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_has_a_rate_and_they_ascend() {
+        let rates: Vec<f64> = all()
+            .iter()
+            .map(|source| source.rate().unwrap().hertz())
+            .collect();
+        assert_eq!(rates.len(), 11);
+        assert!(rates.is_sorted(), "{rates:?}");
+    }
+
+    /// regehr2005 Table 1's own number.
+    #[test]
+    fn ethernet_is_as_fast_as_in_the_paper() {
+        let hertz = by_name("ethernet-100").unwrap().hertz();
+        assert!((hertz - 148_800.0).abs() < 100.0, "{hertz}");
+    }
+}
