@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pieces of C: macros laid out as clang-format leaves them, and what users wrote made harmless.
+use std::fmt::{self, Write};
+
+/// Where the backslashes of a macro stand: as `.clang-format` has it.
+const COLUMNS: usize = 140;
+
+/// A macro of several lines, with an empty line behind it.
+pub(crate) fn definition(out: &mut String, lines: &[String]) -> fmt::Result {
+    if let Some((last, rest)) = lines.split_last() {
+        for line in rest {
+            writeln!(out, "{line:<width$}\\", width = COLUMNS - 1)?;
+        }
+        writeln!(out, "{last}")?;
+    }
+    writeln!(out)
+}
+
+/// A text of the user's in a comment: it neither ends it nor looks like another.
+pub(crate) fn comment(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for character in text.chars() {
+        let plain = character.is_ascii_graphic() || character == ' ' || character.is_alphanumeric();
+        let character = if plain { character } else { '_' };
+        // No begin or end of a comment, no trigraph.
+        if matches!(
+            (kept.chars().next_back(), character),
+            (Some('*'), '/') | (Some('/'), '*') | (Some('?'), '?')
+        ) {
+            kept.push(' ');
+        }
+        kept.push(character);
+    }
+    kept
+}
+
+/// A string literal of C with these bytes.
+pub(crate) fn c_string(text: &str) -> String {
+    let mut literal = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' | b'?' => {
+                literal.push('\\');
+                literal.push(char::from(byte));
+            }
+            b' '..=b'~' => literal.push(char::from(byte)),
+            _ => {
+                let _ = write!(literal, "\\{byte:03o}");
+            }
+        }
+    }
+    literal.push('"');
+    literal
+}
+
+/// A macro's use, broken where clang-format would.
+pub(crate) fn call(name: &str, arguments: &[String]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = format!("    {name}(");
+    let indent = line.len();
+    for (index, argument) in arguments.iter().enumerate() {
+        let is_last = index + 1 == arguments.len();
+        let argument = format!("{argument}{}", if is_last { ")" } else { "," });
+        let begins = line.len() == indent;
+        // Room for the blank and the backslash behind a line.
+        if !begins && line.len() + 1 + argument.len() > COLUMNS - 2 {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+        } else if !begins {
+            line.push(' ');
+        }
+        line.push_str(&argument);
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_users_write_stays_inside_comments_and_strings() {
+        assert_eq!(comment("a */ int x; /* b"), "a * / int x; / * b");
+        assert_eq!(comment("*//*"), "* // *");
+        assert_eq!(comment("a\nb??/\u{202e}ü"), "a_b? ?/_ü");
+        assert_eq!(c_string("a\"b\\c??/\n"), r#""a\"b\\c\?\?/\012""#);
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Turns a system into the code that keeps its limits.
+//!
+//! [`Plan::new`] decides what a chip must be told, or refuses with every reason it finds; [`header`] writes the decision down as one C header for `ports/avr`;
+//! [`write`] puts it in place without touching a file that somebody else wrote.
+//!
+//! The same system always gives the same bytes: no date, no path, no machine.
+mod c_text;
+mod chip;
+mod header;
+mod identifier;
+mod output;
+mod plan;
+mod planner;
+mod port;
+mod refusal;
+
+pub use chip::{CHIPS, Chip, UnknownChip, chip};
+pub use header::header;
+pub use identifier::{IdentifierError, c_identifier};
+pub use output::{MARKER, OutputError, write};
+pub use plan::{LineStart, Plan, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
+pub use port::Flavour;
+pub use refusal::{Reason, Refused};

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the generated code will be: every name, channel and number, decided before a line is written.
+use serde::{Serialize, Serializer};
+use weir_model::{Policy, Source, Timing};
+
+use crate::port::Flavour;
+
+/// What a chip is told about a system. Everything in it can be compiled.
+#[derive(Debug, Clone, Serialize)]
+pub struct Plan<'a> {
+    /// The system's name.
+    pub system: &'a str,
+    /// SHA-256 of the system file.
+    pub sha256: &'a str,
+    /// The chip's name.
+    pub chip: &'a str,
+    /// The flavour of the port.
+    pub flavour: Flavour,
+    /// Cycles per second.
+    pub clock_hz: u64,
+    /// In the system's order.
+    pub sources: Vec<PlannedSource<'a>>,
+    /// The timers that limits use, by name.
+    pub timers: Vec<PlannedTimer>,
+    /// The timer that several sources share.
+    pub shared_timer: Option<SharedTimer<'a>>,
+}
+
+/// One source.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlannedSource<'a> {
+    /// Its name in the system.
+    pub name: &'a str,
+    /// Its name in C.
+    pub identifier: String,
+    /// Its interrupt.
+    pub vector: &'a str,
+    /// None: every request is served.
+    pub limit: Option<SoftwareLimit>,
+    /// What `weir_system_start()` does for it.
+    pub start: LineStart,
+    /// What the system says of it.
+    #[serde(skip)]
+    pub source: &'a Source,
+}
+
+/// How a source is switched on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LineStart {
+    /// With its limiter.
+    Limiter,
+    /// By the bit of the external line.
+    Line,
+    /// By whoever sets its device up.
+    Device,
+}
+
+/// A limit, in ticks of its timer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SoftwareLimit {
+    /// How it limits; never off or poll.
+    #[serde(serialize_with = "policy")]
+    pub policy: Policy,
+    /// When it masks.
+    #[serde(serialize_with = "timing")]
+    pub timing: Timing,
+    /// `TIMER1A`.
+    pub channel: String,
+    /// Whether other sources use the channel, too.
+    pub shared: bool,
+    /// Cycles of a tick.
+    pub prescaler: u64,
+    /// The interval or the period, at least 1.
+    pub interval_ticks: u64,
+    /// Requests per period, or tokens, at least 1.
+    pub burst: u32,
+    /// What the one-shot is set short by.
+    pub lag_ticks: u32,
+    /// The rate that it lets through in the long run, in Hz.
+    pub limit_hz: f64,
+}
+
+/// A timer to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedTimer {
+    /// `TIMER1`.
+    pub name: String,
+    /// One of its channels that a limit uses.
+    pub channel: String,
+    /// Cycles of a tick.
+    pub prescaler: u64,
+}
+
+/// The timer that clears the counts of several sources (regehr2005 §3.5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SharedTimer<'a> {
+    /// Its name in the system.
+    pub name: &'a str,
+    /// Its name in C.
+    pub identifier: String,
+    /// `TIMER1A`.
+    pub channel: String,
+    /// Its period.
+    pub period_ticks: u64,
+    /// The sources, by their names in C.
+    pub clears: Vec<String>,
+}
+
+fn policy<S: Serializer>(policy: &Policy, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&policy_name(*policy).to_lowercase())
+}
+
+fn timing<S: Serializer>(timing: &Timing, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&timing_name(*timing).to_lowercase())
+}
+
+/// What follows `WEIR_LIMIT_` in C; in small letters the system file's word.
+pub(crate) const fn policy_name(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Off => "OFF",
+        Policy::Strict => "STRICT",
+        Policy::Paced => "PACED",
+        Policy::Bursty => "BURSTY",
+        Policy::Bucket => "BUCKET",
+        Policy::Poll => "POLL",
+    }
+}
+
+/// What follows `WEIR_LIMIT_` in C; in small letters the system file's word.
+pub(crate) const fn timing_name(timing: Timing) -> &'static str {
+    match timing {
+        Timing::Eager => "EAGER",
+        Timing::Lazy => "LAZY",
+        Timing::OneShot => "ONE_SHOT",
+    }
+}

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Decides what a chip must be told, and looks for everything that it cannot keep.
+use std::collections::BTreeMap;
+
+use weir_model::{Expiry, Nesting, Place, Policy, Source, System, Timing};
+
+use crate::chip::{Channel, Chip};
+use crate::identifier::c_identifier;
+use crate::plan::{LineStart, Plan, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
+use crate::port::{self, Flavour, Lack};
+use crate::refusal::{Reason, Refused};
+
+impl<'a> Plan<'a> {
+    /// Decides what `chip` must be told to keep the system's limits.
+    ///
+    /// # Errors
+    /// What the chip or its port lacks: every reason, not only the first.
+    pub fn new(system: &'a System, chip: &'a Chip) -> Result<Self, Refused> {
+        let mut planner = Planner {
+            system,
+            chip,
+            reasons: Vec::new(),
+        };
+        let plan = planner.plan();
+        match plan {
+            Some(plan) if planner.reasons.is_empty() => Ok(plan),
+            _ => Err(Refused {
+                system: system.name.clone(),
+                chip: chip.name.clone(),
+                reasons: planner.reasons,
+            }),
+        }
+    }
+}
+
+struct Planner<'a> {
+    system: &'a System,
+    chip: &'a Chip,
+    reasons: Vec<Reason>,
+}
+
+/// Who uses something of which there is but one.
+#[derive(Default)]
+struct Users<K>(BTreeMap<K, String>);
+
+impl<K: Ord> Users<K> {
+    /// Whoever has it already; else `user` gets it.
+    fn claim(&mut self, key: K, user: &str) -> Option<&str> {
+        use std::collections::btree_map::Entry;
+        match self.0.entry(key) {
+            Entry::Occupied(entry) => Some(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                entry.insert(user.to_owned());
+                None
+            }
+        }
+    }
+}
+
+impl<'a> Planner<'a> {
+    fn refuse(&mut self, place: &str, lack: Lack) {
+        self.reasons.push(Reason {
+            place: place.to_owned(),
+            what: lack.what,
+            right: lack.right,
+        });
+    }
+
+    /// None only after a refusal.
+    fn plan(&mut self) -> Option<Plan<'a>> {
+        let flavour = self.flavour()?;
+        let sources: Vec<PlannedSource<'a>> = self
+            .system
+            .sources
+            .iter()
+            .filter_map(|source| self.source(flavour, source))
+            .collect();
+        let shared_timer = self.shared_timer(flavour, &sources);
+        let timers = self.timers(&sources);
+        self.find_collisions(&sources);
+        self.find_shared_vectors(flavour, &sources, shared_timer.as_ref());
+        if flavour == Flavour::Fast {
+            self.find_excess_of_fast(&sources);
+        }
+        Some(Plan {
+            system: &self.system.name,
+            sha256: &self.system.sha256,
+            chip: &self.chip.name,
+            flavour,
+            clock_hz: self.system.cpu.clock_hz,
+            sources,
+            timers,
+            shared_timer,
+        })
+    }
+
+    fn flavour(&mut self) -> Option<Flavour> {
+        let cpu = &self.system.cpu;
+        let chip = self.chip;
+        if cpu.board.as_deref() != Some(&chip.board) {
+            let what = cpu.board.as_ref().map_or_else(
+                || "the processor is the file's own".to_owned(),
+                |board| format!("the board is `{board}`"),
+            );
+            let right = format!(
+                "say board = \"{}\", whose costs were measured with this code",
+                chip.board
+            );
+            self.refuse("cpu", Lack::new(what, right));
+        } else if cpu.nesting != Nesting::Flat {
+            self.refuse(
+                "cpu",
+                Lack::new(
+                    "the interrupts nest",
+                    format!(
+                        "say interrupts = \"flat\": no interrupt of the {} preempts another",
+                        chip.name
+                    ),
+                ),
+            );
+        }
+        let name = cpu.flavour.as_deref().unwrap_or("c");
+        let flavour = Flavour::of(name);
+        if flavour.is_none() {
+            let what = format!("the port has no flavour `{name}`");
+            self.refuse(
+                "cpu",
+                Lack::new(what, "say flavour = \"c\" or flavour = \"fast\""),
+            );
+        }
+        flavour.filter(|_| self.reasons.is_empty())
+    }
+
+    fn source(&mut self, flavour: Flavour, source: &'a Source) -> Option<PlannedSource<'a>> {
+        let place = format!("source `{}`", source.name);
+        let vector = source.level.vector.as_str();
+        let known = self.reasons.len();
+        let identifier = self.identifier(&place, &source.name);
+        let is_line = self.chip.is_line(vector);
+        if !self.chip.has_vector(vector) {
+            let what = format!("the {} has no vector `{vector}`", self.chip.name);
+            let right = format!("its vectors are {}", self.chip.vectors.join(", "));
+            self.refuse(&place, Lack::new(what, right));
+        } else if source.limit.policy != Policy::Off && !is_line {
+            let lines: Vec<&str> = self.chip.line_names().collect();
+            let right = format!("limit one of {}, or say policy = \"off\"", lines.join(", "));
+            let what = format!("{vector} is no external line, and the port limits no other");
+            self.refuse(&place, Lack::new(what, right));
+        }
+        let limit = match source.limit.policy {
+            Policy::Off => None,
+            Policy::Poll => {
+                self.refuse(
+                    &place,
+                    Lack::new(
+                        "polling is not generated",
+                        "a strict limit with the same interval serves no more, and takes no time while nothing asks: say policy = \"strict\"",
+                    ),
+                );
+                None
+            }
+            _ if source.limit.place == Place::Hardware => {
+                let what = format!("the {} has no limiter in hardware", self.chip.name);
+                self.refuse(&place, Lack::new(what, "say place = \"software\""));
+                None
+            }
+            _ => self.limit(flavour, &place, source),
+        };
+        let start = match limit {
+            Some(_) => LineStart::Limiter,
+            None if is_line => LineStart::Line,
+            None => LineStart::Device,
+        };
+        (self.reasons.len() == known).then(|| PlannedSource {
+            name: &source.name,
+            identifier: identifier.unwrap_or_default(),
+            vector,
+            limit,
+            start,
+            source,
+        })
+    }
+
+    fn identifier(&mut self, place: &str, name: &str) -> Option<String> {
+        c_identifier(name)
+            .map_err(|error| {
+                let lack = Lack::new(
+                    format!("the name `{name}` cannot be one in C: {error}"),
+                    "rename it in the system file",
+                );
+                self.refuse(place, lack);
+            })
+            .ok()
+    }
+
+    fn limit(
+        &mut self,
+        flavour: Flavour,
+        place: &str,
+        source: &'a Source,
+    ) -> Option<SoftwareLimit> {
+        let limit = &source.limit;
+        // A shared timer measures the interval of all its sources.
+        let (name, shared, tick, cycles) = match &limit.expiry {
+            Some(Expiry::Own { channel, .. }) => (channel, false, limit.tick, limit.interval),
+            Some(Expiry::Shared(index)) if self.system.timers.get(*index).is_some() => {
+                let timer = self.system.timers.get(*index)?;
+                (&timer.channel, true, timer.tick, timer.period)
+            }
+            _ => {
+                let lack = Lack::new("the limit has no timer", "name a channel with timer = …");
+                self.refuse(place, lack);
+                return None;
+            }
+        };
+        let channel = self.channel(flavour, place, name, shared)?;
+        if let Some(lack) = port::prescaler(flavour, &channel, shared, tick) {
+            self.refuse(place, lack);
+            return None;
+        }
+        if cycles % tick != 0 {
+            let what = format!("{cycles} cycles are no whole number of ticks of {tick}");
+            let lack = Lack::new(what, "choose an interval that its timer can measure");
+            self.refuse(place, lack);
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "cycles are far below 2^52")]
+        let per_second = self.system.cpu.clock_hz as f64 / cycles.max(1) as f64;
+        let planned = SoftwareLimit {
+            policy: limit.policy,
+            timing: limit.timing,
+            channel: channel.name(),
+            shared,
+            prescaler: tick,
+            interval_ticks: cycles / tick,
+            burst: limit.burst,
+            lag_ticks: limit.lag,
+            limit_hz: match limit.policy {
+                Policy::Bursty => per_second * f64::from(limit.burst),
+                _ => per_second,
+            },
+        };
+        let lacks = if shared {
+            port::shared_limit(flavour, &source.level.vector, &planned)
+        } else {
+            port::own_limit(flavour, &planned)
+        };
+        for lack in lacks {
+            self.refuse(place, lack);
+        }
+        Some(planned)
+    }
+
+    fn channel(
+        &mut self,
+        flavour: Flavour,
+        place: &str,
+        name: &str,
+        shared: bool,
+    ) -> Option<Channel<'a>> {
+        port::channel(self.chip, flavour, name, shared)
+            .map_err(|lack| self.refuse(place, lack))
+            .ok()
+    }
+
+    /// The shared timer that sources use; the port has one for all of them.
+    fn shared_timer(
+        &mut self,
+        flavour: Flavour,
+        sources: &[PlannedSource<'a>],
+    ) -> Option<SharedTimer<'a>> {
+        let users = |index: usize| {
+            let uses = move |source: &&PlannedSource<'a>| {
+                source.source.limit.expiry == Some(Expiry::Shared(index))
+            };
+            sources
+                .iter()
+                .filter(|source| source.limit.is_some())
+                .filter(uses)
+                .map(|source| source.identifier.clone())
+                .collect::<Vec<_>>()
+        };
+        let system = self.system;
+        let mut used = system
+            .timers
+            .iter()
+            .enumerate()
+            .map(|(index, timer)| (timer, users(index)))
+            .filter(|(_, clears)| !clears.is_empty());
+        let (timer, clears) = used.next()?;
+        let place = format!("timer `{}`", timer.name);
+        if let Some((other, _)) = used.next() {
+            let what = format!(
+                "`{}` is shared, too, and the port has one shared timer",
+                other.name
+            );
+            let right = "put all sources on one of them, or give them channels of their own";
+            self.refuse(&place, Lack::new(what, right));
+        }
+        let channel = self.channel(flavour, &place, &timer.channel, true)?;
+        Some(SharedTimer {
+            name: &timer.name,
+            identifier: self.identifier(&place, &timer.name)?,
+            channel: channel.name(),
+            period_ticks: timer.period / timer.tick.max(1),
+            clears,
+        })
+    }
+
+    /// Each timer once. Its channels share a prescaler.
+    fn timers(&mut self, sources: &[PlannedSource<'a>]) -> Vec<PlannedTimer> {
+        let mut timers: BTreeMap<String, (PlannedTimer, &str)> = BTreeMap::new();
+        for source in sources {
+            let Some((limit, channel)) = source
+                .limit
+                .as_ref()
+                .and_then(|limit| Some((limit, self.chip.channel(&limit.channel)?)))
+            else {
+                continue;
+            };
+            let name = channel.timer.name.clone();
+            let (timer, first) = timers.entry(name.clone()).or_insert_with(|| {
+                let timer = PlannedTimer {
+                    name,
+                    channel: limit.channel.clone(),
+                    prescaler: limit.prescaler,
+                };
+                (timer, source.name)
+            });
+            if timer.prescaler != limit.prescaler {
+                let lack = Lack::new(
+                    format!(
+                        "{} counts once in {} cycles for `{first}` and cannot do it once in {} as well",
+                        timer.name, timer.prescaler, limit.prescaler
+                    ),
+                    "give both the same prescaler, or one of them another timer",
+                );
+                self.refuse(&format!("source `{}`", source.name), lack);
+            }
+        }
+        timers.into_values().map(|(timer, _)| timer).collect()
+    }
+
+    /// Names that differ only in what C cannot tell apart.
+    fn find_collisions(&mut self, sources: &[PlannedSource<'a>]) {
+        let mut names = Users::default();
+        for source in sources {
+            if let Some(first) = names.claim(source.identifier.as_str(), source.name) {
+                let what = format!("in C it is called `{}`, like `{first}`", source.identifier);
+                let lack = Lack::new(what, "rename one of them in the system file");
+                self.refuse(&format!("source `{}`", source.name), lack);
+            }
+        }
+    }
+
+    /// An interrupt has one handler.
+    fn find_shared_vectors(
+        &mut self,
+        flavour: Flavour,
+        sources: &[PlannedSource<'a>],
+        shared: Option<&SharedTimer<'a>>,
+    ) {
+        let mut claims: Vec<(&str, String)> = Vec::new();
+        for source in sources {
+            let user = format!("source `{}`", source.name);
+            claims.push((source.vector, user.clone()));
+            let own = source.limit.as_ref().filter(|limit| !limit.shared);
+            let Some((limit, channel)) =
+                own.and_then(|limit| Some((limit, self.chip.channel(&limit.channel)?)))
+            else {
+                continue;
+            };
+            claims.push((channel.vector, user.clone()));
+            // The entry of the expiry of `fast` strict, eager is longer than its vector.
+            let is_long = (limit.policy, limit.timing) == (Policy::Strict, Timing::Eager);
+            if flavour == Flavour::Fast && is_long {
+                let number = self
+                    .chip
+                    .vectors
+                    .iter()
+                    .position(|name| name == channel.vector);
+                let next = number.and_then(|number| self.chip.vectors.get(number + 1));
+                claims.extend(next.map(|next| (next.as_str(), user)));
+            }
+        }
+        if let Some(timer) = shared {
+            let vector = self
+                .chip
+                .channel(&timer.channel)
+                .map(|channel| channel.vector);
+            claims.extend(vector.map(|vector| (vector, format!("timer `{}`", timer.name))));
+        }
+        let mut vectors = Users::default();
+        for (vector, user) in claims {
+            if let Some(first) = vectors.claim(vector, &user) {
+                let what = format!("the interrupt {vector} is used by {first} already");
+                let lack = Lack::new(what, "give one of them another line or channel");
+                self.refuse(&user, lack);
+            }
+        }
+    }
+
+    /// `fast` keeps its state in registers: one limited source, or those of the one shared timer.
+    fn find_excess_of_fast(&mut self, sources: &[PlannedSource<'a>]) {
+        let limited = || {
+            sources
+                .iter()
+                .filter_map(|source| Some((source, source.limit.as_ref()?)))
+        };
+        let own = limited().filter(|(_, limit)| !limit.shared).count();
+        if self.reasons.is_empty() && limited().count() == 0 {
+            let lack = Lack::new(
+                "the flavour `fast` has no limit to keep",
+                "say flavour = \"c\"",
+            );
+            self.refuse("cpu", lack);
+        }
+        if own > 1 || (own == 1 && limited().count() > 1) {
+            let names: Vec<String> = limited()
+                .map(|(source, _)| format!("`{}`", source.name))
+                .collect();
+            let lack = Lack::new(
+                format!(
+                    "the flavour `fast` cannot limit {} at once",
+                    names.join(", ")
+                ),
+                "it has one limited source, or up to four that share a timer; the flavour `c` has no such bound",
+            );
+            self.refuse("cpu", lack);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why a system cannot be generated: every reason at once, each with what would be right.
+
+/// A system for which no code can be generated.
+#[derive(Debug, Clone, thiserror::Error, miette::Diagnostic)]
+#[error("the system `{system}` cannot be generated for {chip}")]
+pub struct Refused {
+    /// The system's name.
+    pub system: String,
+    /// The chip's name.
+    pub chip: String,
+    /// At least one.
+    #[related]
+    pub reasons: Vec<Reason>,
+}
+
+/// One thing that the chip or its port does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
+#[error("{place}: {what}")]
+#[diagnostic(help("{right}"))]
+pub struct Reason {
+    /// Where in the system: ``source `encoder` ``.
+    pub place: String,
+    /// What is wrong there.
+    pub what: String,
+    /// What would be right.
+    pub right: String,
+}

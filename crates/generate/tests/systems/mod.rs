@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Systems made in code, for tests: what a system file cannot say (because reading it would refuse it) can be said here.
+#![allow(dead_code)] // each test crate uses its part
+
+use weir_model::{
+    Cost, Cpu, EventCosts, Expiry, Level, Limit, Nesting, Origin, Place, Policy, Rate, Rates,
+    Source, System, TaskModel, Timer, Timing,
+};
+
+/// A system for the ATmega128 at 4 MHz without sources.
+pub fn system(flavour: &str) -> System {
+    System {
+        name: "test".to_owned(),
+        sha256: "0123456789abcdef".repeat(4),
+        cpu: Cpu {
+            board: Some("atmega128".to_owned()),
+            flavour: Some(flavour.to_owned()),
+            clock_hz: 4_000_000,
+            nesting: Nesting::Flat,
+            longest_instruction: 4,
+            critical_section: cost(0),
+            context_switch: cost(0),
+            tasks: TaskModel::Preemptive,
+            unlimited: EventCosts::default(),
+            costs_from: "a test".to_owned(),
+        },
+        sources: Vec::new(),
+        timers: Vec::new(),
+        receivers: Vec::new(),
+        flows: Vec::new(),
+    }
+}
+
+/// A source at a vector, without a limit.
+pub fn source(name: &str, vector: &str) -> Source {
+    Source {
+        name: name.to_owned(),
+        level: level(vector),
+        handler: cost(100),
+        work: cost(0),
+        max_work: Some(1),
+        rates: Rates {
+            expected: Rate::from_hertz(100.0).ok(),
+            tolerated: Rate::from_hertz(4000.0).ok(),
+            worst: None,
+            worst_name: None,
+        },
+        limit: Limit {
+            policy: Policy::Off,
+            timing: Timing::Eager,
+            place: Place::Software,
+            interval: 0,
+            tick: 1,
+            burst: 1,
+            lag: 0,
+            expiry: None,
+            costs: EventCosts::default(),
+        },
+        deadline: None,
+        moderation: None,
+    }
+}
+
+/// A source with a limit of so many ticks on a channel of its own.
+pub fn limited(
+    name: &str,
+    vector: &str,
+    (policy, timing): (Policy, Timing),
+    (channel, tick): (&str, u64),
+    ticks: u64,
+    burst: u32,
+) -> Source {
+    let mut source = source(name, vector);
+    source.limit = Limit {
+        policy,
+        timing,
+        interval: ticks * tick,
+        tick,
+        burst,
+        expiry: Some(Expiry::Own {
+            channel: channel.to_owned(),
+            level: level(channel),
+        }),
+        ..source.limit
+    };
+    source
+}
+
+/// Adds a shared timer of so many ticks, and a source for each name, line and burst.
+pub fn share(
+    system: &mut System,
+    (channel, tick): (&str, u64),
+    ticks: u64,
+    sources: &[(&str, &str, u32)],
+) {
+    let index = system.timers.len();
+    system.timers.push(Timer {
+        name: format!("slow{index}"),
+        channel: channel.to_owned(),
+        level: level(channel),
+        tick,
+        period: ticks * tick,
+        base: 0,
+    });
+    for (name, vector, burst) in sources {
+        let mut source = source(name, vector);
+        source.limit = Limit {
+            policy: Policy::Bursty,
+            timing: Timing::Eager,
+            interval: ticks * tick,
+            tick,
+            burst: *burst,
+            expiry: Some(Expiry::Shared(index)),
+            ..source.limit
+        };
+        system.sources.push(source);
+    }
+}
+
+fn level(vector: &str) -> Level {
+    Level {
+        vector: vector.to_owned(),
+        group: 0,
+        order: 0,
+    }
+}
+
+fn cost(cycles: u64) -> Cost {
+    Cost {
+        cycles,
+        origin: Origin::Declared,
+    }
+}
