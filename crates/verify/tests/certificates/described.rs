@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a certificate's description back to a system, so that the analysis can judge what a changed certificate claims.
+
+use serde_json::Value;
+use weir_model::{
+    Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Place, Policy, Rate, Rates,
+    Receiver, Source, System, TaskModel, Timer, Timing,
+};
+
+use crate::systems::{CLOCK, cost, level};
+
+fn number(of: &Value, key: &str) -> u64 {
+    of[key].as_u64().unwrap_or_else(|| panic!("{key} of {of}"))
+}
+
+fn small(of: &Value, key: &str) -> u32 {
+    number(of, key).try_into().unwrap()
+}
+
+fn index(of: &Value, key: &str) -> usize {
+    number(of, key).try_into().unwrap()
+}
+
+/// A rate whose interval is so many cycles after rounding down.
+fn interarrival(of: &Value) -> Option<Rate> {
+    let cycles = of["interarrival"].as_u64()?;
+    Some(Rate::from_hertz(CLOCK as f64 / (cycles as f64 + 0.5)).unwrap())
+}
+
+fn interrupt(of: &Value) -> Level {
+    level(small(of, "group"), small(of, "order"))
+}
+
+fn list<T>(of: &Value, key: &str, each: impl Fn(&Value) -> T) -> Vec<T> {
+    of[key].as_array().unwrap().iter().map(each).collect()
+}
+
+/// The system that `of`, the `system` of a valid certificate, describes.
+pub fn system(of: &Value) -> System {
+    let cpu = &of["cpu"];
+    System {
+        name: String::new(),
+        sha256: String::new(),
+        cpu: Cpu {
+            board: None,
+            flavour: None,
+            clock_hz: CLOCK,
+            nesting: match cpu["nesting"].as_str().unwrap() {
+                "flat" => Nesting::Flat,
+                _ => Nesting::Grouped,
+            },
+            longest_instruction: number(cpu, "longest_instruction"),
+            critical_section: cost(number(cpu, "critical_section")),
+            context_switch: cost(number(cpu, "context_switch")),
+            tasks: match cpu["tasks"].as_str().unwrap() {
+                "preemptive" => TaskModel::Preemptive,
+                _ => TaskModel::Cooperative,
+            },
+            unlimited: EventCosts::default(),
+            costs_from: String::new(),
+        },
+        sources: list(of, "sources", source),
+        timers: list(of, "timers", |timer| Timer {
+            name: String::new(),
+            channel: String::new(),
+            level: interrupt(&timer["level"]),
+            tick: 1,
+            period: number(timer, "period"),
+            base: number(timer, "base"),
+        }),
+        receivers: list(of, "receivers", |receiver| Receiver {
+            name: String::new(),
+            urgency: number(receiver, "urgency").try_into().unwrap(),
+            period: receiver["period"].as_u64(),
+            jitter: number(receiver, "jitter"),
+            deadline: receiver["deadline"].as_u64(),
+            wcet: cost(number(receiver, "wcet")),
+            blocking: cost(number(receiver, "blocking")),
+            critical_section: cost(number(receiver, "critical_section")),
+        }),
+        flows: list(of, "flows", |flow| Flow {
+            name: String::new(),
+            source: index(flow, "source"),
+            receiver: index(flow, "receiver"),
+            rate: interarrival(flow),
+            top_half: cost(number(flow, "top_half")),
+            demux: cost(number(flow, "demux")),
+            bottom_half: cost(number(flow, "bottom_half")),
+            queue: flow["queue"].as_u64(),
+            deadline: flow["deadline"].as_u64(),
+        }),
+    }
+}
+
+fn source(source: &Value) -> Source {
+    let moderation = &source["moderation"];
+    Source {
+        name: String::new(),
+        level: interrupt(&source["level"]),
+        handler: cost(number(source, "handler")),
+        work: cost(number(source, "work")),
+        max_work: source["max_work"].as_u64(),
+        rates: Rates {
+            expected: None,
+            tolerated: None,
+            worst: interarrival(source),
+            worst_name: None,
+        },
+        limit: limit(&source["limit"]),
+        deadline: source["deadline"].as_u64(),
+        moderation: (!moderation.is_null()).then(|| Moderation {
+            absolute: number(moderation, "absolute"),
+            packet: moderation["packet"].as_u64(),
+            count: moderation["count"].as_u64(),
+        }),
+    }
+}
+
+fn limit(limit: &Value) -> Limit {
+    let (costs, expiry) = (&limit["costs"], &limit["expiry"]);
+    Limit {
+        policy: match limit["policy"].as_str().unwrap() {
+            "off" => Policy::Off,
+            "strict" => Policy::Strict,
+            "paced" => Policy::Paced,
+            "bursty" => Policy::Bursty,
+            "bucket" => Policy::Bucket,
+            _ => Policy::Poll,
+        },
+        timing: match limit["timing"].as_str().unwrap() {
+            "eager" => Timing::Eager,
+            "lazy" => Timing::Lazy,
+            _ => Timing::OneShot,
+        },
+        place: match limit["place"].as_str().unwrap() {
+            "software" => Place::Software,
+            _ => Place::Hardware,
+        },
+        interval: number(limit, "interval"),
+        tick: number(limit, "tick"),
+        burst: small(limit, "burst"),
+        lag: small(limit, "lag"),
+        expiry: if expiry.is_null() {
+            None
+        } else if let Some(timer) = expiry["shared"].as_u64() {
+            Some(Expiry::Shared(timer.try_into().unwrap()))
+        } else {
+            Some(Expiry::Own {
+                channel: String::new(),
+                level: interrupt(&expiry["own"]),
+            })
+        },
+        costs: EventCosts {
+            request_served: number(costs, "request_served"),
+            request_refused: number(costs, "request_refused"),
+            expiry_served: number(costs, "expiry_served"),
+            expiry_empty: number(costs, "expiry_empty"),
+        },
+    }
+}
