@@ -20,7 +20,8 @@ pub use rows::{Arrivals, Kind, Row};
 pub use sources::{Headroom, Source};
 
 use crate::analysis::{Analysis, analyse, holds};
-use crate::units::Units;
+use crate::rta::Demand;
+use crate::units::{Part, Units};
 
 /// Can something go wrong?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -114,15 +115,33 @@ pub(crate) fn verdict(system: &System, analysis: &Analysis, flows: &[Flow]) -> V
 /// Does every unit *and every flow* of `system` keep its deadline?
 #[must_use]
 pub fn keeps_deadlines(system: &System) -> bool {
-    if !system.flows.iter().any(|flow| flow.deadline.is_some()) {
-        return holds(system);
+    if has_flow_deadlines(system) {
+        first_miss(system).is_none()
+    } else {
+        holds(system)
     }
+}
+
+/// Is there more to keep than the deadlines of units, which [`holds`] looks at?
+pub(crate) fn has_flow_deadlines(system: &System) -> bool {
+    system.flows.iter().any(|flow| flow.deadline.is_some())
+}
+
+/// A unit that misses its deadline, or the bottom half of a flow that does.
+pub(crate) fn first_miss(system: &System) -> Option<Part> {
     let analysis = analyse(system);
-    let units = Units::new(system, &analysis.latencies);
-    analysis.holds()
-        && flows(system, &units, &analysis)
+    let late = analysis
+        .rows
+        .iter()
+        .find(|row| row.holds() == Some(false))
+        .map(|row| row.unit.part);
+    late.or_else(|| {
+        let units = Units::new(system, &analysis.latencies);
+        flows::flows(system, &units, &analysis)
             .iter()
-            .all(|flow| !flow.misses())
+            .position(Flow::misses)
+            .map(Part::BottomHalf)
+    })
 }
 
 /// `system` with every source interrupting as it likes (regehr2005 §5.2's pure interrupts): no limit in software or hardware, no polling, no timers for them.
@@ -144,17 +163,10 @@ fn utilisation(system: &System, units: &Units) -> Option<f64> {
     for source in 0..system.sources.len() {
         let tasks = units.tasks(source)?;
         tasks.serves.as_ref()?;
-        sum += tasks
-            .together
-            .iter()
-            .map(crate::rta::Demand::utilisation)
-            .sum::<f64>();
+        sum += tasks.together.iter().map(Demand::utilisation).sum::<f64>();
     }
     for unit in &units.units {
-        if !matches!(
-            unit.part,
-            crate::units::Part::Request(_) | crate::units::Part::Expiry(_)
-        ) {
+        if !matches!(unit.part, Part::Request(_) | Part::Expiry(_)) {
             sum += unit.own.as_ref()?.utilisation();
         }
     }

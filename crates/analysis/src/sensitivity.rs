@@ -7,7 +7,8 @@
 
 use weir_model::{Expiry, Place, Policy, Rate, Source, System};
 
-use crate::analysis::{Analysis, analyse, each, holds};
+use crate::analysis::{Analysis, each};
+use crate::check::{first_miss, has_flow_deadlines, keeps_deadlines};
 use crate::slack::Slack;
 use crate::units::Part;
 
@@ -19,7 +20,7 @@ pub struct Headroom {
     /// By what the rate that the source's limit lets through (its worst rate, if it has no limit) could be multiplied, all else alike, with every deadline
     /// kept. Below 1: it would have to be so much less. None: however fast, no deadline breaks.
     pub factor: Option<f64>,
-    /// The unit whose deadline breaks first beyond that; none if none does, or if none can be told apart.
+    /// The unit whose deadline breaks first beyond that, or the bottom half of the flow whose does; none if none does, or if none can be told apart.
     pub binding: Option<Part>,
     /// Is it the largest such factor, or only one that is safe?
     pub exact: bool,
@@ -102,7 +103,7 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
         .saturating_mul(units)
         <= MOST_WORK;
     if exact {
-        let holds_now = analysis.holds();
+        let holds_now = keeps_now(system, analysis);
         each(system.sources.len(), |source| {
             exactly(system, source, holds_now)
         })
@@ -111,17 +112,28 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     }
 }
 
-/// As [`headroom`], but a lower bound whatever the size of the system: no source is known to have any if the system breaks a deadline as it is.
+/// As [`headroom`], but a lower bound whatever the size of the system: no source is known to have any if the system breaks a deadline as it is, and none is
+/// known to have more than today's rate if flows have deadlines, of which the windows say nothing.
 #[must_use]
 pub fn headroom_at_least(system: &System, analysis: &Analysis) -> Vec<Headroom> {
-    let slack = analysis.holds().then(|| Slack::of(system, analysis));
+    let slack = keeps_now(system, analysis).then(|| Slack::of(system, analysis));
+    let of_flows = has_flow_deadlines(system);
     each(system.sources.len(), |source| match &slack {
+        Some(_) if of_flows => Headroom {
+            factor: Some(1.0),
+            exact: false,
+            ..hopeless(source)
+        },
         Some(slack) => at_least(system, source, slack),
         None => Headroom {
             exact: false,
             ..hopeless(source)
         },
     })
+}
+
+fn keeps_now(system: &System, analysis: &Analysis) -> bool {
+    analysis.holds() && (!has_flow_deadlines(system) || keeps_deadlines(system))
 }
 
 /// Of `settings`, the loosest that `holds`, if tighter ones hold, too; `known`: one that holds, if any is known.
@@ -173,7 +185,9 @@ fn exactly(system: &System, source: usize, holds_now: bool) -> Headroom {
         (changed, factor)
     };
     let known = holds_now.then(|| knob.now());
-    match loosest(known, knob.settings(), |index| holds(&at(index).0)) {
+    match loosest(known, knob.settings(), |index| {
+        keeps_deadlines(&at(index).0)
+    }) {
         Some(0) => Headroom {
             source,
             factor: None,
@@ -183,11 +197,7 @@ fn exactly(system: &System, source: usize, holds_now: bool) -> Headroom {
         Some(index) => Headroom {
             source,
             factor: Some(at(index).1),
-            binding: analyse(&at(index - 1).0)
-                .rows
-                .iter()
-                .find(|row| row.holds() == Some(false))
-                .map(|row| row.unit.part),
+            binding: first_miss(&at(index - 1).0),
             exact: true,
         },
         None => hopeless(source),

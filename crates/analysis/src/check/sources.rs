@@ -4,8 +4,9 @@ use serde::Serialize;
 use weir_model::{Expiry, Place, Policy, System, Timing};
 
 use crate::analysis::Analysis;
+use crate::limiter::request_interarrival;
 use crate::sensitivity::{self, headroom};
-use crate::units::Part;
+use crate::units::{Part, body};
 
 /// A source, its limit and its headroom.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,6 +35,8 @@ pub struct Source {
     pub worst_hz: Option<f64>,
     /// The name by which the worst rate was given.
     pub worst_name: Option<&'static str>,
+    /// The share of the processor that it would ask for at its worst rate if it had no limit; none: no bound.
+    pub unlimited_utilisation: Option<f64>,
     /// How far its rate could rise.
     pub headroom: Headroom,
 }
@@ -45,7 +48,7 @@ pub struct Headroom {
     pub factor: Option<f64>,
     /// The rate that is; none without factor or without rate.
     pub hz: Option<f64>,
-    /// The row that breaks first beyond it.
+    /// The row or flow that breaks first beyond it.
     pub binding: Option<String>,
     /// Is it the largest such factor, or only one that is safe?
     pub exact: bool,
@@ -104,6 +107,10 @@ fn source(system: &System, found: &sensitivity::Headroom) -> Option<Source> {
         tolerated_hz: hertz(source.rates.tolerated),
         worst_hz,
         worst_name: source.rates.worst_name,
+        unlimited_utilisation: request_interarrival(source, system.cpu.clock_hz).map(|apart| {
+            let request = system.cpu.unlimited.request_served;
+            request.saturating_add(body(system, found.source).cycles) as f64 / apart as f64
+        }),
         headroom: Headroom {
             factor: found.factor,
             hz: found
