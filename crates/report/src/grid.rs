@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables of results for the terminal.
+use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, TableComponent,
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table,
+    TableComponent,
 };
 
 use crate::table::WIDTH;
@@ -22,6 +24,21 @@ pub enum Emphasis {
 }
 
 impl Emphasis {
+    /// `text` as it stands out on a terminal; as it is if not `coloured`.
+    #[must_use]
+    pub fn paint(self, text: &str, coloured: bool) -> String {
+        if !coloured {
+            return text.to_owned();
+        }
+        let style = match self {
+            Self::Plain => Style::new(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Bad => AnsiColor::Red.on_default().bold(),
+            Self::Strong => Style::new().bold(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+
     fn colour(self) -> Option<Color> {
         match self {
             Self::Good => Some(Color::Green),
@@ -50,6 +67,11 @@ pub enum Align {
     /// Numbers.
     Right,
 }
+
+/// Characters between two columns.
+const GAP: usize = 2;
+/// The first column is wrapped into no fewer characters than this before the others are wrapped, too.
+const LEAST_FIRST: usize = 8;
 
 /// A table of at most 100 columns of characters: long cells are wrapped.
 #[derive(Debug)]
@@ -101,9 +123,17 @@ impl Grid {
         ));
     }
 
-    /// The table, without spaces at the ends of its lines.
+    /// The table, without spaces at the ends of its lines. If it is too wide, the first column is wrapped, and others only if that is not enough.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(mut self) -> String {
+        let widths = self.table.column_max_content_widths();
+        let others: usize = widths.iter().skip(1).map(|&width| usize::from(width)).sum();
+        let gaps = GAP * widths.len();
+        if others + gaps + LEAST_FIRST <= usize::from(WIDTH) {
+            for column in self.table.column_iter_mut().skip(1) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
         self.table
             .lines()
             .map(|line| line.trim_end().to_owned())
@@ -154,8 +184,27 @@ mod tests {
     }
 
     #[test]
+    fn a_long_name_wraps_no_other_column() {
+        let text = grid(false, &"long_".repeat(30));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+        assert!(
+            text.contains("1.5 ms") && text.contains("12.25 ms"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn colours_are_there_only_when_asked_for() {
         assert!(!grid(false, "a").contains('\u{1b}'));
         assert!(grid(true, "a").contains('\u{1b}'));
+        assert_eq!(Emphasis::Bad.paint("no", false), "no");
+        let painted = Emphasis::Bad.paint("no", true);
+        assert!(
+            painted.contains('\u{1b}') && painted.contains("no"),
+            "{painted}"
+        );
     }
 }
