@@ -3,7 +3,9 @@
 //!
 //! The commands that need only a system file are modules of this program. Each other one is handed to the program that knows it, as git does: whoever does not
 //! emulate installs no emulator.
+mod check;
 mod delegate;
+mod output;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,7 @@ struct Cli {
 /// In the order of a user's way: from a description to a proof, then to what runs.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Check(check::Args),
     /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
     #[command(disable_help_flag = true)]
     Run(Delegated),
@@ -37,10 +40,28 @@ enum Command {
     Reproduce(Delegated),
 }
 
+/// What a command that was carried out says to the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// Everything is as it should be: 0.
+    Good,
+    /// It was carried out, and the answer is no: 1.
+    Bad,
+}
+
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Run(arguments) => LAB.run("run", arguments),
-        Command::Reproduce(arguments) => LAB.run("reproduce", arguments),
+    let outcome = match Cli::parse().command {
+        Command::Check(arguments) => check::execute(&arguments),
+        Command::Run(arguments) => return LAB.run("run", arguments),
+        Command::Reproduce(arguments) => return LAB.run("reproduce", arguments),
+    };
+    match outcome {
+        Ok(Outcome::Good) => ExitCode::SUCCESS,
+        Ok(Outcome::Bad) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("{error:?}");
+            ExitCode::from(delegate::FAILED)
+        }
     }
 }
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the answer rests on, a line per kind of assumption.
+use weir_analysis::check::{Report, Stated};
+use weir_model::{Origin, System};
+
+use super::text::{Clock, list, plural, wrapped};
+
+/// The list with its heading.
+pub(super) fn text(system: &System, report: &Report, clock: Clock) -> String {
+    let of = &report.assumptions;
+    let mut lines = vec![
+        execution_times(report),
+        format!("costs of interrupts: {}", of.interrupt_costs),
+        max_work(report),
+    ];
+    lines.push(stated(
+        "interrupts are kept off by code outside them for at most",
+        of.critical_section,
+        clock,
+    ));
+    lines.push(stated("a switch of tasks costs", of.context_switch, clock));
+    if of.tasks > 0 {
+        lines.push("tasks do not suspend themselves".to_owned());
+    }
+    if !of.worst_rates.is_empty() {
+        lines.push(format!(
+            "worst rates that are kept, without a limit that enforces it: {}",
+            list(&of.worst_rates)
+        ));
+    }
+    if !of.flow_rates.is_empty() {
+        lines.push(format!(
+            "rates of flows that are kept: {}",
+            list(&of.flow_rates)
+        ));
+    }
+    if of.software_limits > 0 {
+        lines.push(format!(
+            "{} kept by software as core/CONTRACTS.md promises",
+            plural(of.software_limits, "limit")
+        ));
+    }
+    if system.flows.iter().any(|flow| flow.deadline.is_some()) {
+        lines.push(
+            "packets wait in a device only for its next interrupt, which takes them all".to_owned(),
+        );
+    }
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| wrapped(line, "  - ", "    "))
+        .collect();
+    format!("This rests on:\n{}", lines.join("\n"))
+}
+
+fn execution_times(report: &Report) -> String {
+    let times = &report.assumptions.execution_times;
+    match (times.declared.len(), times.measured.as_slice()) {
+        (0, []) => "execution times: none is stated".to_owned(),
+        (_, []) => "execution times: all declared".to_owned(),
+        (0, _) => "execution times: all measured, that is seen, not proven".to_owned(),
+        (declared, measured) => format!(
+            "execution times: {declared} declared, {} measured, that is seen, not proven ({})",
+            measured.len(),
+            list(measured)
+        ),
+    }
+}
+
+fn max_work(report: &Report) -> String {
+    let of = &report.assumptions;
+    let stated = of.max_work_stated;
+    match (stated, of.max_work_missing.as_slice()) {
+        (0, []) => "there is no source".to_owned(),
+        (_, []) => "max_work, the most work of one interrupt: stated by every source".to_owned(),
+        (_, missing) => format!(
+            "max_work, the most work of one interrupt: NOT STATED by {}; 1 is taken",
+            list(missing)
+        ),
+    }
+}
+
+fn stated(what: &str, cost: Stated, clock: Clock) -> String {
+    let origin = match cost.origin {
+        Origin::Declared => "declared",
+        Origin::Measured => "measured: seen, not proven",
+        Origin::Default => "not stated",
+    };
+    let time = match cost.cycles {
+        0 => "0 cycles".to_owned(),
+        cycles => format!("{} ({})", clock.time(cycles), plural_cycles(cycles)),
+    };
+    format!("{what} {time}: {origin}")
+}
+
+fn plural_cycles(cycles: u64) -> String {
+    format!("{cycles} cycle{}", if cycles == 1 { "" } else { "s" })
+}

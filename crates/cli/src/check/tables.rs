@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tables: rows, what the limits buy, sources, flows.
+use weir_analysis::check::{Bound, Cause, Headroom, Kind, Report, Row, Source, State, Verdict};
+use weir_report::{Align, Emphasis, Grid, percent};
+
+use super::fold::{fold, hidden};
+use super::text::{Clock, Format, factor, hertz, list, plural, wrapped};
+
+use Align::{Left, Right};
+
+/// What is not there, or not asked for.
+const NONE: &str = "–";
+
+/// Rows of the first table that are shown of a large system.
+const MOST_ROWS: usize = 40;
+/// Rows of the other tables.
+const MOST_OTHERS: usize = 15;
+
+fn plain(text: impl Into<String>) -> (String, Emphasis) {
+    (text.into(), Emphasis::Plain)
+}
+
+fn or_none(text: Option<String>) -> (String, Emphasis) {
+    plain(text.unwrap_or_else(|| NONE.to_owned()))
+}
+
+/// Every interrupt, task and bottom half.
+pub(super) fn rows(report: &Report, clock: Clock, format: Format) -> String {
+    let mut grid = Grid::new(
+        &[
+            ("row", Left),
+            ("at", Left),
+            ("use %", Right),
+            ("C", Right),
+            ("T", Right),
+            ("jitter", Right),
+            ("response", Right),
+            ("deadline", Right),
+            ("slack", Right),
+            ("", Left),
+        ],
+        format.coloured,
+    );
+    let shown = fold(&report.rows, format.most(MOST_ROWS), |row| {
+        tightness(row.deadline_cycles, &row.bound)
+    });
+    for row in &shown {
+        let arrivals = row.arrivals;
+        let period = arrivals.map(|of| match of.events {
+            1 => clock.time(of.period_cycles),
+            events => format!("{events}/{}", clock.time(of.period_cycles)),
+        });
+        let (mark, emphasis) = mark(&row.bound, row.deadline_cycles);
+        let name = if row.misses() {
+            Emphasis::Bad
+        } else {
+            Emphasis::Plain
+        };
+        grid.row([
+            (row.name.clone(), name),
+            plain(place(row)),
+            or_none(row.utilisation.map(|share| format!("{:.1}", 100.0 * share))),
+            plain(clock.time(row.cost_cycles)),
+            or_none(period),
+            or_none(arrivals.map(|of| clock.time(of.jitter_cycles))),
+            or_none(row.bound.response_cycles.map(|of| clock.time(of))),
+            or_none(row.deadline_cycles.map(|of| clock.time(of))),
+            or_none(row.bound.slack_cycles.map(|of| clock.signed(of))),
+            (mark.to_owned(), emphasis),
+        ]);
+    }
+    let misses = report.missing_rows().count();
+    let hidden_misses = misses - shown.iter().filter(|row| row.misses()).count();
+    let why = if hidden_misses > 0 {
+        format!("{hidden_misses} of which miss their deadline")
+    } else {
+        "with more slack, or without deadline".to_owned()
+    };
+    let hidden = hidden(shown.len(), report.rows.len(), "rows", &why);
+    let asked = match report.utilisation {
+        Some(share) => format!("at most {} of the processor", percent(share)),
+        None => "without bound".to_owned(),
+    };
+    format!(
+        "{}{hidden}\nAsked for in the long run: {asked}.",
+        grid.text()
+    )
+}
+
+/// Where a row runs: an interrupt's vector, a task's urgency.
+fn place(row: &Row) -> String {
+    match (row.kind, &row.vector, row.urgency) {
+        (_, Some(vector), _) => vector.clone(),
+        (Kind::BottomHalf, ..) => "bottom half".to_owned(),
+        (_, _, Some(urgency)) => format!("urgency {urgency}"),
+        _ => NONE.to_owned(),
+    }
+}
+
+/// The less, the nearer to a missed deadline; without deadline most.
+fn tightness(deadline: Option<u64>, bound: &Bound) -> f64 {
+    match (deadline, bound.slack_cycles) {
+        (Some(_), None) => f64::NEG_INFINITY,
+        (Some(deadline), Some(slack)) => slack as f64 / deadline.max(1) as f64,
+        (None, _) if bound.state == State::Unbounded => f64::MAX,
+        (None, _) => f64::INFINITY,
+    }
+}
+
+fn mark(bound: &Bound, deadline: Option<u64>) -> (&'static str, Emphasis) {
+    match (bound.state, deadline) {
+        (State::Ok, Some(_)) => ("ok", Emphasis::Good),
+        (State::Ok, None) => ("", Emphasis::Plain),
+        (State::Missed, _) => ("MISSED", Emphasis::Bad),
+        (State::Unbounded, Some(_)) => ("unbounded", Emphasis::Bad),
+        (State::Unbounded, None) => ("unbounded", Emphasis::Strong),
+    }
+}
+
+/// What would be missed or starved without the limits.
+pub(super) fn without_limits(report: &Report, clock: Clock, format: Format) -> String {
+    if report.rows.iter().all(|row| row.without_limits.is_none()) {
+        return String::new();
+    }
+    let lost: Vec<&Row> = report
+        .rows
+        .iter()
+        .filter(|row| row.needs_limits())
+        .collect();
+    if lost.is_empty() {
+        return match report.verdict {
+            Verdict::NotGuaranteed => {
+                "The limits save nothing: without them the same rows would hold."
+            }
+            _ => "The limits are not needed: without them every deadline would hold, too.",
+        }
+        .to_owned();
+    }
+    let mut grid = Grid::new(
+        &[
+            ("row", Left),
+            ("at", Left),
+            ("deadline", Right),
+            ("with limits", Right),
+            ("without", Right),
+            ("", Left),
+        ],
+        format.coloured,
+    );
+    let shown = fold(&lost, format.most(MOST_OTHERS), |row| {
+        row.without_limits
+            .as_ref()
+            .map_or(0.0, |bound| tightness(row.deadline_cycles, bound))
+    });
+    for row in &shown {
+        let Some(without) = &row.without_limits else {
+            continue;
+        };
+        let (mark, emphasis) = lost_mark(without);
+        grid.row([
+            plain(row.name.clone()),
+            plain(place(row)),
+            or_none(row.deadline_cycles.map(|of| clock.time(of))),
+            or_none(row.bound.response_cycles.map(|of| clock.time(of))),
+            or_none(without.response_cycles.map(|of| clock.time(of))),
+            (mark, emphasis),
+        ]);
+    }
+    let hidden = hidden(shown.len(), lost.len(), "rows", "lost alike");
+    format!("{}\n{}{hidden}", buy(report, &lost), grid.text())
+}
+
+fn lost_mark(bound: &Bound) -> (String, Emphasis) {
+    let words = match &bound.cause {
+        None => "MISSED",
+        Some(Cause::Starved { .. }) => "starved",
+        Some(Cause::Overload) => "overload",
+        Some(Cause::TooLong) => "unbounded",
+    };
+    (words.to_owned(), Emphasis::Bad)
+}
+
+/// What the limits buy, in a sentence.
+fn buy(report: &Report, lost: &[&Row]) -> String {
+    let missed = lost
+        .iter()
+        .filter(|row| {
+            row.without_limits
+                .as_ref()
+                .is_some_and(|of| of.state == State::Missed)
+        })
+        .count();
+    let endless = lost.len() - missed;
+    let mut by: Vec<&str> = lost
+        .iter()
+        .filter_map(|row| match row.without_limits.as_ref()?.cause.as_ref()? {
+            Cause::Starved { by, .. } => Some(by.iter().map(String::as_str)),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    by.sort_unstable();
+    by.dedup();
+    let starved = if by.is_empty() {
+        flooded(report)
+    } else {
+        format!(", starved by {}", list(&by))
+    };
+    let total = plural(report.rows.len(), "row");
+    let what = match (endless, missed) {
+        (0, missed) => format!("{missed} of {total} could be too late{}", flooded(report)),
+        (endless, 0) => format!("{endless} of {total} might never run{starved}"),
+        (endless, missed) => {
+            format!("{endless} of {total} might never run{starved}, and {missed} be too late")
+        }
+    };
+    wrapped(
+        &format!("What the limits buy: without them {what}."),
+        "",
+        "  ",
+    )
+}
+
+/// The source that would ask for most of the processor, where each has a worst rate.
+fn flooded(report: &Report) -> String {
+    report
+        .sources
+        .iter()
+        .filter(|source| source.policy != "off")
+        .filter_map(|source| Some((source.unlimited_utilisation?, source)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or(String::new(), |(share, source)| {
+            format!(
+                ", since {} alone could ask for {} of the processor",
+                source.name,
+                percent(share)
+            )
+        })
+}
+
+/// The sources with their limits and their headroom.
+pub(super) fn sources(report: &Report, format: Format) -> String {
+    if report.sources.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::new(
+        &[
+            ("source", Left),
+            ("limit", Left),
+            ("expected", Right),
+            ("effective", Right),
+            ("tolerated", Right),
+            ("worst", Right),
+            ("holds up to", Left),
+            ("then misses", Left),
+        ],
+        format.coloured,
+    );
+    let shown = fold(&report.sources, format.most(MOST_OTHERS), |source| {
+        source.headroom.factor.unwrap_or(f64::INFINITY)
+    });
+    for source in &shown {
+        let emphasis = match source.headroom.factor {
+            Some(factor) if factor < 1.0 => Emphasis::Bad,
+            _ if report.most_critical.as_ref() == Some(&source.name) => Emphasis::Strong,
+            _ => Emphasis::Plain,
+        };
+        grid.row([
+            (source.name.clone(), emphasis),
+            plain(limit(source)),
+            or_none(source.expected_hz.map(hertz)),
+            or_none(source.effective_hz.map(hertz)),
+            or_none(source.tolerated_hz.map(hertz)),
+            plain(source.worst_hz.map_or("no bound".to_owned(), hertz)),
+            (up_to(&source.headroom), emphasis),
+            or_none(source.headroom.binding.clone()),
+        ]);
+    }
+    let hidden = hidden(
+        shown.len(),
+        report.sources.len(),
+        "sources",
+        "whose rates could rise further",
+    );
+    let critical = critical(report);
+    format!("{}{hidden}{critical}", grid.text())
+}
+
+fn limit(source: &Source) -> String {
+    let burst = source
+        .burst
+        .filter(|_| matches!(source.policy, "bursty" | "bucket"));
+    let mut text = match source.policy {
+        "off" => "none".to_owned(),
+        policy => policy.to_owned(),
+    };
+    if source.place == Some("hardware") {
+        text += " hardware";
+    }
+    match source.timing {
+        Some("one_shot") => text += " one-shot",
+        Some(timing) => text += &format!(" {timing}"),
+        None => {}
+    }
+    if let Some(burst) = burst {
+        text += &format!(" {burst}");
+    }
+    text
+}
+
+fn up_to(headroom: &Headroom) -> String {
+    let at_least = if headroom.exact { "" } else { "≥ " };
+    match headroom.factor {
+        None => "any rate".to_owned(),
+        Some(factor) if factor <= 0.0 && headroom.exact => "no rate".to_owned(),
+        Some(factor) if factor <= 0.0 => "not known".to_owned(),
+        Some(of) => {
+            let rate = headroom
+                .hz
+                .map_or(String::new(), |hz| format!(" ({})", hertz(hz)));
+            format!("{at_least}{}{rate}", factor(of))
+        }
+    }
+}
+
+/// Which source is nearest to breaking a deadline.
+fn critical(report: &Report) -> String {
+    let Some(source) = report
+        .most_critical
+        .as_ref()
+        .and_then(|name| report.sources.iter().find(|source| &source.name == name))
+    else {
+        return match report.verdict {
+            Verdict::NotGuaranteed => {
+                "\nNo source alone can be made slow enough for every deadline to hold."
+            }
+            _ => "\nNo source can break a deadline, however fast it may be.",
+        }
+        .to_owned();
+    };
+    let headroom = &source.headroom;
+    let of = headroom.factor.unwrap_or(f64::INFINITY);
+    let name = &source.name;
+    let then = headroom.binding.as_ref().map_or(String::new(), |row| {
+        format!(", then {row} misses its deadline")
+    });
+    let rate = headroom
+        .hz
+        .map_or(String::new(), |hz| format!(" ({})", hertz(hz)));
+    let may = if of < 1.0 { "has to fall" } else { "may rise" };
+    let text = format!(
+        "Most critical: {name}. Its rate {may} to {}{rate}{then}.",
+        factor(of)
+    );
+    format!("\n{}", wrapped(&text, "", "  "))
+}
+
+/// The flows through the stages.
+pub(super) fn flows(report: &Report, clock: Clock, format: Format) -> String {
+    if report.flows.is_empty() {
+        return String::new();
+    }
+    let mut grid = Grid::new(
+        &[
+            ("flow", Left),
+            ("device", Right),
+            ("limit", Right),
+            ("interrupt", Right),
+            ("bottom", Right),
+            ("latency", Right),
+            ("deadline", Right),
+            ("queue", Right),
+            ("", Left),
+        ],
+        format.coloured,
+    );
+    let shown = fold(&report.flows, format.most(MOST_OTHERS), |flow| {
+        tightness(flow.deadline_cycles, &flow.bound)
+    });
+    for flow in &shown {
+        let (mark, emphasis) = match mark(&flow.bound, flow.deadline_cycles) {
+            _ if flow.bound.state == State::Ok && flow.overflows() == Some(true) => {
+                ("QUEUE SHORT", Emphasis::Bad)
+            }
+            mark => mark,
+        };
+        let needed = flow
+            .queue_needed
+            .map_or("?".to_owned(), |needed| needed.to_string());
+        let queue = match flow.queue {
+            Some(room) => format!("{needed} of {room}"),
+            None => needed,
+        };
+        grid.row([
+            plain(format!("{} → {}", flow.name, flow.receiver)),
+            plain(clock.time(flow.moderation_cycles)),
+            plain(clock.time(flow.limit_cycles)),
+            or_none(flow.interrupt_cycles.map(|of| clock.time(of))),
+            or_none(flow.bottom_half_cycles.map(|of| clock.time(of))),
+            or_none(flow.bound.response_cycles.map(|of| clock.time(of))),
+            or_none(flow.deadline_cycles.map(|of| clock.time(of))),
+            plain(queue),
+            (mark.to_owned(), emphasis),
+        ]);
+    }
+    grid.text()
+        + &hidden(
+            shown.len(),
+            report.flows.len(),
+            "flows",
+            "with more slack, or without deadline",
+        )
+}

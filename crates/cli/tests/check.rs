@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir check` as its users meet it: verdicts, exit codes, what is printed and what is not.
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Printed, check, check_file, node};
+use serde_json::Value;
+
+const BUTTON_LIMIT: &str =
+    r#"limit = { policy = "strict", timing = "lazy", rate = "50Hz", timer = "TIMER1B" }"#;
+
+/// The sentence of the verdict, on one line.
+fn verdict(printed: &Printed) -> String {
+    let at = ["guaranteed: ", "not guaranteed: ", "not proven: "]
+        .iter()
+        .find_map(|word| printed.out.find(&format!("\n{word}")))
+        .unwrap_or_else(|| panic!("{}\n{}", printed.out, printed.err));
+    let paragraph = printed.out[at..].trim_start().split("\n\n").next().unwrap();
+    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn json(content: &str) -> (Value, Option<i32>) {
+    let printed = check(content, &["--json"]);
+    let value = serde_json::from_str(&printed.out)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", printed.out, printed.err));
+    (value, printed.code)
+}
+
+/// The only object of a list with this value.
+fn one<'a>(list: &'a Value, key: &str, value: &str) -> &'a Value {
+    let mut found = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item[key] == value);
+    let first = found.next().unwrap_or_else(|| panic!("{value} in {list}"));
+    assert!(found.next().is_none(), "{value} twice in {list}");
+    first
+}
+
+#[test]
+fn a_guarantee_says_so_and_succeeds() {
+    let printed = check(node(&[]), &[]);
+    assert_eq!(
+        verdict(&printed),
+        "guaranteed: every deadline holds whatever the sources do",
+        "{}",
+        printed.out
+    );
+    assert_eq!(printed.code, Some(0));
+    assert_eq!(printed.err, "");
+}
+
+#[test]
+fn a_guarantee_names_the_rates_that_it_needs() {
+    let printed = check(
+        node(&[
+            (BUTTON_LIMIT, ""),
+            (r#"tolerated = "60Hz" }"#, r#"worst = "60Hz" }"#),
+        ]),
+        &[],
+    );
+    assert_eq!(
+        verdict(&printed),
+        "guaranteed: every deadline holds as long as button keeps to its worst rate"
+    );
+    assert_eq!(printed.code, Some(0));
+}
+
+#[test]
+fn a_missed_deadline_is_told_with_what_it_can_take() {
+    // Its own deadline only: it can take what it could take before.
+    let printed = check(node(&[("deadline = \"2ms\"", "deadline = \"501us\"")]), &[]);
+    let sentence = verdict(&printed);
+    assert!(
+        sentence.starts_with("not guaranteed: control can take ")
+            && sentence.ends_with(" against its deadline of 501 µs"),
+        "{sentence}"
+    );
+    assert_eq!(printed.code, Some(1));
+    assert_eq!(printed.out.matches("MISSED").count(), 1, "{}", printed.out);
+}
+
+#[test]
+fn the_unlimited_source_that_starves_is_named() {
+    let printed = check(node(&[(BUTTON_LIMIT, "")]), &[]);
+    assert_eq!(
+        verdict(&printed),
+        "not guaranteed: control may never run: it is starved by button, which has neither a limit nor a \
+         worst rate; 1 more row and 1 flow miss their deadlines, too"
+    );
+    assert_eq!(printed.code, Some(1));
+}
+
+#[test]
+fn a_source_without_bound_that_has_a_deadline_itself_is_told_so() {
+    let printed = check(node(&[(BUTTON_LIMIT, "deadline = \"1ms\"")]), &[]);
+    let sentence = verdict(&printed);
+    assert!(
+        sentence.starts_with("not guaranteed: button may interrupt without end"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn more_demand_than_the_processor_has_is_a_verdict() {
+    let printed = check(node(&[("wcet = \"1ms\"", "wcet = \"9ms\"")]), &[]);
+    let sentence = verdict(&printed);
+    assert!(
+        sentence.starts_with("not guaranteed: monitor may never end") && sentence.contains(" % "),
+        "{sentence}"
+    );
+    assert_eq!(printed.code, Some(1));
+    // As is a WCET above its period.
+    let printed = check(node(&[("wcet = \"1ms\"", "wcet = \"11ms\"")]), &[]);
+    assert_eq!(printed.code, Some(1));
+    assert_eq!(printed.err, "");
+}
+
+#[test]
+fn a_source_that_states_no_max_work_proves_nothing() {
+    let printed = check(
+        node(&[(
+            "max_work = 1\nrate = { expected = \"10Hz\"",
+            "rate = { expected = \"10Hz\"",
+        )]),
+        &[],
+    );
+    assert_eq!(
+        verdict(&printed),
+        "not proven: button states no max_work, so one interrupt of it may take any time"
+    );
+    assert_eq!(printed.code, Some(1));
+    assert!(
+        printed.out.contains("NOT STATED by button"),
+        "{}",
+        printed.out
+    );
+}
+
+#[test]
+fn without_a_deadline_nothing_is_proven() {
+    let printed = check(
+        node(&[
+            ("deadline = \"2ms\"\n", ""),
+            ("deadline = \"10ms\"\n", ""),
+            ("deadline = \"20ms\"\n", ""),
+        ]),
+        &[],
+    );
+    assert!(verdict(&printed).starts_with("not proven: nothing has a deadline"));
+    assert_eq!(printed.code, Some(1));
+}
+
+#[test]
+fn a_flow_can_be_late_or_lose_packets() {
+    let printed = check(node(&[("deadline = \"20ms\"", "deadline = \"4ms\"")]), &[]);
+    assert!(
+        verdict(&printed).starts_with("not guaranteed: a packet of counts can take "),
+        "{}",
+        printed.out
+    );
+    let printed = check(node(&[("queue = 16", "queue = 7")]), &[]);
+    assert_eq!(
+        verdict(&printed),
+        "not guaranteed: a packet of counts may find its queue full: 8 may wait, and there is room for 7"
+    );
+    assert!(printed.out.contains("QUEUE SHORT"), "{}", printed.out);
+    assert_eq!(printed.code, Some(1));
+}
+
+#[test]
+fn what_the_limits_buy_is_shown() {
+    let printed = check(node(&[]), &[]);
+    let section = printed
+        .out
+        .split("What the limits buy: ")
+        .nth(1)
+        .unwrap_or_else(|| panic!("{}", printed.out))
+        .split("\n\n")
+        .next()
+        .unwrap();
+    assert!(section.contains("starved by button"), "{section}");
+    for name in ["control", "monitor"] {
+        let line = section.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line.ends_with("starved"), "{line}");
+    }
+}
+
+#[test]
+fn assumptions_tell_stated_from_measured_and_default() {
+    let printed = check(
+        node(&[(
+            "wcet = \"1ms\"",
+            "wcet = { worst = \"1ms\", measured = true }",
+        )]),
+        &[],
+    );
+    let list = printed.out.split("This rests on:\n").nth(1).unwrap();
+    let list = list.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "1 measured, that is seen, not proven (monitor)",
+        "boards/atmega128/costs.toml",
+        "stated by every source",
+        "at most 3.75 µs (60 cycles): declared",
+        "a switch of tasks costs 0 cycles: not stated",
+        "tasks do not suspend themselves",
+    ] {
+        assert!(list.contains(part), "`{part}` in {list}");
+    }
+}
+
+#[test]
+fn what_is_printed_fits_into_100_columns_and_is_plain() {
+    let long = "a_name_that_nobody_would_choose_but_that_somebody_will_write_one";
+    for content in [
+        node(&[]),
+        node(&[(BUTTON_LIMIT, "")]),
+        node(&[("name = \"button\"", &format!("name = \"{long}\""))]),
+        node(&[("name = \"control\"", &format!("name = \"{long}\""))]),
+    ] {
+        let printed = check(content, &[]);
+        assert_ne!(printed.code, Some(2), "{}", printed.err);
+        for line in printed.out.lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+            assert_eq!(line.trim_end(), line);
+        }
+        assert!(!printed.out.contains('\u{1b}'), "{}", printed.out);
+    }
+}
+
+#[test]
+fn json_has_the_documented_keys_and_the_printed_numbers() {
+    let (json, code) = json(&node(&[]));
+    assert_eq!(code, Some(0));
+    let keys: Vec<&str> = json
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "check",
+            "system",
+            "sentence",
+            "verdict",
+            "utilisation",
+            "rows",
+            "sources",
+            "most_critical",
+            "flows",
+            "assumptions",
+            "certificate",
+        ]
+    );
+    assert_eq!(json["check"], 1);
+    assert_eq!(json["system"]["clock_hz"], 16_000_000);
+    assert_eq!(json["verdict"], "guaranteed");
+    let control = one(&json["rows"], "name", "control");
+    assert_eq!(control["kind"], "task");
+    assert_eq!(control["cost_cycles"], 8000);
+    assert_eq!(control["arrivals"]["period_cycles"], 32_000);
+    assert_eq!(control["deadline_cycles"], 32_000);
+    let response = control["response_cycles"].as_i64().unwrap();
+    assert_eq!(control["slack_cycles"], 32_000 - response);
+    assert!(response > 8000);
+    assert_eq!(control["without_limits"]["state"], "unbounded");
+    assert_eq!(
+        control["without_limits"]["cause"]["starved"]["by"],
+        serde_json::json!(["button"])
+    );
+    let encoder = one(&json["sources"], "name", "encoder");
+    assert_eq!(encoder["policy"], "bursty");
+    assert_eq!(encoder["burst"], 4);
+    assert_eq!(encoder["interval_cycles"], 64_000);
+    assert_eq!(encoder["effective_hz"], 1000.0);
+    assert_eq!(json["flows"][0]["queue"], 16);
+    // Every documented key is documented: docs/check.md names it.
+    let page = include_str!("../../../docs/check.md");
+    let mut undocumented = Vec::new();
+    keys_of(&json, &mut |key| {
+        if !page.contains(&format!("`{key}`")) {
+            undocumented.push(key.to_owned());
+        }
+    });
+    assert!(undocumented.is_empty(), "{undocumented:?}");
+}
+
+fn keys_of(value: &Value, each: &mut impl FnMut(&str)) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                if key != "certificate" {
+                    each(key);
+                    keys_of(value, each);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| keys_of(value, each)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_rate_at_which_the_first_deadline_breaks_is_right() {
+    let text = node(&[]);
+    let (before, _) = json(&text);
+    let name = before["most_critical"].as_str().unwrap();
+    let headroom = &one(&before["sources"], "name", name)["headroom"];
+    let factor = headroom["factor"].as_f64().unwrap();
+    assert!(factor > 1.0 && headroom["exact"] == true, "{headroom}");
+    let binding = headroom["binding"].as_str().unwrap();
+    let hz = headroom["hz"].as_f64().unwrap();
+    // Well below it still holds, and well above it the row breaks that was told.
+    let limit = "limit = { policy = \"bursty\", timing = \"lazy\", burst = 4, rate = \"1kHz\", timer = \"TIMER1A\" }";
+    let band = "tolerated = \"1kHz\", worst = \"100kHz\"";
+    assert_eq!(name, "encoder", "{before}");
+    let at = |rate: f64| {
+        let limit_at = format!(
+            "limit = {{ policy = \"bursty\", timing = \"lazy\", burst = 4, rate = \"{rate}Hz\", timer = \"TIMER1A\" }}"
+        );
+        node(&[(limit, &limit_at), (band, "worst = \"100kHz\"")])
+    };
+    assert_eq!(check(at((hz * 0.98).floor()), &[]).code, Some(0));
+    let (after, code) = json(&at((hz * 1.02).ceil()));
+    assert_eq!(code, Some(1));
+    let row = after["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .chain(after["flows"].as_array().unwrap())
+        .find(|row| row["name"] == binding && row["deadline_cycles"].is_number())
+        .unwrap();
+    let short = row["queue_needed"].as_u64() > row["queue"].as_u64();
+    assert!(row["state"] != "ok" || short, "{row}");
+}
+
+fn large(sources: usize, tasks: usize) -> String {
+    let mut text = "schema = 1\n[cpu]\nclock = \"100MHz\"\ninterrupts = \"flat\"\nlongest_instruction = \"4 cycles\"\n\
+        [cpu.costs.off]\nrequest_served = \"26 cycles\"\n"
+        .to_owned();
+    for index in 0..sources {
+        text += &format!(
+            "[[source]]\nname = \"s{index}\"\nvector = \"IRQ{index}\"\norder = {index}\n\
+             handler = \"100 cycles\"\nmax_work = 1\nrate = {{ worst = \"20Hz\" }}\n"
+        );
+    }
+    for index in 0..tasks {
+        text += &format!(
+            "[[receiver]]\nname = \"t{index}\"\nurgency = {}\nperiod = \"{}ms\"\ndeadline = \"{}ms\"\nwcet = \"20us\"\n",
+            index % 200,
+            400 + index,
+            400 + index
+        );
+    }
+    text
+}
+
+#[test]
+fn large_systems_are_folded_unless_all_is_asked_for() {
+    let text = large(60, 60);
+    let printed = check(&text, &[]);
+    assert_eq!(printed.code, Some(0), "{}\n{}", printed.out, printed.err);
+    assert!(printed.out.lines().count() < 90, "{}", printed.out);
+    assert!(
+        printed
+            .out
+            .contains("80 more rows, with more slack, or without deadline: --all shows them"),
+        "{}",
+        printed.out
+    );
+    let all = check(&text, &["--all"]);
+    assert!(!all.out.contains("--all"), "{}", all.out);
+    assert!(
+        all.out.lines().any(|line| line.starts_with("s59 ")),
+        "{}",
+        all.out
+    );
+    // What misses is never folded away behind what does not.
+    let late = text.replace(
+        "name = \"t7\"\nurgency = 7\nperiod = \"407ms\"\ndeadline = \"407ms\"",
+        "name = \"t7\"\nurgency = 7\nperiod = \"407ms\"\ndeadline = \"21us\"",
+    );
+    assert_ne!(late, text);
+    let printed = check(&late, &[]);
+    assert!(
+        printed
+            .out
+            .lines()
+            .any(|line| line.starts_with("t7 ") && line.ends_with("MISSED")),
+        "{}",
+        printed.out
+    );
+}
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("system.toml"))
+        .filter(|path| path.is_file())
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn the_examples_have_a_verdict() {
+    let examples = examples();
+    assert!(!examples.is_empty());
+    for path in examples {
+        let printed = check_file(&path, &[]);
+        assert!(
+            matches!(printed.code, Some(0 | 1)),
+            "{}: {}",
+            path.display(),
+            printed.err
+        );
+        assert!(!verdict(&printed).is_empty());
+        if path.to_string_lossy().contains("motor-controller") {
+            assert_eq!(printed.code, Some(0), "{}", printed.out);
+        }
+    }
+}
+
+#[test]
+fn bad_input_is_answered_with_2_and_no_panic() {
+    let binary: Vec<u8> = (0..4096_u32).map(|i| (i * 7919 % 251) as u8).collect();
+    let huge = format!("# {}\n", "x".repeat(10 << 20));
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", Vec::new()),
+        ("binary", binary),
+        ("ten megabytes", huge.into_bytes()),
+        ("no TOML", b"[cpu".to_vec()),
+        ("wrong schema", node(&[("schema = 1", "schema = 2")]).into()),
+        (
+            "unknown key",
+            node(&[(
+                "max_work = 1\nrate = { expected = \"10Hz\"",
+                "max_wrok = 1\nrate = { expected = \"10Hz\"",
+            )])
+            .into(),
+        ),
+        (
+            "negative",
+            node(&[("wcet = \"1ms\"", "wcet = \"-1ms\"")]).into(),
+        ),
+        (
+            "not a number",
+            node(&[("wcet = \"1ms\"", "wcet = \"NaNms\"")]).into(),
+        ),
+        (
+            "overflow",
+            node(&[("wcet = \"1ms\"", "wcet = \"99999999999999999999 cycles\"")]).into(),
+        ),
+        (
+            "wrong unit",
+            node(&[("wcet = \"1ms\"", "wcet = \"1kHz\"")]).into(),
+        ),
+        (
+            "duplicate name",
+            node(&[("name = \"button\"", "name = \"encoder\"")]).into(),
+        ),
+        (
+            "limit outside its band",
+            node(&[("rate = \"50Hz\"", "rate = \"500Hz\"")]).into(),
+        ),
+        (
+            "unknown receiver",
+            node(&[("receiver = \"monitor\"", "receiver = \"montior\"")]).into(),
+        ),
+    ];
+    for (name, content) in cases {
+        let printed = check(&content, &[]);
+        assert_eq!(
+            printed.code,
+            Some(2),
+            "{name}: {}\n{}",
+            printed.out,
+            printed.err
+        );
+        assert_eq!(printed.out, "", "{name}");
+        assert!(!printed.err.trim().is_empty(), "{name}");
+        assert!(!printed.err.contains("panicked"), "{name}: {}", printed.err);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let printed = check_file(Path::new("no/such/system.toml"), &[]);
+    assert_eq!(printed.code, Some(2));
+    assert!(
+        printed.err.contains("no/such/system.toml"),
+        "{}",
+        printed.err
+    );
+}

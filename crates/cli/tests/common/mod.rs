@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A system in a folder of its own, changed as a test wants it.
+use std::path::Path;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// What a command printed and how it ended.
+pub struct Printed {
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// The exit code; none after a signal.
+    pub code: Option<i32>,
+}
+
+/// The node of `tests/data` with each of `changes` made: the first text, which is there once, becomes the second.
+pub fn node(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(
+        include_str!("../data/node.toml").to_owned(),
+        |text, (from, to)| {
+            assert_eq!(text.matches(from).count(), 1, "`{from}` in\n{text}");
+            text.replace(from, to)
+        },
+    )
+}
+
+/// `weir check` with `arguments` on a file of `content`.
+pub fn check(content: impl AsRef<[u8]>, arguments: &[&str]) -> Printed {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("system.toml");
+    std::fs::write(&path, content).unwrap();
+    check_file(&path, arguments)
+}
+
+/// `weir check` with `arguments` on the file at `path`.
+pub fn check_file(path: &Path, arguments: &[&str]) -> Printed {
+    let output = Command::cargo_bin("weir")
+        .unwrap()
+        .arg("check")
+        .arg(path)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Printed {
+        out: text(output.stdout),
+        err: text(output.stderr),
+        code: output.status.code(),
+    }
+}
