@@ -243,6 +243,34 @@ pub(crate) fn by_name(name: &str) -> Option<&'static Board> {
     all().into_iter().find(|board| board.name() == name)
 }
 
+/// A timer of a board, for those who choose limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoardTimer {
+    /// As its channels' names begin: `TIMER1`.
+    pub name: String,
+    /// What it can divide the clock by, in ascending order. All its channels have the divisor in common.
+    pub divisors: Vec<u64>,
+    /// Its compare channels, as a limit's `timer` or a `[[timer]]`'s `channel` names them.
+    pub channels: Vec<String>,
+}
+
+/// The timers of the board of this name; none: Weir does not know the board. What limits they can serve depends on the port's flavour: [`crate::parse`] tells.
+#[must_use]
+pub fn board_timers(board: &str) -> Option<Vec<BoardTimer>> {
+    let board = by_name(board)?;
+    let channels = board.channels();
+    let of = |(index, timer): (usize, &TimerFacts)| BoardTimer {
+        name: timer.name.clone(),
+        divisors: timer.divisors.clone(),
+        channels: channels
+            .iter()
+            .filter(|channel| channel.timer == index)
+            .map(|channel| channel.name.clone())
+            .collect(),
+    };
+    Some(board.timers().iter().enumerate().map(of).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

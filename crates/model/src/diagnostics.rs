@@ -248,8 +248,8 @@ pub(crate) fn nearest<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // A swap of two letters or one letter in three: more is another word.
-    let most = (written.chars().count() / 3).max(1);
+    // One letter in three, or two that are swapped: more is another word.
+    let most = written.chars().count() / 3;
     known
         .into_iter()
         .map(|name| {

@@ -13,6 +13,7 @@ mod resolve;
 pub mod system;
 pub mod worst_rates;
 
+pub use board::{BoardTimer, board_timers};
 pub use diagnostics::{Diagnostics, LoadError, Problem};
 pub use load::{FILE_BYTES_MOST, load, parse};
 pub use quantity::{Duration, QuantityError, Rate};

@@ -161,7 +161,7 @@ fn refuse_quantity<T: Value>(
         Problem::new(
             printable_message(&message),
             at,
-            format!("not {}", T::SHAPE.wanted),
+            format!("a {} is wanted here", T::SHAPE.name),
         )
         .help(format!("write {}", T::SHAPE.wanted)),
     );

@@ -31,7 +31,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> Option<Root> {
     };
     // Everything else depends on it: of another version nothing is known.
     schema(text, document.as_item(), problems)?;
-    Root::read(document.as_item(), (0, 0).into(), problems)
+    Root::read(document.as_item(), (0, text.len()).into(), problems)
 }
 
 fn printable_lines(message: &str) -> String {

@@ -6,7 +6,7 @@ use miette::SourceSpan;
 
 use super::port::{Misfit, Range};
 use super::timers::{Bank, Counter};
-use super::units::Clock;
+use super::units::{Clock, Digits};
 use crate::diagnostics::{Problem, Problems};
 
 /// An interval that wants to be counted.
@@ -208,12 +208,12 @@ fn unfit(
     let usable = |divisor: &&u64| **divisor >= range.least_divisor;
     let smallest = counter.divisors.iter().find(usable).copied().unwrap_or(1);
     let largest = counter.divisors.last().copied().unwrap_or(1);
-    let bounds = |ticks: u64, divisor: u64| {
+    let bounds = |ticks: u64, divisor: u64, time: Digits, rate: Digits| {
         let cycles = ticks.saturating_mul(divisor);
         format!(
             "{} (a rate of {})",
-            clock.time_text(cycles),
-            clock.rate_text(one.events, cycles)
+            clock.time_text(cycles, time),
+            clock.rate_text(one.events, cycles, rate)
         )
     };
     let fits: Vec<u64> = counter
@@ -225,7 +225,7 @@ fn unfit(
     let with = prescaler.map_or_else(String::new, |prescaler| {
         format!(" with prescaler {prescaler}")
     });
-    let interval = clock.time_text(one.cycles);
+    let interval = clock.time_text(one.cycles, Digits::Nearest);
     let (message, label, bound) = match misfit {
         Misfit::TooLong => (
             format!("{} cannot hold {interval}{with}", counter.name),
@@ -233,7 +233,7 @@ fn unfit(
             format!(
                 "the longest interval of {} is {}, with prescaler {largest}",
                 counter.name,
-                bounds(range.most, largest)
+                bounds(range.most, largest, Digits::Down, Digits::Up)
             ),
         ),
         Misfit::TooShort => (
@@ -242,7 +242,7 @@ fn unfit(
             format!(
                 "the shortest interval of {} is {}, with prescaler {smallest}",
                 counter.name,
-                bounds(range.least, smallest)
+                bounds(range.least, smallest, Digits::Up, Digits::Down)
             ),
         ),
         Misfit::Divisor => (

@@ -2,7 +2,7 @@
 //! A limit lies between what is expected of its source and what is tolerated; after rounding.
 use miette::SourceSpan;
 
-use super::units::Clock;
+use super::units::{Clock, Digits};
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::{ExactRate, Round};
 use crate::file::leaf::Worst;
@@ -91,17 +91,19 @@ pub(crate) fn check(
         tick,
         at,
     } = limit;
-    let outcome = clock.rate_text(events, cycles);
+    let outcome = clock.rate_text(events, cycles, Digits::Nearest);
+    let to_ask = |cycles: u64| clock.rate_text(events, cycles, Digits::Up);
     let nearest = || {
         let shorter = cycles.saturating_sub(tick);
         let above = if shorter == 0 {
             String::new()
         } else {
-            format!("{}, then ", clock.rate_text(events, shorter))
+            format!("{}, then ", to_ask(shorter))
         };
         format!(
-            "with {tick} cycles per tick the limits nearest to it are {above}{outcome}, then {}",
-            clock.rate_text(events, cycles.saturating_add(tick))
+            "with {tick} cycles per tick the limits near it are {above}{}, then {}",
+            to_ask(cycles),
+            to_ask(cycles.saturating_add(tick))
         )
     };
     // An interval is long enough for a rate iff it has at least the cycles that the rate's events take, and so on: no division loses anything here.

@@ -7,7 +7,8 @@ use super::cpu::Processor;
 use super::levels::{self, Taken};
 use super::limits::{self, Plan};
 use super::timers::Bank;
-use crate::diagnostics::Problems;
+use super::units::Digits;
+use crate::diagnostics::{Problem, Problems};
 use crate::file::sections::{self as raw, Root};
 use crate::system::{
     Expiry, Level, Limit, Moderation, Place, Policy, Rates, Source, Timer, Timing,
@@ -253,12 +254,13 @@ impl Context<'_> {
     ) {
         let clock = self.processor.clock;
         if at_least.is_some_and(|cycles| period.cycles() < cycles) {
-            let each = clock.rate_text(1, period.cycles());
+            let rate = |burst| clock.rate_text(burst, period.cycles(), Digits::Nearest);
+            let each = rate(1);
             problems.add(
-                crate::diagnostics::Problem::new(
+                Problem::new(
                     format!(
                         "a burst of {burst} per period of this timer is {}, more than the rate asked for",
-                        clock.rate_text(burst, period.cycles())
+                        rate(burst)
                     ),
                     at,
                     "asked for",

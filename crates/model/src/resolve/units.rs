@@ -119,32 +119,51 @@ impl Clock {
         hertz_text(self.hz as f64)
     }
 
-    /// So many cycles as a time.
-    pub fn time_text(self, cycles: u64) -> String {
+    /// So many cycles as a time, rounded to a few digits.
+    pub fn time_text(self, cycles: u64, digits: Digits) -> String {
         scaled(
             cycles as f64 / self.hz as f64,
             &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
+            digits,
         )
     }
 
-    /// `events` in so many cycles as a rate.
-    pub fn rate_text(self, events: u64, cycles: u64) -> String {
-        hertz_text(events as f64 * self.hz as f64 / cycles.max(1) as f64)
+    /// `events` in so many cycles as a rate, rounded to a few digits.
+    pub fn rate_text(self, events: u64, cycles: u64, digits: Digits) -> String {
+        let hertz = events as f64 * self.hz as f64 / cycles.max(1) as f64;
+        scaled(hertz, RATE_UNITS, digits)
     }
 }
 
-/// A rate with at most six digits.
-pub(crate) fn hertz_text(hertz: f64) -> String {
-    scaled(hertz, &[(1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz")])
+/// How a number is cut to the digits that are shown. What the reader is told to write has to work when he writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Digits {
+    Nearest,
+    Up,
+    Down,
 }
 
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+const RATE_UNITS: &[(f64, &str)] = &[(1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz")];
+
+/// A rate with at most six digits.
+fn hertz_text(hertz: f64) -> String {
+    scaled(hertz, RATE_UNITS, Digits::Nearest)
+}
+
+fn scaled(value: f64, units: &[(f64, &str)], digits: Digits) -> String {
     let fits = units.iter().find(|unit| value >= unit.0);
     let (scale, unit) = fits.or(units.last()).copied().unwrap_or((1.0, ""));
     let number = value / scale;
     // Six digits tell apart what a 16-bit timer can do.
-    let decimals = (5.0 - number.log10().floor()).clamp(0.0, 40.0) as usize;
-    let text = format!("{number:.decimals$}");
+    let decimals = (5.0 - number.log10().floor()).clamp(0.0, 40.0);
+    let last = 10_f64.powf(decimals);
+    let number = match digits {
+        Digits::Nearest => number,
+        // A whole number is one whatever is lost in the last bit.
+        Digits::Up => (number * last - 1e-6).ceil() / last,
+        Digits::Down => (number * last + 1e-6).floor() / last,
+    };
+    let text = format!("{number:.0$}", decimals as usize);
     let text = if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.')
     } else {
@@ -161,11 +180,25 @@ mod tests {
     fn numbers_for_the_reader_are_short() {
         let clock = Clock { hz: 4_000_000 };
         assert_eq!(clock.text(), "4MHz");
-        assert_eq!(clock.rate_text(1, 36364), "109.999Hz");
-        assert_eq!(clock.rate_text(3, 36416), "329.525Hz");
-        assert_eq!(clock.time_text(36364), "9.091ms");
-        assert_eq!(clock.time_text(1), "250ns");
+        assert_eq!(clock.rate_text(1, 36364, Digits::Nearest), "109.999Hz");
+        assert_eq!(clock.rate_text(3, 36416, Digits::Nearest), "329.525Hz");
+        assert_eq!(clock.time_text(36364, Digits::Nearest), "9.091ms");
+        assert_eq!(clock.time_text(1, Digits::Nearest), "250ns");
         assert_eq!(hertz_text(1_000_000.0), "1MHz");
         assert_eq!(hertz_text(0.25), "0.25Hz");
+    }
+
+    #[test]
+    fn what_the_reader_is_told_to_write_is_on_the_safe_side() {
+        let clock = Clock { hz: 4_000_000 };
+        // 0.23843313...
+        let cycles = 16383 * 1024;
+        assert_eq!(clock.rate_text(1, cycles, Digits::Up), "0.238434Hz");
+        assert_eq!(clock.rate_text(1, cycles, Digits::Down), "0.238433Hz");
+        assert_eq!(clock.time_text(cycles, Digits::Down), "4.19404s");
+        for digits in [Digits::Up, Digits::Down] {
+            assert_eq!(clock.rate_text(1, 4000, digits), "1kHz");
+            assert_eq!(clock.time_text(4000, digits), "1ms");
+        }
     }
 }

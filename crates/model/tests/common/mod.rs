@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 use std::path::PathBuf;
 
-use weir_model::{Diagnostics, System};
+use weir_model::{Diagnostics, Problem, System};
 
 /// The system of a text that must be good.
 pub fn parsed(text: &str) -> System {
@@ -39,4 +39,60 @@ pub fn shown(error: &dyn miette::Diagnostic) -> String {
         .render_report(&mut text, error)
         .unwrap();
     text
+}
+
+/// The text without the marks, and what stood between them.
+pub fn unmarked(marked: &str) -> (String, std::ops::Range<usize>) {
+    let (before, rest) = marked.split_once('«').expect("a mark «");
+    let (inner, after) = rest.split_once('»').expect("a mark »");
+    let text = format!("{before}{inner}{after}");
+    (text, before.len()..before.len() + inner.len())
+}
+
+/// `marked` has the one error `message` at its mark, and the help says `help`.
+pub fn says(marked: &str, message: &str, help: &str) -> Problem {
+    let (text, place) = unmarked(marked);
+    let error = refused(&text);
+    let all = shown(&error);
+    let [problem] = error.problems() else {
+        panic!("not one error in\n{text}\n{all}");
+    };
+    assert!(
+        problem.message().contains(message),
+        "no `{message}` in\n{all}"
+    );
+    let advice = problem.advice().unwrap_or_default();
+    assert!(advice.contains(help), "no `{help}` in\n{all}");
+    let span = problem.spans().next().expect("a label");
+    let labelled = span.offset()..span.offset() + span.len();
+    assert!(
+        labelled == place,
+        "labels `{}` in place of `{}`:\n{all}",
+        &text[labelled],
+        &text[place]
+    );
+    problem.clone()
+}
+
+/// A board, and then `rest`.
+pub fn on_board(rest: &str) -> String {
+    format!("schema = 1\n[cpu]\nboard = \"atmega128\"\nclock = \"16MHz\"\n{rest}")
+}
+
+/// The same with the flavour `fast`, at 4 MHz.
+pub fn on_fast(rest: &str) -> String {
+    format!(
+        "schema = 1\n[cpu]\nboard = \"atmega128\"\nflavour = \"fast\"\nclock = \"4MHz\"\n{rest}"
+    )
+}
+
+/// A source on a line with `rest` of its keys.
+pub fn source(rest: &str) -> String {
+    on_board(&format!(
+        "[[source]]\nname = \"a\"\nvector = \"INT0\"\nhandler = \"10 cycles\"\n{rest}"
+    ))
+}
+
+pub fn task(rest: &str) -> String {
+    on_board(&format!("[[receiver]]\nname = \"t\"\nurgency = 1\n{rest}"))
 }

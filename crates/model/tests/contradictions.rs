@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Keys that contradict each other, and limits that no timer can keep. In the texts « » stand around what the first label must cover.
+mod common;
+
+use common::{on_board, on_fast, parsed, refused, says, shown, source, task};
+
+const SHARED: &str = "[[timer]]\nname = \"s\"\nchannel = \"TIMER1A\"\nrate = \"100Hz\"\n";
+
+/// A source `name` on `line` with this limit.
+fn limited(name: &str, line: &str, limit: &str) -> String {
+    format!(
+        "[[source]]\nname = \"{name}\"\nvector = \"{line}\"\nhandler = \"1us\"\nlimit = {{ {limit} }}\n"
+    )
+}
+
+/// A system without a board, its source `a` with the limit `limit`.
+fn own(cpu: &str, rest: &str) -> String {
+    format!(
+        "schema = 1\n[cpu]\nclock = \"8MHz\"\ninterrupts = \"flat\"\nlongest_instruction = \"4 cycles\"\n{cpu}\n{rest}"
+    )
+}
+
+const OFF: &str = "costs.off.request_served = \"20 cycles\"";
+
+mod limits {
+    use super::*;
+
+    #[test]
+    fn have_a_rate_or_an_interval() {
+        let limit = "policy = \"strict\", timer = \"TIMER1A\"";
+        says(
+            &source(&format!(
+                "limit = {{ {limit}, rate = \"1kHz\", interval = «\"1ms\"» }}"
+            )),
+            "a rate or an interval, not both",
+            "leave one of them out",
+        );
+        says(
+            &source(&format!("limit = «{{ {limit} }}»")),
+            "does not say how much it lets through",
+            "add rate = \"1kHz\"",
+        );
+    }
+
+    #[test]
+    fn have_a_policy_and_a_timer() {
+        says(
+            &source("limit = «{ rate = \"1kHz\" }»"),
+            "the key `policy` is missing",
+            "policy = \"bursty\"",
+        );
+        says(
+            &source("limit = «{ policy = \"strict\", rate = \"1kHz\" }»"),
+            "this limit has no timer",
+            "there are TIMER1A, TIMER1B, TIMER1C, TIMER3A",
+        );
+    }
+
+    #[test]
+    fn have_keys_that_their_policy_knows() {
+        for (limit, message) in [
+            (
+                "policy = \"off\", rate = «\"1kHz\"»",
+                "`rate` does not go with policy = \"off\"",
+            ),
+            (
+                "policy = \"strict\", burst = «2», rate = \"1kHz\", timer = \"TIMER1A\"",
+                "`burst` does not go with policy = \"strict\"",
+            ),
+            (
+                "policy = \"paced\", burst = «1», rate = \"1kHz\", timer = \"TIMER1A\"",
+                "`burst` does not go with policy = \"paced\"",
+            ),
+            (
+                "policy = \"poll\", timing = «\"lazy\"», rate = \"1kHz\", timer = \"TIMER1A\"",
+                "`timing` does not go with policy = \"poll\"",
+            ),
+            (
+                "policy = \"strict\", timing = «\"one_shot\"», rate = \"1kHz\", timer = \"TIMER1A\"",
+                "\"one_shot\" is of bursty limits, not of strict",
+            ),
+            (
+                "policy = \"bucket\", timing = «\"one_shot\"», rate = \"1kHz\", timer = \"TIMER1A\"",
+                "\"one_shot\" is of bursty limits, not of bucket",
+            ),
+            (
+                "policy = «\"bursty\"», place = \"hardware\", rate = \"1kHz\"",
+                "a limit in hardware is strict, not bursty",
+            ),
+            (
+                "policy = \"strict\", place = \"hardware\", timer = «\"TIMER1A\"», rate = \"1kHz\"",
+                "`timer` does not go with a limit in hardware",
+            ),
+        ] {
+            says(&source(&format!("limit = {{ {limit} }}")), message, "");
+        }
+    }
+
+    #[test]
+    fn in_the_boards_port_are_of_its_lines() {
+        let text = limited(
+            "uart",
+            "USART0_RX",
+            "policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1A\"",
+        );
+        says(
+            &on_board(&text.replace("\"USART0_RX\"", "«\"USART0_RX\"»")),
+            "limits INT0, INT1, INT2, INT3, INT4, INT5, INT6, INT7, and not USART0_RX",
+            "policy = \"poll\"",
+        );
+        parsed(&on_board(&limited(
+            "uart",
+            "USART0_RX",
+            "policy = \"poll\", rate = \"1kHz\", timer = \"TIMER1A\"",
+        )));
+    }
+}
+
+mod shared_timers {
+    use super::*;
+
+    #[test]
+    fn clear_counts_of_bursty_eager_limits() {
+        let text = |limit: &str| on_board(&format!("{SHARED}{}", limited("a", "INT0", limit)));
+        says(
+            &text("policy = «\"strict\"», timer = \"s\""),
+            "a limit on a shared timer is bursty, not strict",
+            "channel of their own",
+        );
+        says(
+            &text("policy = \"bursty\", timing = «\"lazy\"», timer = \"s\""),
+            "is eager",
+            "leave `timing` out",
+        );
+        says(
+            &text("policy = \"bursty\", interval = «\"1ms\"», timer = \"s\""),
+            "`interval` does not go with a shared timer",
+            "",
+        );
+        says(
+            &text("policy = \"bursty\", prescaler = «8», timer = \"s\""),
+            "`prescaler` does not go with a shared timer",
+            "",
+        );
+    }
+
+    #[test]
+    fn say_how_often_and_where() {
+        let timer = |rest: &str| on_board(&format!("«[[timer]]»\nname = \"s\"\n{rest}"));
+        says(
+            &timer("channel = \"TIMER1A\""),
+            "does not say how often it comes",
+            "add rate = \"110Hz\"",
+        );
+        says(
+            &timer("rate = \"100Hz\""),
+            "does not say on which channel it runs",
+            "TIMER1A, TIMER1B",
+        );
+        says(
+            &on_board(
+                "[[timer]]\nname = \"s\"\nchannel = \"TIMER1A\"\nrate = \"100Hz\"\nperiod = «\"10ms\"»",
+            ),
+            "a rate or a period, not both",
+            "",
+        );
+        says(
+            &on_board("[[timer]]\nname = «\"TIMER1A\"»\nchannel = \"TIMER1A\"\nrate = \"100Hz\""),
+            "like a channel of the board",
+            "give the timer another",
+        );
+        says(
+            &on_board("[[timer]]\nname = \"s\"\nchannel = «\"TIMER0\"»\nrate = \"1kHz\""),
+            "TIMER0 cannot be a shared timer: TIMER0 has 8 bits",
+            "16-bit",
+        );
+        says(
+            &on_board(
+                "[[timer]]\nname = \"s\"\nchannel = \"TIMER1A\"\nrate = \"100Hz\"\nwidth = «16»",
+            ),
+            "the timers of atmega128 are what they are",
+            "leave it out",
+        );
+    }
+}
+
+mod interrupts {
+    use super::*;
+
+    #[test]
+    fn are_each_of_one() {
+        let strict = "policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1A\"";
+        let first = limited("a", "INT0", strict);
+        let second = limited("b", "INT1", strict).replace("\"TIMER1A\"", "«\"TIMER1A\"»");
+        let problem = says(
+            &on_board(&format!("{first}{second}")),
+            "the limit of `a` and the limit of `b` both run on TIMER1A",
+            "its own channel",
+        );
+        assert_eq!(problem.spans().count(), 2);
+
+        let second = limited("b", "INT1", strict).replace("\"TIMER1A\"", "«\"TIMER1A\"»");
+        says(
+            &on_board(&format!("{SHARED}{second}")),
+            "the timer `s` and the limit of `b` both run on TIMER1A",
+            "",
+        );
+
+        let both = "[[source]]\nname = \"b\"\nvector = «\"INT0\"»\nhandler = \"1us\"";
+        says(
+            &on_board(&format!("{first}{both}")),
+            "the source `a` and the source `b` have the same vector, INT0",
+            "",
+        );
+
+        let timer = "[[source]]\nname = \"b\"\nvector = \"TIMER1_COMPA\"\nhandler = \"1us\"\n";
+        let limit = limited("a", "INT0", strict).replace("\"TIMER1A\"", "«\"TIMER1A\"»");
+        says(
+            &on_board(&format!("{timer}{limit}")),
+            "have the same vector, TIMER1_COMPA",
+            "another channel",
+        );
+    }
+
+    #[test]
+    fn of_a_board_stand_where_its_table_says() {
+        says(
+            &source("order = «3»"),
+            "are those of its vector table",
+            "leave it out",
+        );
+        says(
+            &on_board(
+                "[[source]]\nname = \"a\"\nvector = «{ name = \"INT0\", order = 1 }»\nhandler = \"1us\"",
+            ),
+            "are those of its vector table",
+            "",
+        );
+        says(
+            "schema = 1\n[cpu]\nboard = \"atmega128\"\ninterrupts = «\"grouped\"»",
+            "on atmega128 no interrupt preempts another",
+            "\"flat\"",
+        );
+    }
+
+    #[test]
+    fn of_ones_own_state_their_places() {
+        let line = |vector: &str| {
+            own(
+                OFF,
+                &format!("«[[source]]»\nname = \"a\"\nhandler = \"1us\"\n{vector}"),
+            )
+        };
+        says(
+            &line("vector = \"X\""),
+            "without a board, the key `order` is needed",
+            "order = 3",
+        );
+        let grouped = line("vector = \"X\"\norder = 1").replace("\"flat\"", "\"grouped\"");
+        says(&grouped, "without a board, the key `group` is needed", "");
+        let twice = own(
+            OFF,
+            "[[source]]\nname = \"a\"\nvector = \"X\"\norder = 1\nhandler = \"1us\"\n[[source]]\nname = \"b\"\nvector = «\"Y\"»\norder = 1\nhandler = \"1us\"",
+        );
+        says(&twice, "both have order 1 in group 0", "served first");
+        let both = own(
+            OFF,
+            "[[source]]\nname = \"a\"\nvector = { name = \"X\", order = 1 }\norder = «1»\nhandler = \"1us\"",
+        );
+        says(&both, "place is stated twice", "");
+        let group = own(
+            OFF,
+            "[[source]]\nname = \"a\"\nvector = \"X\"\norder = 1\ngroup = «2»\nhandler = \"1us\"",
+        );
+        says(&group, "flat interrupts have no groups", "grouped");
+    }
+}
+
+mod own_processors {
+    use super::*;
+
+    #[test]
+    fn state_what_a_board_would() {
+        says(
+            "schema = 1\n«[cpu]»\ninterrupts = \"flat\"\nlongest_instruction = \"4 cycles\"",
+            "the key `clock` is needed",
+            "16MHz",
+        );
+        says(
+            "schema = 1\n«[cpu]»\nclock = \"1MHz\"\nlongest_instruction = \"4 cycles\"",
+            "the key `interrupts` is needed",
+            "",
+        );
+        says(
+            "schema = 1\n«[cpu]»\nclock = \"1MHz\"\ninterrupts = \"flat\"",
+            "the key `longest_instruction` is needed",
+            "",
+        );
+        says(
+            &own("flavour = «\"c\"»", ""),
+            "there is no board",
+            "[cpu.costs]",
+        );
+        says(
+            &own(
+                "",
+                "«[[source]]»\nname = \"a\"\nvector = \"X\"\norder = 1\nhandler = \"1us\"",
+            ),
+            "what an interrupt of `off` costs is not stated",
+            "add to [cpu.costs.off]: request_served",
+        );
+    }
+
+    #[test]
+    fn state_the_costs_of_their_limits_and_the_widths_of_their_timers() {
+        let limit = "policy = \"strict\", rate = \"1kHz\", timer = \"t\"";
+        let with = |timer: &str, limit: &str| {
+            let source = limited("a", "X", limit).replace("handler", "order = 1\nhandler");
+            own(
+                OFF,
+                &format!("[[timer]]\nname = \"t\"\norder = 2\n{timer}\n{source}"),
+            )
+        };
+        let text = with("width = 16", limit)
+            .replace("{ policy", "«{ policy")
+            .replace(" }\n", " }»\n");
+        says(
+            &text,
+            "what an interrupt of `strict.lazy` costs is not stated",
+            "request_refused = \"… cycles\"",
+        );
+        let text = with("", limit).replace("[[timer]]", "«[[timer]]»");
+        says(&text, "the key `width` is needed", "");
+        let text = with("width = 16\ndivisors = «[]»", limit);
+        says(&text, "a timer without a divisor cannot run", "[1, 8, 64]");
+        let text = with("width = 16\nprescaler = «8»", limit);
+        let error = refused(&text.replace(['«', '»'], ""));
+        assert!(
+            shown(&error).contains("is the limit's"),
+            "{}",
+            shown(&error)
+        );
+    }
+}
+
+mod timers {
+    use super::*;
+
+    #[test]
+    fn hold_what_their_bits_can() {
+        says(
+            &source("limit = { policy = \"strict\", rate = «\"0.1Hz\"», timer = \"TIMER1A\" }"),
+            "TIMER1 cannot hold 10s",
+            "with prescaler 1024",
+        );
+        says(
+            &source(
+                "limit = { policy = \"strict\", rate = «\"10Hz\"», timer = \"TIMER1A\", prescaler = 8 }",
+            ),
+            "TIMER1 cannot hold 100ms with prescaler 8",
+            "fits with prescaler 256, 1024",
+        );
+        // A bucket looks burst + 1 intervals ahead.
+        says(
+            &source(
+                "limit = { policy = \"bucket\", burst = 99, interval = «\"500ms\"», timer = \"TIMER1A\" }",
+            ),
+            "TIMER1 cannot hold 500ms",
+            "",
+        );
+        says(
+            &source(
+                "limit = { policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1A\", prescaler = «32» }",
+            ),
+            "TIMER1 has no prescaler 32",
+            "1, 8, 64, 256, 1024",
+        );
+        says(
+            &source(
+                "limit = { policy = \"strict\", interval = «\"200 cycles\"», timer = \"TIMER1A\", prescaler = 1 }",
+            ),
+            "TIMER1 counts too fast for 12.5us with prescaler 1",
+            "fits with prescaler 8",
+        );
+        says(
+            &source("limit = { policy = \"strict\", rate = \"1kHz\", timer = «\"TIMER0\"» }"),
+            "TIMER0 has 8 bits",
+            "TIMER1A",
+        );
+    }
+
+    /// What the help says is the longest interval is one that loads.
+    #[test]
+    fn that_are_too_short_are_told_their_longest() {
+        for written in ["rate", "interval"] {
+            let text = |value: &str| {
+                source(&format!(
+                    "limit = {{ policy = \"strict\", {written} = {value}, timer = \"TIMER1A\" }}"
+                ))
+            };
+            let bad = if written == "rate" {
+                "«\"0.1Hz\"»"
+            } else {
+                "«\"10s\"»"
+            };
+            let problem = says(&text(bad), "cannot hold 10s", "");
+            let advice = problem.advice().unwrap();
+            let offered = match written {
+                "rate" => advice
+                    .split("a rate of ")
+                    .nth(1)
+                    .unwrap()
+                    .split(')')
+                    .next()
+                    .unwrap(),
+                _ => advice
+                    .split("TIMER1 is ")
+                    .nth(1)
+                    .unwrap()
+                    .split(' ')
+                    .next()
+                    .unwrap(),
+            };
+            let system = parsed(&text(&format!("\"{offered}\"")));
+            let ticks = system.sources[0].limit.interval / 1024;
+            assert!((16370..=16383).contains(&ticks), "{offered}: {ticks}");
+        }
+    }
+
+    #[test]
+    fn have_one_prescaler_for_all_channels() {
+        let fast = limited(
+            "a",
+            "INT0",
+            "policy = \"strict\", rate = \"8kHz\", timer = \"TIMER1A\", prescaler = 8",
+        );
+        let slow = limited(
+            "b",
+            "INT1",
+            "policy = \"strict\", rate = \"10Hz\", timer = \"TIMER1B\", prescaler = «256»",
+        );
+        says(
+            &on_board(&format!("{fast}{slow}")),
+            "one prescaler for all its channels",
+            "another timer",
+        );
+
+        // 5 cycles cannot be told from others by a prescaler that holds 2 s.
+        let fine = "[[timer]]\nname = \"s\"\nchannel = \"TIMER1A\"\nperiod = \"2s\"\n";
+        let text = on_board(&format!(
+            "{fine}{}",
+            limited(
+                "a",
+                "INT0",
+                "policy = \"strict\", rate = «\"1kHz\"», timer = \"TIMER1B\", prescaler = 1"
+            )
+        ));
+        says(
+            &text.replace(['«', '»'], "").replace("\"2s\"", "«\"2s\"»"),
+            "TIMER1 cannot hold 2s with prescaler 1",
+            "fits with prescaler 1024",
+        );
+    }
+
+    #[test]
+    fn with_eight_bits_of_ones_own_say_so() {
+        let costs = "[cpu.costs.strict.lazy]\nrequest_served = \"1 cycles\"\nrequest_refused = \"1 cycles\"\nexpiry_served = \"1 cycles\"\nexpiry_empty = \"1 cycles\"";
+        let text = own(
+            &format!("{OFF}\n{costs}"),
+            &format!(
+                "[[timer]]\nname = \"t\"\norder = 2\nwidth = 8\ndivisors = [1, 8]\n{}",
+                limited(
+                    "a",
+                    "X",
+                    "policy = \"strict\", rate = «\"1kHz\"», timer = \"t\""
+                )
+                .replace("handler", "order = 1\nhandler")
+            ),
+        );
+        // 63 ticks of 8 cycles are 504; 1 kHz needs 8000.
+        says(&text, "t cannot hold 1ms", "63us");
+    }
+}
+
+mod the_fast_flavour {
+    use super::*;
+
+    #[test]
+    fn lacks_what_it_lacks() {
+        let text = |limit: &str| on_fast(&limited("a", "INT0", limit));
+        says(
+            &text("policy = «\"paced\"», rate = \"4kHz\", timer = \"TIMER0\""),
+            "the flavour `fast` has no limit `paced.lazy`",
+            "it has bucket (lazy), bursty (lazy), off, shared, strict (eager, lazy)",
+        );
+        says(
+            &text("policy = «\"poll\"», rate = \"4kHz\", timer = \"TIMER0\""),
+            "has no limit `poll`",
+            "",
+        );
+        says(
+            &text("policy = «\"bursty\"», timing = \"eager\", rate = \"4kHz\", timer = \"TIMER0\""),
+            "no limit `bursty.eager`",
+            "",
+        );
+        says(
+            &text("policy = \"strict\", rate = \"4kHz\", timer = «\"TIMER1A\"»"),
+            "limits with 8-bit timers",
+            "TIMER0, TIMER2",
+        );
+        says(
+            &text("policy = «\"bucket\"», rate = \"4kHz\", timer = \"TIMER0\""),
+            "a burst of 2 or more",
+            "burst = 2",
+        );
+        says(
+            &text("policy = \"strict\", rate = «\"4kHz\"», timer = \"TIMER0\", prescaler = 1"),
+            "TIMER0 cannot hold 250us with prescaler 1",
+            "prescaler 8",
+        );
+        says(
+            &text("policy = \"strict\", rate = «\"400kHz\"», timer = \"TIMER0\""),
+            "TIMER0 is too coarse for 2.5us",
+            "shortest interval",
+        );
+    }
+
+    #[test]
+    fn limits_one_source_or_shares() {
+        let first = limited(
+            "a",
+            "INT0",
+            "policy = \"strict\", rate = \"4kHz\", timer = \"TIMER0\"",
+        );
+        let second = limited(
+            "b",
+            "INT1",
+            "policy = \"strict\", rate = \"4kHz\", timer = \"TIMER2\"",
+        );
+        let second = second
+            .replace("limit = {", "limit = «{")
+            .replace("}\n", "}»\n");
+        says(
+            &on_fast(&format!("{first}{second}")),
+            "limits one source",
+            "flavour = \"c\"",
+        );
+        let shared = limited("a", "INT4", "policy = \"bursty\", timer = \"s\"")
+            .replace("\"INT4\"", "«\"INT4\"»");
+        says(
+            &on_fast(&format!("{SHARED}{shared}")),
+            "limits INT0, INT1, INT2, INT3, and not INT4",
+            "",
+        );
+        says(
+            &on_fast("[[timer]]\nname = \"s\"\nchannel = «\"TIMER1B\"»\nrate = \"100Hz\""),
+            "not channel A",
+            "TIMER1A",
+        );
+    }
+}
+
+mod tasks_and_packets {
+    use super::*;
+
+    #[test]
+    fn say_how_often_they_come() {
+        says(
+            &task("period = \"1ms\"\ninterarrival = «\"1ms\"»"),
+            "a period or an interarrival time, not both",
+            "",
+        );
+        says(
+            &task("wcet = «\"1ms\"»"),
+            "does not say how often it runs",
+            "bottom_half",
+        );
+    }
+
+    #[test]
+    fn are_moderated_by_an_absolute_timer() {
+        says(
+            &source("moderation = «{ packet = \"50us\" }»"),
+            "the key `absolute` is missing",
+            "The longest wait",
+        );
+        says(
+            &source("moderation = «{ count = 8 }»"),
+            "the key `absolute` is missing",
+            "",
+        );
+    }
+
+    #[test]
+    fn are_selected_by_what_they_have() {
+        let flow = |selector: &str| {
+            source(&format!(
+                "[[receiver]]\nname = \"t\"\nurgency = 1\n[[flow]]\nname = \"f\"\nsource = \"a\"\nreceiver = \"t\"\nselector = {{ {selector} }}"
+            ))
+        };
+        says(
+            &flow("protocol = \"icmp\", port = «1»"),
+            "ICMP has no ports",
+            "",
+        );
+        says(
+            &flow("ethertype = «0x0806», port = 502"),
+            "frames of type 0x0806 have no protocol",
+            "0x86dd",
+        );
+        says(&flow("pcp = «8»"), "8 is out of range", "0 to 7");
+        says(
+            &flow("address = «\"192.0.2.0/33\"»"),
+            "is no address",
+            "2001:db8",
+        );
+        says(
+            &flow("protocol = «\"tpc\"»"),
+            "no protocol `tpc`",
+            "did you mean `tcp`?",
+        );
+        parsed(&flow(
+            "address = \"2001:db8::/128\", protocol = \"udp\", port = 5",
+        ));
+    }
+}
+
+#[test]
+fn all_errors_are_reported_in_the_order_of_the_file() {
+    let error = refused(
+        "schema = 1\nnmae = \"x\"\n[cpu]\nboard = \"atmega128\"\n[[source]]\nvector = \"INT9\"\nhandler = 3\n\
+         [[receiver]]\nname = \"t\"\nurgency = 300\n[[flow]]\nname = \"f\"\nsource = \"nobody\"\nreceiver = \"t\"\n",
+    );
+    let text = shown(&error);
+    let places: Vec<usize> = [
+        "no key `nmae`",
+        "`name` is missing",
+        "no vector `INT9`",
+        "3 has no unit",
+        "300 is out of range",
+        "no source `nobody`",
+    ]
+    .iter()
+    .map(|message| {
+        text.find(message)
+            .unwrap_or_else(|| panic!("no {message} in\n{text}"))
+    })
+    .collect();
+    assert!(places.is_sorted(), "{text}");
+    assert!(error.to_string().contains("has 6 errors"), "{error}");
+}
+
+#[test]
+fn errors_without_number_are_counted_and_not_shown() {
+    let many: String = (0..500).map(|index| format!("k{index} = 1\n")).collect();
+    let error = refused(&format!("schema = 1\n{many}[cpu]\nboard = \"atmega128\"\n"));
+    assert_eq!(error.problems().len(), 50);
+    assert!(
+        error
+            .to_string()
+            .contains("has 500 errors; these are the first 50"),
+        "{error}"
+    );
+}
