@@ -315,6 +315,24 @@ struct Envelope<'a> {
 
 /// The certificate in `text`: a bare one, or one inside what `weir check --json` printed.
 pub(crate) fn read(text: &[u8]) -> Result<Certificate, BadInput> {
+    read_as(text)
+}
+
+/// Of the certificate only the description of the system, as JSON.
+#[derive(Deserialize)]
+struct Described {
+    system: serde_json::Value,
+}
+
+/// The description of the system in the certificate in `text`, as it stands there: to be compared with that of a file.
+///
+/// # Errors
+/// As [`crate::verify`].
+pub fn description(text: &[u8]) -> Result<serde_json::Value, BadInput> {
+    read_as(text).map(|of: Described| of.system)
+}
+
+fn read_as<T: for<'a> Deserialize<'a>>(text: &[u8]) -> Result<T, BadInput> {
     let outer: Envelope = parse(text)?;
     let inside = outer.certificate.get().as_bytes();
     // serde's spelling of a raw value has no space in front.
@@ -325,7 +343,10 @@ pub(crate) fn read(text: &[u8]) -> Result<Certificate, BadInput> {
     certificate(inside, &inner)
 }
 
-fn certificate(text: &[u8], envelope: &Envelope) -> Result<Certificate, BadInput> {
+fn certificate<T: for<'a> Deserialize<'a>>(
+    text: &[u8],
+    envelope: &Envelope,
+) -> Result<T, BadInput> {
     let found: u64 = serde_json::from_str(envelope.certificate.get()).map_err(|_| {
         let shown: String = envelope.certificate.get().chars().take(40).collect();
         BadInput::Format {

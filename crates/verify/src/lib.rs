@@ -16,7 +16,7 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-pub use format::{BadInput, VERSION, Verdict};
+pub use format::{BadInput, VERSION, Verdict, description};
 use format::{Certificate, Expiry, Kind, Outcome, Policy, System, Unit};
 use units::Units;
 
