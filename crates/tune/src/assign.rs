@@ -12,7 +12,7 @@ pub enum Use {
     /// To clear several sources.
     Shared,
     /// For one limiter.
-    Own(Policy, Timing, u32),
+    Own(Policy, Timing),
 }
 
 /// Who wants a channel.
@@ -87,7 +87,7 @@ fn place(
             .iter()
             .find(|(counter, _)| *counter == channel.counter)
             .map(|&(_, divisor)| divisor);
-        for (divisor, ticks) in settings_of(platform, channel, client) {
+        for (divisor, ticks) in settings_of(channel, client) {
             if set.is_some_and(|set| set != divisor) {
                 continue;
             }
@@ -119,33 +119,23 @@ fn place(
 
 /// The divisors and ticks with which a channel gives the client what it wants. First those that reach its longest interval, the finest before the others; then,
 /// the longest first, those whose counter ends before.
-fn settings_of(platform: &Platform, channel: &Channel, client: &Client) -> Vec<(u64, u64)> {
-    let limits = match client.wanted {
-        Use::Shared => channel
-            .shared
-            .map(|offer| (offer.most_ticks, offer.least_divisor)),
-        Use::Own(policy, timing, burst) => channel
-            .offer(policy, timing)
-            .map(|offer| (offer.most_ticks(burst), offer.least_divisor)),
-    };
-    let (Some((most_ticks, least_divisor)), Some(counter)) =
-        (limits, platform.counters.get(channel.counter))
-    else {
-        return Vec::new();
+fn settings_of(channel: &Channel, client: &Client) -> Vec<(u64, u64)> {
+    let ranges = match client.wanted {
+        Use::Shared => channel.shared.as_ref().map(|offer| &offer.ranges),
+        Use::Own(policy, timing) => channel.offer(policy, timing).map(|offer| &offer.ranges),
     };
     let (mut whole, mut cut) = (Vec::new(), Vec::new());
-    for &divisor in &counter.divisors {
-        if divisor < least_divisor.max(1) {
-            continue;
-        }
+    for range in ranges.into_iter().flatten() {
+        let divisor = range.divisor.max(1);
         let wanted = if client.up {
             client.shortest.div_ceil(divisor)
         } else {
             client.longest / divisor
         };
-        let ticks = wanted.min(most_ticks);
-        let long_enough = ticks.saturating_mul(divisor) >= client.shortest;
-        match (ticks > 0 && long_enough, ticks == wanted) {
+        let ticks = wanted.min(range.most);
+        let fits =
+            ticks > 0 && ticks >= range.least && ticks.saturating_mul(divisor) >= client.shortest;
+        match (fits, ticks == wanted) {
             (true, true) => whole.push((divisor, ticks)),
             (true, false) => cut.push((divisor, ticks)),
             (false, _) => {}
@@ -162,7 +152,7 @@ mod tests {
 
     fn strict(shortest: u64, longest: u64) -> Client {
         Client {
-            wanted: Use::Own(Policy::Strict, Timing::Lazy, 1),
+            wanted: Use::Own(Policy::Strict, Timing::Lazy),
             channel: None,
             shortest,
             longest,

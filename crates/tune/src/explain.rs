@@ -6,9 +6,8 @@
 
 use weir_model::{Place, Policy, System};
 
-use crate::platform::Platform;
-use crate::search::{NEVER, is_feasible};
-use crate::task::{Options, Task};
+use crate::search::{NEVER, is_conceivable, is_feasible};
+use crate::task::Task;
 
 /// Something that is demanded of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,24 +29,16 @@ pub struct Conflict {
     pub for_want_of_timers: bool,
 }
 
-/// Demands of an infeasible task that fail together; `keep` as for [`Task::new`].
+/// Demands of an infeasible task that fail together; `keep` is what it was made with ([`Task::new`]).
 #[must_use]
-pub fn explain(
-    system: &System,
-    platform: &Platform,
-    options: &Options,
-    keep: &[usize],
-) -> Conflict {
-    let tuned: Vec<usize> = Task::new(system, platform, options.clone(), keep)
-        .tuned
-        .iter()
-        .map(|tuned| tuned.source)
-        .collect();
+pub fn explain(task: &Task, keep: &[usize]) -> Conflict {
+    let system = task.system;
+    let tuned: Vec<usize> = task.tuned.iter().map(|tuned| tuned.source).collect();
     let mut demands: Vec<Demand> = deadlines(system);
     demands.extend(tuned.iter().map(|&source| Demand::Rate(source)));
     let is_feasible_with = |demands: &[Demand]| {
         let (relaxed, keep) = relaxed(system, demands, &tuned, keep);
-        is_feasible(&Task::new(&relaxed, platform, options.clone(), &keep))
+        is_feasible(&task.with(&relaxed, &keep))
     };
     if !is_feasible_with(&[]) {
         return Conflict {
@@ -67,9 +58,8 @@ pub fn explain(
         }
     }
     let (relaxed, keep) = relaxed(system, &demands, &tuned, keep);
-    let task = Task::new(&relaxed, platform, options.clone(), &keep);
     Conflict {
-        for_want_of_timers: crate::search::is_conceivable(&task),
+        for_want_of_timers: is_conceivable(&task.with(&relaxed, &keep)),
         demands,
     }
 }

@@ -6,7 +6,7 @@ use weir_model::{
     Source, System, TaskModel, Timing,
 };
 
-use crate::platform::{Channel, Counter, Offer, Platform, SharedOffer};
+use crate::platform::{Channel, Counter, Offer, Platform, Range, SharedOffer};
 
 pub(crate) fn cost(cycles: u64) -> Cost {
     Cost {
@@ -25,6 +25,14 @@ fn level(vector: &str, order: u32) -> Level {
 
 /// The two 16-bit timers of the ATmega128, with costs near the measured ones.
 pub(crate) fn atmega128() -> Platform {
+    let ranges = |most| {
+        let range = |divisor| Range {
+            divisor,
+            least: 1,
+            most,
+        };
+        [1, 8, 64, 256, 1024].map(range).to_vec()
+    };
     let events = |served, refused, expiry, empty| EventCosts {
         request_served: served,
         request_refused: refused,
@@ -35,11 +43,12 @@ pub(crate) fn atmega128() -> Platform {
         policy,
         timing,
         costs,
-        reach: 32_767,
-        least_divisor: 1,
+        lag: 0,
+        ranges: ranges(16_383),
     };
     let channel = |name: &str, counter, order| Channel {
         name: name.to_owned(),
+        timer: None,
         counter,
         level: level(name, order),
         own: vec![
@@ -50,13 +59,11 @@ pub(crate) fn atmega128() -> Platform {
         shared: Some(SharedOffer {
             costs: events(43, 0, 0, 12),
             base: 44,
-            most_ticks: 65_535,
-            least_divisor: 1,
+            ranges: ranges(65_535),
         }),
     };
     let counter = |name: &str| Counter {
         name: name.to_owned(),
-        divisors: vec![1, 8, 64, 256, 1024],
     };
     Platform {
         counters: vec![counter("TIMER1"), counter("TIMER3")],

@@ -111,11 +111,9 @@ pub fn periods(task: &Task, layout: &Layout, scale: Percent) -> Vec<u64> {
         .platform
         .channels
         .iter()
-        .filter_map(|channel| {
-            let divisors = &task.platform.counters.get(channel.counter)?.divisors;
-            let coarsest = divisors.iter().max()?;
-            Some(channel.shared?.most_ticks.saturating_mul(*coarsest))
-        })
+        .filter_map(|channel| channel.shared.as_ref())
+        .flat_map(|offer| &offer.ranges)
+        .map(|range| range.divisor.saturating_mul(range.most))
         .fold(0, u64::max);
     let mut found: Vec<u64> = shared(task, layout)
         .flat_map(|tuned| {
@@ -185,7 +183,7 @@ pub fn plan(
         if let Way::Own(policy, timing, burst) = *way {
             let requests = if policy == Policy::Bursty { burst } else { 1 };
             clients.push(Client {
-                wanted: Use::Own(policy, timing, burst),
+                wanted: Use::Own(policy, timing),
                 channel: tuned.channel,
                 shortest: shortest(tuned, requests),
                 longest: Band::longest(tuned.band.asked(scale), requests, clock),

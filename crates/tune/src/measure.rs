@@ -5,12 +5,11 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 use weir_analysis::curve::{Curve, Staircase};
-use weir_analysis::limiter;
 use weir_analysis::rank::Place as Rank;
 use weir_analysis::rta::{Demand, LONGEST_WINDOW, Problem, solve};
 use weir_analysis::units::{Latencies, Part, Unit, Units, body};
 use weir_analysis::{Analysis, analyse};
-use weir_model::{Expiry, Place, Policy, System};
+use weir_model::{Expiry, Place, Policy, Source, System, Timing};
 
 use crate::band::Percent;
 use crate::plan::Plan;
@@ -139,17 +138,29 @@ pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
     Some(solution.start_delay)
 }
 
-/// Timer interrupts per second of a plan before it is analysed: no more than they really are.
+/// Timer interrupts per second of a plan before it is analysed: no more than they really are. A lazy limiter of a source that stays below it needs none.
 #[must_use]
 pub fn least_timer_rate(system: &System) -> f64 {
     let clock = system.cpu.clock_hz;
-    let own = system.sources.iter().enumerate().filter(|(index, source)| {
-        matches!(source.limit.expiry, Some(Expiry::Own { .. }))
-            && limiter::tasks(source, body(system, *index), clock, 0)
-                .expiry
-                .is_some()
-    });
-    own.map(|(_, source)| source.limit.interval)
+    let interrupts = |source: &&Source| {
+        let limit = &source.limit;
+        let requests = if limit.policy == Policy::Bursty {
+            f64::from(limit.burst)
+        } else {
+            1.0
+        };
+        let is_beyond = source
+            .rates
+            .worst
+            .is_none_or(|worst| worst.period_cycles(clock) * requests < limit.interval as f64);
+        matches!(limit.expiry, Some(Expiry::Own { .. }))
+            && (is_beyond || limit.timing != Timing::Lazy)
+    };
+    system
+        .sources
+        .iter()
+        .filter(interrupts)
+        .map(|source| source.limit.interval)
         .chain(system.timers.iter().map(|timer| timer.period))
         .map(|interval| clock as f64 / interval.max(1) as f64)
         .sum()

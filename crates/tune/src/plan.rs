@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A choice of limits, and the system with it.
 
-use weir_model::{Expiry, Limit, Place, Policy, Source, System, Timer, Timing};
+use weir_model::{Expiry, Limit, Place, Policy, System, Timer, Timing};
 
 use crate::band::hertz;
 use crate::platform::Platform;
@@ -88,13 +88,10 @@ impl Plan {
         let mut changed = system.clone();
         let timer = self.shared.and_then(|shared| {
             let channel = platform.channels.get(shared.setting.channel)?;
-            let offer = channel.shared?;
+            let offer = channel.shared.as_ref()?;
             let index = shared.timer.unwrap_or(changed.timers.len());
             let timer = Timer {
-                name: shared
-                    .timer
-                    .and_then(|index| system.timers.get(index))
-                    .map_or_else(|| free_name(system), |timer| timer.name.clone()),
+                name: timer_name(system, platform, shared),
                 channel: channel.name.clone(),
                 level: channel.level.clone(),
                 tick: shared.setting.divisor,
@@ -148,7 +145,7 @@ impl Plan {
                         interval: setting.cycles(),
                         tick: setting.divisor,
                         burst,
-                        lag: lag(source, policy, setting.ticks),
+                        lag: offer.lag,
                         expiry: Some(Expiry::Own {
                             channel: channel.name.clone(),
                             level: channel.level.clone(),
@@ -229,18 +226,22 @@ impl Plan {
     }
 }
 
-/// The one-shot's correction that the source's limiter has already stays, as long as it is below the interval.
-fn lag(source: &Source, policy: Policy, ticks: u64) -> u32 {
-    if policy == Policy::Strict && u64::from(source.limit.lag) < ticks {
-        source.limit.lag
-    } else {
-        0
-    }
+/// What the file calls the shared timer.
+#[must_use]
+pub fn timer_name(system: &System, platform: &Platform, shared: SharedTimer) -> String {
+    let old = shared.timer.and_then(|index| system.timers.get(index));
+    let stated = platform
+        .channels
+        .get(shared.setting.channel)
+        .and_then(|channel| channel.timer.clone());
+    old.map(|timer| timer.name.clone())
+        .or(stated)
+        .unwrap_or_else(|| free_name(system))
 }
 
 /// What a new shared timer is called: `shared`, unless something has that name.
 #[must_use]
-pub fn free_name(system: &System) -> String {
+fn free_name(system: &System) -> String {
     let taken = |name: &str| {
         system.timers.iter().any(|timer| timer.name == name)
             || system.sources.iter().any(|source| source.name == name)

@@ -20,15 +20,15 @@ pub struct Platform {
 pub struct Counter {
     /// What the chip or the file calls it.
     pub name: String,
-    /// Cycles per tick that it can be set to, ascending.
-    pub divisors: Vec<u64>,
 }
 
 /// A compare channel of a counter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
-    /// As the file calls it: `TIMER1A`.
+    /// As the port calls it: `TIMER1A`.
     pub name: String,
+    /// The `[[timer]]` that it is in the file, and by which limits refer to it. None: limits refer to it by its own name (boards).
+    pub timer: Option<String>,
     /// Index in [`Platform::counters`].
     pub counter: usize,
     /// Its interrupt.
@@ -39,8 +39,19 @@ pub struct Channel {
     pub shared: Option<SharedOffer>,
 }
 
-/// A limiter with a channel of its own.
+/// The intervals that a timer can count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// Cycles per tick.
+    pub divisor: u64,
+    /// The fewest ticks.
+    pub least: u64,
+    /// The most ticks.
+    pub most: u64,
+}
+
+/// A limiter with a channel of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// How it limits.
     pub policy: Policy,
@@ -48,35 +59,21 @@ pub struct Offer {
     pub timing: Timing,
     /// What its interrupts cost.
     pub costs: EventCosts,
-    /// The most ticks that intervals may last together: one and a half of them must stay below (core/CONTRACTS.md, LIMIT-TIME-3).
-    pub reach: u64,
-    /// The least divisor with which the limiter works.
-    pub least_divisor: u64,
-}
-
-impl Offer {
-    /// The longest interval in ticks for this burst.
-    #[must_use]
-    pub fn most_ticks(&self, burst: u32) -> u64 {
-        let intervals = match self.policy {
-            Policy::Bucket => u64::from(burst).saturating_add(1),
-            _ => 2,
-        };
-        self.reach / intervals
-    }
+    /// The `lag` of its one-shot in ticks ([`weir_model::Limit::lag`]).
+    pub lag: u32,
+    /// What it can count, by divisor in ascending order; divisors with which it does not work are missing.
+    pub ranges: Vec<Range>,
 }
 
 /// A timer that clears several bursty limiters (regehr2005 §3.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOffer {
     /// What each source's interrupts cost, and what it adds to the timer's.
     pub costs: EventCosts,
     /// What the timer's interrupt costs beside.
     pub base: u64,
-    /// The longest period in ticks.
-    pub most_ticks: u64,
-    /// The least divisor with which it works.
-    pub least_divisor: u64,
+    /// What it can count, by divisor in ascending order; divisors with which it does not work are missing.
+    pub ranges: Vec<Range>,
 }
 
 impl Channel {

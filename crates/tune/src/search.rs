@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use weir_analysis::holds;
+use weir_analysis::{analyse, holds};
 use weir_model::{Expiry, Place, System};
 
 use crate::band::{Percent, WHOLE};
@@ -171,7 +171,12 @@ fn ideal(task: &Task, scale: Percent) -> System {
             .iter()
             .flat_map(|channel| {
                 let own = channel.own.iter().map(|offer| offer.costs.request_served);
-                own.chain(channel.shared.map(|offer| offer.costs.request_served))
+                own.chain(
+                    channel
+                        .shared
+                        .as_ref()
+                        .map(|offer| offer.costs.request_served),
+                )
             })
             .fold(costs.request_served, u64::min);
     }
@@ -209,7 +214,7 @@ fn seed(task: &Task, top: Percent) -> Option<Found> {
 }
 
 /// The plan with its measure, if every deadline holds.
-fn judge(task: &Task, plan: Plan, scale: Percent) -> Option<Found> {
+pub(crate) fn judge(task: &Task, plan: Plan, scale: Percent) -> Option<Found> {
     let system = plan.apply(task.system, task.platform);
     if !holds(&system) {
         return None;
@@ -329,10 +334,7 @@ fn works_once(task: &Task, plan: &Plan) -> bool {
         return false;
     }
     task.options.longest_delay.is_none_or(|most| {
-        let none_late = weir_analysis::units::Latencies {
-            source: vec![0; system.sources.len()],
-        };
-        longest_delay(&system, &none_late).is_some_and(|delay| delay <= most)
+        longest_delay(&system, &analyse(&system).latencies).is_some_and(|delay| delay <= most)
     })
 }
 
@@ -352,7 +354,7 @@ pub fn alternatives(task: &Task, found: &Found) -> Vec<Found> {
                 .filter_map(|period| plan(task, layout, scale, period, Bound::Kept))
                 .collect();
             spread(plans.len())
-                .filter_map(|index| plans.get(index).cloned())
+                .filter_map(|index| plans.iter().rev().nth(index).cloned())
                 .filter_map(|plan| judge(task, plan, scale))
                 .collect::<Vec<_>>()
         })
@@ -379,7 +381,7 @@ fn layouts_of_one_kind(task: &Task) -> Vec<Layout> {
     all.into_iter().flatten().collect()
 }
 
-/// Indices below `number` that lie as far apart as they are large, at most about forty.
+/// Indices below `number` that lie as far apart as they are large, about forty of a thousand: periods, the shortest first, differ little where they are long.
 fn spread(number: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(0_usize), |&index| Some(index + 1 + index / 8))
         .take_while(move |&index| index < number)

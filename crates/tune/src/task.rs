@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is to be tuned, and within which bounds.
 
-use weir_model::{Expiry, Place, Policy, Rate, System, Timing};
+use weir_model::{Expiry, Limit, Place, Policy, Rate, System, Timing};
 
 use crate::assign::Taken;
 use crate::band::Band;
@@ -115,6 +115,18 @@ impl<'a> Task<'a> {
         task
     }
 
+    /// The same for a changed system.
+    #[must_use]
+    pub fn with<'b>(&self, system: &'b System, keep: &[usize]) -> Task<'b>
+    where
+        'a: 'b,
+    {
+        Task {
+            accepts: self.accepts,
+            ..Task::new(system, self.platform, self.options.clone(), keep)
+        }
+    }
+
     fn channel(&self, name: &str) -> Option<usize> {
         self.platform
             .channels
@@ -141,25 +153,8 @@ impl<'a> Task<'a> {
     }
 
     fn ways(&self, source: usize) -> Vec<Way> {
-        let Some(limit) = self.system.sources.get(source).map(|of| &of.limit) else {
+        let Some(of) = self.system.sources.get(source) else {
             return Vec::new();
-        };
-        if limit.place == Place::Hardware {
-            return vec![Way::Hardware];
-        }
-        let own = |policy, timing, burst| Way::Own(policy, timing, burst);
-        let own_timing = match limit.expiry {
-            Some(Expiry::Own { .. }) => limit.timing,
-            _ => Timing::Lazy,
-        };
-        let wanted = match limit.policy {
-            Policy::Off => vec![
-                Way::Shared,
-                own(Policy::Strict, Timing::Lazy, 1),
-                own(Policy::Bursty, Timing::Lazy, 2),
-            ],
-            Policy::Bursty => vec![Way::Shared, own(Policy::Bursty, own_timing, 2)],
-            policy => vec![own(policy, limit.timing, limit.burst)],
         };
         let exists = |way: &Way| {
             self.platform.channels.iter().any(|channel| match *way {
@@ -168,7 +163,7 @@ impl<'a> Task<'a> {
                 Way::Hardware => true,
             })
         };
-        wanted.into_iter().filter(exists).collect()
+        ways(&of.limit).into_iter().filter(exists).collect()
     }
 
     fn take_own(&mut self, source: usize) {
@@ -199,6 +194,27 @@ impl<'a> Task<'a> {
     #[must_use]
     pub fn is_scaled(&self) -> bool {
         self.tuned.iter().any(|tuned| tuned.band.is_scaled())
+    }
+}
+
+/// How a source with this limit may be limited: as its policy can be, or in the ways that are worth a try if it has none.
+#[must_use]
+pub fn ways(limit: &Limit) -> Vec<Way> {
+    if limit.place == Place::Hardware {
+        return vec![Way::Hardware];
+    }
+    let own_timing = match limit.expiry {
+        Some(Expiry::Own { .. }) => limit.timing,
+        _ => Timing::Lazy,
+    };
+    match limit.policy {
+        Policy::Off => vec![
+            Way::Shared,
+            Way::Own(Policy::Strict, Timing::Lazy, 1),
+            Way::Own(Policy::Bursty, Timing::Lazy, 2),
+        ],
+        Policy::Bursty => vec![Way::Shared, Way::Own(Policy::Bursty, own_timing, 2)],
+        policy => vec![Way::Own(policy, limit.timing, limit.burst)],
     }
 }
 

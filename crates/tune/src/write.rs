@@ -4,10 +4,11 @@
 use toml_edit::{
     ArrayOfTables, DocumentMut, Formatted, InlineTable, Item, Table, TableLike, TomlError, Value,
 };
-use weir_model::{Expiry, Limit, Policy, System, Timing};
+use weir_model::{Expiry, Limit, Policy, System};
 
-use crate::plan::{Choice, Plan, Setting, free_name};
+use crate::plan::{Choice, Plan, Setting, timer_name};
 use crate::platform::Platform;
+use crate::probe::{policy_name, timing_name};
 use crate::rate_text::rate_text;
 
 /// Why limits cannot be written.
@@ -48,15 +49,11 @@ pub fn write_back(
     let tuned = plan.apply(system, platform);
     if let Some(shared) = plan.shared {
         let old = shared.timer.and_then(|timer| system.timers.get(timer));
-        let name = match old {
-            Some(old) => old.name.clone(),
-            None => free_name(system),
-        };
-        let channel = platform
-            .channels
-            .get(shared.setting.channel)
-            .map_or("", |channel| channel.name.as_str());
-        if old.is_none() {
+        let name = timer_name(system, platform, shared);
+        let channel = platform.channels.get(shared.setting.channel);
+        let is_in_file = old.is_some() || channel.is_some_and(|of| of.timer.is_some());
+        let channel = channel.map_or("", |channel| channel.name.as_str());
+        if !is_in_file {
             add_timer(&mut document, &name, channel);
         }
         let clock = system.cpu.clock_hz;
@@ -92,7 +89,14 @@ pub fn write_back(
                     key: "limit",
                     name: before.name.clone(),
                 })?;
-            write_limit(limit, *choice, &before.limit, &after.limit, &tuned);
+            write_limit(
+                limit,
+                *choice,
+                &before.limit,
+                &after.limit,
+                &tuned,
+                platform,
+            );
             Ok(())
         })?;
     }
@@ -116,13 +120,9 @@ fn write_limit(
     before: &Limit,
     after: &Limit,
     tuned: &System,
+    platform: &Platform,
 ) {
     set_text(limit, "policy", policy_name(after.policy));
-    let timing = match after.timing {
-        Timing::Eager => "eager",
-        Timing::Lazy => "lazy",
-        Timing::OneShot => "one_shot",
-    };
     let is_shared = |limit: &Limit| matches!(limit.expiry, Some(Expiry::Shared(_)));
     let default_stays = limit.get("timing").is_none()
         && (is_shared(after)
@@ -130,7 +130,7 @@ fn write_limit(
                 && before.policy == after.policy
                 && !is_shared(before)));
     if !default_stays && !matches!(choice, Choice::Hardware { .. }) {
-        set_text(limit, "timing", timing);
+        set_text(limit, "timing", timing_name(after.timing));
     }
     match after.policy {
         Policy::Bursty | Policy::Bucket => set_number(limit, "burst", u64::from(after.burst)),
@@ -151,8 +151,9 @@ fn write_limit(
         }
         Choice::Own { setting, burst, .. } => {
             if before.expiry != after.expiry {
-                if let Some(Expiry::Own { channel, .. }) = &after.expiry {
-                    set_text(limit, "timer", channel);
+                if let Some(channel) = platform.channels.get(setting.channel) {
+                    let name = channel.timer.as_ref().unwrap_or(&channel.name);
+                    set_text(limit, "timer", name);
                 }
             }
             let requests = if after.policy == Policy::Bursty {
@@ -170,17 +171,6 @@ fn write_limit(
             };
             set_rate(limit, "interval", 1, setting, tuned.cpu.clock_hz);
         }
-    }
-}
-
-fn policy_name(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Off => "off",
-        Policy::Strict => "strict",
-        Policy::Paced => "paced",
-        Policy::Bursty => "bursty",
-        Policy::Bucket => "bucket",
-        Policy::Poll => "poll",
     }
 }
 
