@@ -5,6 +5,7 @@
 //! emulate installs no emulator.
 mod check;
 mod delegate;
+mod generate;
 mod output;
 
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
+    Generate(generate::Args),
     /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
     #[command(disable_help_flag = true)]
     Run(Delegated),
@@ -52,6 +54,7 @@ enum Outcome {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Check(arguments) => check::execute(&arguments),
+        Command::Generate(arguments) => generate::execute(&arguments),
         Command::Run(arguments) => return LAB.run("run", arguments),
         Command::Reproduce(arguments) => return LAB.run("reproduce", arguments),
     };

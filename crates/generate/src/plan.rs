@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the generated code will be: every name, channel and number, decided before a line is written.
+use std::fmt;
+
 use serde::{Serialize, Serializer};
 use weir_model::{Policy, Source, Timing};
 
@@ -79,6 +81,19 @@ pub struct SoftwareLimit {
     pub lag_ticks: u32,
     /// The rate that it lets through in the long run, in Hz.
     pub limit_hz: f64,
+}
+
+impl fmt::Display for SoftwareLimit {
+    /// In the words of the system file: `bursty eager 3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policy = policy_name(self.policy).to_lowercase();
+        let timing = timing_name(self.timing).to_lowercase();
+        write!(f, "{policy} {timing}")?;
+        match self.policy {
+            Policy::Bursty | Policy::Bucket => write!(f, " {}", self.burst),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A timer to run.

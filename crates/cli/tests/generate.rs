@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir generate`: what it writes, what it leaves alone, and what it says.
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const EXAMPLES: [&str; 3] = ["motor-controller", "ethernut-node", "flight-controller"];
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples")
+        .join(name)
+        .join("system.toml")
+}
+
+/// What a command printed and how it ended.
+struct Printed {
+    out: String,
+    err: String,
+    code: Option<i32>,
+}
+
+/// `weir generate SYSTEM` in a folder.
+fn generate(folder: &Path, system: &Path, arguments: &[&str]) -> Printed {
+    let output = Command::cargo_bin("weir")
+        .unwrap()
+        .current_dir(folder)
+        .arg("generate")
+        .arg(system)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Printed {
+        out: text(output.stdout),
+        err: text(output.stderr),
+        code: output.status.code(),
+    }
+}
+
+const FOR_THE_CHIP: [&str; 2] = ["--chip", "atmega128"];
+
+/// The names of the folder's files.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A system with `change` made to the text of an example.
+fn changed(folder: &TempDir, name: &str, from: &str, to: &str) -> PathBuf {
+    let text = std::fs::read_to_string(example(name)).unwrap();
+    assert!(text.contains(from), "`{from}` in\n{text}");
+    let path = folder.path().join("system.toml");
+    std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    path
+}
+
+#[test]
+fn every_example_gives_a_header_and_always_the_same() {
+    for name in EXAMPLES {
+        let folder = TempDir::new().unwrap();
+        let first = generate(folder.path(), &example(name), &FOR_THE_CHIP);
+        assert_eq!(first.code, Some(0), "{}", first.err);
+        assert!(
+            first.out.contains("weir_system.h keeps the limits of"),
+            "{}",
+            first.out
+        );
+        assert_eq!(files(folder.path()), ["weir_system.h"]);
+        let header = std::fs::read_to_string(folder.path().join("weir_system.h")).unwrap();
+        // Again, over the first, and to the standard output.
+        let again = generate(folder.path(), &example(name), &FOR_THE_CHIP);
+        assert_eq!(again.code, Some(0), "{}", again.err);
+        let second = std::fs::read_to_string(folder.path().join("weir_system.h")).unwrap();
+        assert_eq!(header, second);
+        let arguments = ["--chip", "atmega128", "--output", "-"];
+        let printed = generate(folder.path(), &example(name), &arguments);
+        assert_eq!(printed.out, header);
+        let first_line = header.lines().next().unwrap();
+        assert!(first_line.contains("from system.toml"), "{first_line}");
+    }
+}
+
+#[test]
+fn the_table_fits_and_has_no_colours_when_it_is_piped() {
+    let folder = TempDir::new().unwrap();
+    let printed = generate(folder.path(), &example("flight-controller"), &FOR_THE_CHIP);
+    for line in printed.out.lines().skip(2) {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    assert!(!printed.out.contains('\u{1b}'), "{}", printed.out);
+    for part in [
+        "ignition",
+        "strict lazy",
+        "TIMER1A / 8",
+        "1.25 ms",
+        "800 Hz",
+    ] {
+        assert!(
+            printed.out.contains(part),
+            "no `{part}` in\n{}",
+            printed.out
+        );
+    }
+}
+
+#[test]
+fn json_tells_names_and_effective_rates() {
+    let folder = TempDir::new().unwrap();
+    let arguments = ["--chip", "atmega128", "--json", "--output", "sub/limits.h"];
+    let printed = generate(folder.path(), &example("ethernut-node"), &arguments);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let json: Value = serde_json::from_str(&printed.out).unwrap();
+    assert_eq!(json["file"], "sub/limits.h");
+    assert_eq!(json["chip"], "atmega128");
+    assert_eq!(json["flavour"], "c");
+    assert_eq!(json["clock_hz"], 4_000_000);
+    assert_eq!(json["timers"][0]["prescaler"], 1);
+    assert_eq!(json["shared_timer"]["name"], "clearing");
+    assert_eq!(json["shared_timer"]["clears"][2], "third");
+    let third = &json["sources"][2];
+    assert_eq!(third["vector"], "INT2");
+    assert_eq!(third["limit"]["policy"], "bursty");
+    assert_eq!(third["limit"]["timing"], "eager");
+    assert_eq!(third["limit"]["burst"], 7);
+    // 4 MHz / 110 Hz rounded up, so that the rate is never above what was asked for.
+    assert_eq!(third["limit"]["interval_ticks"], 36_364);
+    let hertz = third["limit"]["limit_hz"].as_f64().unwrap();
+    assert!((769.9..=770.0).contains(&hertz), "{hertz}");
+    let header = std::fs::read_to_string(folder.path().join("sub/limits.h")).unwrap();
+    assert!(header.contains(json["sha256"].as_str().unwrap()));
+}
+
+#[test]
+fn a_file_that_was_not_generated_is_only_replaced_by_force() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("weir_system.h");
+    std::fs::write(&path, "int precious;\n").unwrap();
+    let refused = generate(folder.path(), &example("ethernut-node"), &FOR_THE_CHIP);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.err.contains("not generated") && refused.err.contains("--force"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "int precious;\n");
+    let arguments = ["--chip", "atmega128", "--force"];
+    let forced = generate(folder.path(), &example("ethernut-node"), &arguments);
+    assert_eq!(forced.code, Some(0), "{}", forced.err);
+    assert!(
+        std::fs::read_to_string(&path)
+            .unwrap()
+            .contains("WEIR_SOURCE_first")
+    );
+}
+
+#[test]
+fn what_cannot_be_generated_is_explained_and_no_file_is_touched() {
+    let cases = [
+        (
+            "motor-controller",
+            "name = \"button\"",
+            "name = \"weir-button\"",
+            "Weir's own",
+        ),
+        (
+            "motor-controller",
+            "policy = \"strict\", rate = \"50Hz\", timer = \"TIMER3A\"",
+            "policy = \"strict\", rate = \"50Hz\", place = \"hardware\"",
+            "place = \"software\"",
+        ),
+    ];
+    for (name, from, to, message) in cases {
+        let folder = TempDir::new().unwrap();
+        let system = changed(&folder, name, from, to);
+        let refused = generate(folder.path(), &system, &FOR_THE_CHIP);
+        assert_eq!(refused.code, Some(2), "{to}: {}", refused.out);
+        assert!(refused.err.contains(message), "{to}: {}", refused.err);
+        assert_eq!(files(folder.path()), ["system.toml"]);
+    }
+}
+
+#[test]
+fn bad_arguments_and_files_are_answered() {
+    let folder = TempDir::new().unwrap();
+    let node = example("ethernut-node");
+    let ask = |system: &Path, arguments: &[&str], message: &str| {
+        let refused = generate(folder.path(), system, arguments);
+        assert_eq!(refused.code, Some(2), "{arguments:?}: {}", refused.out);
+        assert!(
+            refused.err.contains(message),
+            "{arguments:?}: {}",
+            refused.err
+        );
+    };
+    ask(&node, &["--chip", "atmega8"], "atmega128");
+    ask(&node, &[], "--chip");
+    ask(
+        &node,
+        &["--chip", "atmega128", "--json", "--output", "-"],
+        "standard output",
+    );
+    ask(
+        &node,
+        &["--chip", "atmega128", "--force", "--output", "."],
+        "not a file",
+    );
+    ask(Path::new("missing.toml"), &FOR_THE_CHIP, "missing.toml");
+    let broken = changed(&folder, "ethernut-node", "schema = 1", "schema = 2");
+    ask(&broken, &FOR_THE_CHIP, "schema");
+    assert_eq!(files(folder.path()), ["system.toml"]);
+}
+
+#[test]
+fn limits_that_guarantee_nothing_are_generated_with_a_note() {
+    let folder = TempDir::new().unwrap();
+    let node = example("ethernut-node");
+    let quiet = generate(folder.path(), &node, &FOR_THE_CHIP);
+    assert!(!quiet.err.contains("note:"), "{}", quiet.err);
+    // More than the processor has.
+    let system = changed(
+        &folder,
+        "ethernut-node",
+        "wcet = \"6ms\"",
+        "wcet = \"19ms\"",
+    );
+    let noted = generate(folder.path(), &system, &FOR_THE_CHIP);
+    assert_eq!(noted.code, Some(0), "{}", noted.err);
+    assert!(noted.err.contains("weir check"), "{}", noted.err);
+}
