@@ -34,7 +34,7 @@ test-core: bootstrap-core ## the C policies: contracts against a brute-force mod
 	$(MAKE) -C core test
 
 test-host: bootstrap-host ## quantities, tables and plots, the weir command
-	$(CARGO_TEST) -p weir-model -p weir-report -p weir-cli
+	$(CARGO_TEST) -p weir-model -p weir-report -p weir-generate -p weir-cli
 
 test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, the examples of the README
 	$(CARGO_TEST) -p weir-lab
