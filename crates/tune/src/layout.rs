@@ -96,10 +96,10 @@ pub fn neighbours(task: &Task, layout: &Layout) -> Vec<Layout> {
     found
 }
 
-/// The periods, in cycles, of the shared timer that are worth a look, the longest first: just those in which some source gets a whole number of requests.
+/// The periods, in cycles, of the shared timer that are worth a look, the longest first: just those in which some source gets a whole number of requests and none too many.
 /// Between two of them only the longer is of use, since it gives everyone the same burst less often. A layout without a shared timer has the one entry 0.
 #[must_use]
-pub fn periods(task: &Task, layout: &Layout, scale: Percent) -> Vec<u64> {
+pub fn periods(task: &Task, layout: &Layout, scale: Percent, bound: Bound) -> Vec<u64> {
     if !layout.contains(&Way::Shared) {
         return vec![0];
     }
@@ -125,7 +125,22 @@ pub fn periods(task: &Task, layout: &Layout, scale: Percent) -> Vec<u64> {
         .collect();
     found.sort_unstable_by(|a, b| b.cmp(a));
     found.dedup();
+    // Most periods give someone too much; to know that takes no timer.
+    found.retain(|&period| {
+        shared(task, layout).all(|tuned| {
+            Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)
+                .is_some_and(|burst| shortest(tuned, burst, scale, bound, clock) <= period)
+        })
+    });
     found
+}
+
+/// The shortest interval in which so many requests are not too many.
+fn shortest(tuned: &Tuned, burst: u32, scale: Percent, bound: Bound, clock_hz: u64) -> u64 {
+    match bound {
+        Bound::Kept => Band::shortest(tuned.band.most(scale), burst, clock_hz),
+        Bound::Ignored => 1,
+    }
 }
 
 fn shared<'t>(task: &'t Task, layout: &'t Layout) -> impl Iterator<Item = &'t Tuned> {
@@ -156,10 +171,7 @@ pub fn plan(
     bound: Bound,
 ) -> Option<Plan> {
     let clock = task.system.cpu.clock_hz;
-    let shortest = |tuned: &Tuned, burst: u32| match bound {
-        Bound::Kept => Band::shortest(tuned.band.most(scale), burst, clock),
-        Bound::Ignored => 1,
-    };
+    let shortest = |tuned: &Tuned, burst: u32| shortest(tuned, burst, scale, bound, clock);
     let is_pinned = task.options.timer_rate.is_some();
     let mut clients = Vec::new();
     if layout.contains(&Way::Shared) {

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use weir_analysis::{analyse, holds};
-use weir_model::{Expiry, Place, System};
+use weir_model::{Place, System};
 
 use crate::band::{Percent, WHOLE};
 use crate::layout::{Bound, Layout, is_in_band, layout_of, layouts, neighbours, periods, plan};
 use crate::measure::{Key, Measure, least_timer_rate, longest_delay, measure};
-use crate::plan::{Plan, Way};
+use crate::plan::{Choice, Plan, Way};
 use crate::task::Task;
 
 /// Limits with which every deadline holds.
@@ -216,17 +216,11 @@ fn seed(task: &Task, top: Percent) -> Option<Found> {
 /// The plan with its measure, if every deadline holds.
 pub(crate) fn judge(task: &Task, plan: Plan, scale: Percent) -> Option<Found> {
     let system = plan.apply(task.system, task.platform);
-    if !holds(&system) {
+    if !is_in_time(task, &system) || task.accepts.is_some_and(|accepts| !accepts(&plan)) {
         return None;
     }
     let measure = measure(task, &plan, &system, scale);
-    let bounded = match (task.options.longest_delay, measure.longest_delay) {
-        (None, _) => true,
-        (Some(most), Some(delay)) => delay <= most,
-        (Some(_), None) => false,
-    };
-    (bounded && task.accepts.is_none_or(|accepts| accepts(&plan)))
-        .then_some(Found { plan, measure })
+    Some(Found { plan, measure })
 }
 
 /// The best of `layout`, if that is better than `best`.
@@ -236,10 +230,14 @@ fn improve(task: &Task, layout: &Layout, best: Option<&Found>, top: Percent) -> 
         Some(best) => best.measure.scale_percent,
         None => 1,
     };
-    // Without the upper ends of the bands everything is monotone: what holds at a scale holds at a smaller one.
     let from = if best.is_some() { bottom + 1 } else { bottom };
-    let reach = last(from, top, |scale| {
-        first_that_works(task, layout, scale, Bound::Ignored, None).is_some()
+    let scales = (from..=top).rev();
+    let in_band = |scale: &Percent| !periods(task, layout, *scale, Bound::Kept).is_empty();
+    let most = scales.clone().find(in_band);
+    // Without the upper ends of the bands everything is monotone: what holds at a scale holds at a smaller one.
+    let reach = last(from, most.unwrap_or(0), |scale| {
+        let judge = |plan: &Plan| is_timely(task, plan).then_some(());
+        first(task, layout, scale, Bound::Ignored, None, judge).is_some()
     });
     reach
         .and_then(|reach| {
@@ -247,80 +245,79 @@ fn improve(task: &Task, layout: &Layout, best: Option<&Found>, top: Percent) -> 
                 .rev()
                 .find_map(|scale| best_at(task, layout, scale, None))
         })
-        .or_else(|| {
-            let best = best?;
-            best_at(task, layout, bottom, Some(best))
-        })
+        .or_else(|| best_at(task, layout, bottom, Some(best?)))
 }
 
-/// The best of `layout` at `scale`, if it is better than `than`.
+/// The best of `layout` at `scale`, if it is better than `than`: of what works that with the longest period, since it has the lowest timer rate.
 fn best_at(task: &Task, layout: &Layout, scale: Percent, than: Option<&Found>) -> Option<Found> {
-    let least = than.map(|than| than.measure.timer_rate_hz);
-    first_that_works(task, layout, scale, Bound::Kept, least)
+    let most_rate = than.map(|than| than.measure.timer_rate_hz);
+    let judge = |plan: &Plan| judge(task, plan.clone(), scale);
+    first(task, layout, scale, Bound::Kept, most_rate, judge)
         .filter(|found| than.is_none_or(|than| found.key() < than.key()))
 }
 
-/// The first plan, from the longest period to the shortest, that works: the one of the lowest timer rate. `most_rate`: a higher rate is of no use.
-fn first_that_works(
+/// What `judge` says of the first plan, from the longest period to the shortest, of which it says anything; plans of a higher timer rate than `most_rate` are of
+/// no use.
+fn first<T>(
     task: &Task,
     layout: &Layout,
     scale: Percent,
     bound: Bound,
     most_rate: Option<f64>,
-) -> Option<Found> {
-    let mut plans: Vec<Plan> = Vec::new();
-    for period in periods(task, layout, scale) {
-        if let Some(plan) = plan(task, layout, scale, period, bound) {
-            if let Some(most) = most_rate {
+    judge: impl Fn(&Plan) -> Option<T>,
+) -> Option<T> {
+    let mut periods = periods(task, layout, scale, bound);
+    let at = |period: u64| plan(task, layout, scale, period, bound);
+    if let Some(most) = most_rate {
+        // Rates that are equal but for rounding are compared by what comes after them.
+        let is_slow = |&period: &u64| {
+            at(period).is_none_or(|plan| {
                 let system = plan.apply(task.system, task.platform);
-                // Rates that are equal but for rounding are compared by what comes after them.
-                if least_timer_rate(&system) > most * (1.0 + 1e-9) {
-                    break;
-                }
-            }
-            if plans.last() != Some(&plan) {
-                plans.push(plan);
-            }
-        }
+                least_timer_rate(&system) <= most * (1.0 + 1e-9)
+            })
+        };
+        let slow = periods.partition_point(is_slow);
+        periods.truncate(slow);
     }
     // A burst, once, is the least that a shared timer lets through; if that alone breaks a deadline, so does every longer period.
     let from = if layout.contains(&Way::Shared) {
-        plans.partition_point(|plan| !works_once(task, plan))
+        periods.partition_point(|&period| at(period).is_some_and(|plan| !works_once(task, &plan)))
     } else {
         0
     };
-    let plans = plans.get(from..).unwrap_or(&[]);
+    let periods = periods.get(from..).unwrap_or(&[]);
+    let judge = |&period: &u64| judge(&at(period)?);
     let (mut next, mut seen) = (0, 0);
     let mut unseen = 0..0;
-    while next < plans.len() {
-        let plan = plans.get(next)?;
-        if let Some(found) = judge(task, plan.clone(), scale) {
+    while let Some(period) = periods.get(next) {
+        if let Some(found) = judge(period) {
             // What was stepped over may be better.
-            return plans
-                .get(unseen)?
-                .iter()
-                .find_map(|plan| judge(task, plan.clone(), scale))
-                .or(Some(found));
+            return periods.get(unseen)?.iter().find_map(judge).or(Some(found));
         }
         seen += 1;
         let step = 1 + seen / PATIENCE;
-        unseen = next + 1..(next + step).min(plans.len());
+        unseen = next + 1..(next + step).min(periods.len());
         next += step;
     }
     None
 }
 
+/// Does every deadline hold, and no interrupt take too long?
+fn is_timely(task: &Task, plan: &Plan) -> bool {
+    is_in_time(task, &plan.apply(task.system, task.platform))
+}
+
+fn is_in_time(task: &Task, system: &System) -> bool {
+    holds(system)
+        && task.options.longest_delay.is_none_or(|most| {
+            longest_delay(system, &analyse(system).latencies).is_some_and(|delay| delay <= most)
+        })
+}
+
 fn works_once(task: &Task, plan: &Plan) -> bool {
     let mut system = plan.apply(task.system, task.platform);
-    for source in &mut system.sources {
-        if matches!(source.limit.expiry, Some(Expiry::Shared(_)))
-            && plan.choices.iter().any(|(of, _)| {
-                task.system
-                    .sources
-                    .get(*of)
-                    .is_some_and(|of| of.name == source.name)
-            })
-        {
+    for (index, choice) in &plan.choices {
+        if let (Choice::Shared { .. }, Some(source)) = (choice, system.sources.get_mut(*index)) {
             source.limit.interval = NEVER;
         }
     }
@@ -330,12 +327,7 @@ fn works_once(task: &Task, plan: &Plan) -> bool {
             timer.period = NEVER;
         }
     }
-    if !holds(&system) {
-        return false;
-    }
-    task.options.longest_delay.is_none_or(|most| {
-        longest_delay(&system, &analyse(&system).latencies).is_some_and(|delay| delay <= most)
-    })
+    is_in_time(task, &system)
 }
 
 /// The choices that are worth comparing at the scale of `found`: of each kind of layout around it some periods, those that work.
@@ -349,7 +341,7 @@ pub fn alternatives(task: &Task, found: &Found) -> Vec<Found> {
     layouts
         .par_iter()
         .flat_map_iter(|layout| {
-            let plans: Vec<Plan> = periods(task, layout, scale)
+            let plans: Vec<Plan> = periods(task, layout, scale, Bound::Kept)
                 .into_iter()
                 .filter_map(|period| plan(task, layout, scale, period, Bound::Kept))
                 .collect();
