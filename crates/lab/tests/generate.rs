@@ -404,7 +404,10 @@ fn another_build_than_the_checked_one_is_told_the_right_flag() {
         .retain(|define| define != "WEIR_AVR_FAST");
     assert!(c_build.refusal().contains("compile with -DWEIR_AVR_FAST"));
     let mut other_chip = c();
-    other_chip.firmware.flags.push("-U__AVR_ATmega128__".to_owned());
+    other_chip
+        .firmware
+        .flags
+        .push("-U__AVR_ATmega128__".to_owned());
     assert!(
         other_chip
             .refusal()
