@@ -86,7 +86,7 @@ impl Experiment {
         let measured = match &self.file.kind {
             Kind::OverheadSweep(spec) => sweep::measure(&bench, spec)?,
             Kind::Constants(spec) => constants::measure(&bench, spec)?,
-            Kind::Rates(spec) => rates::measure(&bench, spec)?,
+            Kind::Rates(_) => rates::measure(&bench)?,
             Kind::TwoSources(spec) => two_sources::measure(&bench, spec)?,
         };
         let claims = self
@@ -126,7 +126,7 @@ fn known_claims(file: &File) -> BTreeSet<String> {
     match &file.kind {
         Kind::OverheadSweep(_) => sweep::known_claims(file),
         Kind::Constants(spec) => constants::known_claims(spec),
-        Kind::Rates(spec) => rates::known_claims(file, spec),
+        Kind::Rates(_) => rates::known_claims(file),
         Kind::TwoSources(_) => two_sources::known_claims(file),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
+use weir_model::worst_rates::{self, WorstRate};
 use weir_report::Series;
 
 use super::batch::{Job, run_all};
@@ -11,34 +12,12 @@ use super::file::File;
 use super::{ExperimentError, Measured};
 use crate::run::Stimulus;
 
-/// The parameters.
+/// The parameters: none, for the sources are those that system files can name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RatesSpec {
-    /// In ascending order of their rates.
-    pub source: Vec<Source>,
-}
+pub(super) struct RatesSpec {}
 
-/// What can interrupt, and how often it can: as often as its bits fill the line. What was measured on a real device is
-/// one bit of its own rate.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Source {
-    pub id: String,
-    /// For the reader.
-    #[serde(rename = "why")]
-    pub _why: String,
-    pub bits_per_second: f64,
-    pub bits_per_interrupt: f64,
-}
-
-impl Source {
-    fn hertz(&self) -> f64 {
-        self.bits_per_second / self.bits_per_interrupt
-    }
-}
-
-fn rate_claim(source: &Source) -> String {
+fn rate_claim(source: &WorstRate) -> String {
     format!("{}.rate", source.id)
 }
 
@@ -54,12 +33,12 @@ fn left_series(variant: &str) -> String {
     format!("{variant}.left")
 }
 
-pub(super) fn known_claims(file: &File, spec: &RatesSpec) -> BTreeSet<String> {
+pub(super) fn known_claims(file: &File) -> BTreeSet<String> {
     let of_variants = file
         .variant
         .iter()
         .flat_map(|variant| [lost_claim(variant.id()), left_claim(variant.id())]);
-    let rates = spec.source.iter().map(rate_claim);
+    let rates = worst_rates::all().iter().map(rate_claim);
     rates.chain(of_variants).collect()
 }
 
@@ -71,9 +50,8 @@ pub(super) fn known_series(file: &File) -> BTreeSet<String> {
         .collect()
 }
 
-pub(super) fn measure(bench: &Bench, spec: &RatesSpec) -> Result<Measured, ExperimentError> {
-    let mut values: BTreeMap<String, f64> = spec
-        .source
+pub(super) fn measure(bench: &Bench) -> Result<Measured, ExperimentError> {
+    let mut values: BTreeMap<String, f64> = worst_rates::all()
         .iter()
         .map(|source| (rate_claim(source), source.hertz()))
         .collect();
@@ -81,7 +59,8 @@ pub(super) fn measure(bench: &Bench, spec: &RatesSpec) -> Result<Measured, Exper
     for variant in &bench.file.variant {
         let base = bench.spec(&bench.elf(variant));
         // The first is the background without a flood.
-        let offered = std::iter::once(None).chain(spec.source.iter().map(|s| Some(s.hertz())));
+        let offered =
+            std::iter::once(None).chain(worst_rates::all().iter().map(|s| Some(s.hertz())));
         for (index, rate) in offered.enumerate() {
             let mut spec = base.clone();
             spec.floods.extend(rate.map(|rate_hz| {
@@ -102,8 +81,7 @@ pub(super) fn measure(bench: &Bench, spec: &RatesSpec) -> Result<Measured, Exper
     for variant in &bench.file.variant {
         let result = |index: usize| &results[&(variant.id().to_owned(), index)];
         let turn = turn_cycles(result(0))?;
-        let points: Vec<(f64, f64)> = spec
-            .source
+        let points: Vec<(f64, f64)> = worst_rates::all()
             .iter()
             .zip(1..)
             .map(|(source, index)| (source.hertz(), 100.0 * Loss::of(result(index), turn).lost))
