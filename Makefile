@@ -33,8 +33,8 @@ test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's ow
 test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer
 	$(MAKE) -C core test
 
-test-host: bootstrap-host ## quantities, tables and plots, the weir command
-	$(CARGO_TEST) -p weir-model -p weir-report -p weir-generate -p weir-cli
+test-host: bootstrap-host ## quantities, the analysis against others' and against simulations, tables and plots, the weir command
+	$(CARGO_TEST) -p weir-model -p weir-analysis -p weir-report -p weir-generate -p weir-cli
 
 test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, the examples of the README
 	$(CARGO_TEST) -p weir-lab

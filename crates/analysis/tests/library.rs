@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `rta::solve` against the analyses that the crate `response-time-analysis` brings, which implement theorems proven in PROSA (Bozhko and Brandenburg, "Abstract
+//! response-time analysis", ECRTS 2020): the same bounds, and the same sets without one.
+
+use proptest::prelude::*;
+use response_time_analysis::demand::RBF;
+use response_time_analysis::fixed_point::{SearchFailure, SearchResult};
+use response_time_analysis::fixed_priority::{
+    floating_nonpreemptive, fully_nonpreemptive, fully_preemptive, limited_preemptive,
+};
+use response_time_analysis::time::{Duration, Service};
+use response_time_analysis::wcet::Scalar;
+use weir_analysis::curve::{Curve, Staircase};
+use weir_analysis::rta::{Demand, NoBound, Problem, solve};
+
+/// The library calls what lies beyond this divergent; it checks itself by brute force below 100,000.
+const LIMIT: u64 = 200_000;
+
+fn demand() -> impl Strategy<Value = Demand> {
+    let sporadic = (2..300_u64, 0..900_u64)
+        .prop_map(|(period, jitter)| Curve::new(Staircase::sporadic(period, jitter)));
+    let burst =
+        (1..6_u64, 1..4_u64, 5..300_u64, 0..300_u64).prop_map(|(base, step, period, jitter)| {
+            Curve::new(Staircase {
+                base: base.max(step),
+                step,
+                period,
+                jitter,
+            })
+        });
+    let both =
+        (burst.clone(), 1..40_u64).prop_map(|(burst, gap)| burst.and(Staircase::sporadic(gap, 0)));
+    (prop_oneof![sporadic, burst, both], 1..60_u64).prop_map(|(curve, cost)| Demand { cost, curve })
+}
+
+/// A job, what is more urgent, and cycles of blocking.
+fn set() -> impl Strategy<Value = (Demand, Vec<Demand>, u64)> {
+    (
+        demand(),
+        proptest::collection::vec(demand(), 0..5),
+        0..80_u64,
+    )
+}
+
+fn rbf(demand: &Demand) -> RBF<Curve, Scalar> {
+    RBF::new(
+        demand.curve.clone(),
+        Scalar::from(Service::from(demand.cost)),
+    )
+}
+
+/// Ours against theirs.
+fn compare(ours: Problem, theirs: SearchResult) -> Result<(), TestCaseError> {
+    match (solve(&ours), theirs) {
+        (Ok(solution), Ok(bound)) => {
+            prop_assert_eq!(solution.response, u64::from(bound));
+        }
+        (Err(NoBound::Overload), Err(SearchFailure::DivergenceLimitExceeded { .. })) => {}
+        // A set within a hair of all of the processor: a bound so far out that the library was not asked to look there.
+        (Ok(solution), Err(SearchFailure::DivergenceLimitExceeded { .. })) => {
+            prop_assert!(solution.busy_window > LIMIT, "{solution:?}");
+        }
+        // All of the processor and not a cycle more can have a bound; in the long run nothing shows that it holds, so none is given.
+        (Err(NoBound::Overload), Ok(_)) => {
+            let all = ours.until_start.iter().chain(ours.throughout).copied();
+            let share: f64 = all.chain([ours.own]).map(Demand::utilisation).sum();
+            prop_assert!(share > 1.0 - 1e-10, "{share}");
+        }
+        (ours, theirs) => prop_assert!(false, "{ours:?}, the library says {theirs:?}"),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn preemptive((own, urgent, _) in set()) {
+        let theirs = fully_preemptive::dedicated_uniproc_rta(
+            &rbf(&own),
+            &urgent.iter().map(rbf).collect::<Vec<_>>(),
+            Duration::from(LIMIT),
+        );
+        let throughout: Vec<&Demand> = urgent.iter().collect();
+        compare(Problem { own: &own, blocking: 0, until_start: &[], throughout: &throughout }, theirs)?;
+    }
+
+    #[test]
+    fn floating_non_preemptive((own, urgent, blocking) in set()) {
+        let theirs = floating_nonpreemptive::dedicated_uniproc_rta(
+            &floating_nonpreemptive::TaskUnderAnalysis {
+                rbf: &rbf(&own),
+                blocking_bound: Service::from(blocking),
+            },
+            &urgent.iter().map(rbf).collect::<Vec<_>>(),
+            Duration::from(LIMIT),
+        );
+        let throughout: Vec<&Demand> = urgent.iter().collect();
+        compare(Problem { own: &own, blocking, until_start: &[], throughout: &throughout }, theirs)?;
+    }
+
+    #[test]
+    fn non_preemptive((own, urgent, blocking) in set()) {
+        let theirs = fully_nonpreemptive::dedicated_uniproc_rta(
+            &fully_nonpreemptive::TaskUnderAnalysis {
+                wcet: Scalar::from(Service::from(own.cost)),
+                arrivals: &own.curve,
+                blocking_bound: Service::from(blocking),
+            },
+            &urgent.iter().map(rbf).collect::<Vec<_>>(),
+            Duration::from(LIMIT),
+        );
+        let until_start: Vec<&Demand> = urgent.iter().collect();
+        compare(Problem { own: &own, blocking, until_start: &until_start, throughout: &[] }, theirs)?;
+    }
+
+    /// A last segment of one cycle is preemptive, one of the whole cost is not: thresholds lie between, so for them the two are an upper and a lower bound.
+    #[test]
+    fn thresholds_lie_between((own, urgent, blocking) in set(), preempts in any::<u8>()) {
+        let limited = |last| {
+            limited_preemptive::dedicated_uniproc_rta(
+                &limited_preemptive::TaskUnderAnalysis {
+                    wcet: Scalar::from(Service::from(own.cost)),
+                    arrivals: &own.curve,
+                    last_np_segment: Service::from(last),
+                    blocking_bound: Service::from(blocking),
+                },
+                &urgent.iter().map(rbf).collect::<Vec<_>>(),
+                Duration::from(LIMIT),
+            )
+        };
+        let (throughout, until_start): (Vec<_>, Vec<_>) = urgent
+            .iter()
+            .enumerate()
+            .partition(|(index, _)| preempts >> index & 1 == 1);
+        let strip = |all: Vec<(usize, &'_ Demand)>| -> Vec<Demand> {
+            all.into_iter().map(|(_, demand)| demand.clone()).collect()
+        };
+        let (throughout, until_start) = (strip(throughout), strip(until_start));
+        let problem = Problem {
+            own: &own,
+            blocking,
+            until_start: &until_start.iter().collect::<Vec<_>>(),
+            throughout: &throughout.iter().collect::<Vec<_>>(),
+        };
+        if let (Ok(solution), Ok(least), Ok(most)) = (solve(&problem), limited(own.cost), limited(1)) {
+            prop_assert!(u64::from(least) <= solution.response && solution.response <= u64::from(most));
+        }
+    }
+}
