@@ -271,3 +271,75 @@ fn quoted(text: &str) -> String {
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
+
+#[cfg(test)]
+mod tests {
+    use toml_edit::{DocumentMut, Item};
+
+    use super::*;
+
+    /// What is shown to the reader has to be right.
+    fn check(of: &str, item: &Item, shape: &Shape) {
+        match shape.form {
+            Form::Text => assert!(item.is_str(), "{of}"),
+            Form::Truth => assert!(item.is_bool(), "{of}"),
+            Form::Whole(least, most) => {
+                let number = item
+                    .as_integer()
+                    .and_then(|number| u64::try_from(number).ok());
+                assert!(
+                    number.is_some_and(|number| (least..=most).contains(&number)),
+                    "{of}"
+                );
+            }
+            Form::Choice(words) => {
+                assert!(
+                    words.iter().any(|word| item.as_str() == Some(word.word)),
+                    "{of}"
+                );
+            }
+            Form::List(of_list) => {
+                for value in item.as_array().into_iter().flatten() {
+                    check(of, &Item::Value(value.clone()), of_list);
+                }
+            }
+            Form::Either(one, other) => {
+                check(of, item, if item.is_str() { one } else { other });
+            }
+            Form::Section(_, entries) => {
+                for (key, item) in item.as_table_like().expect(of).iter() {
+                    let entry = entries.iter().find(|entry| entry.key == key);
+                    check(of, item, entry.expect(of).shape);
+                }
+            }
+        }
+    }
+
+    fn walk(shape: &Shape) {
+        match shape.form {
+            Form::Section(_, entries) => {
+                for entry in entries {
+                    assert!(!text_of(entry.docs).is_empty(), "{}", entry.key);
+                    assert_eq!(entry.required, entry.default.is_empty(), "{}", entry.key);
+                    if !entry.example.is_empty() {
+                        let text = format!("{} = {}", entry.key, entry.example);
+                        let document: DocumentMut = text.parse().expect(&text);
+                        check(&text, &document[entry.key], entry.shape);
+                    }
+                    walk(entry.shape);
+                }
+            }
+            Form::List(of) => walk(of),
+            Form::Either(one, other) => {
+                walk(one);
+                walk(other);
+            }
+            Form::Text | Form::Truth | Form::Whole(..) | Form::Choice(_) => {}
+        }
+    }
+
+    #[test]
+    fn every_key_is_explained_and_its_example_is_of_its_kind() {
+        walk(&Root::SHAPE);
+    }
+}

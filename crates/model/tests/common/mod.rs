@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tests of system files have in common.
 #![allow(dead_code, reason = "not every test needs all of it")]
+pub mod invariants;
+
 use std::path::PathBuf;
 
 use weir_model::{Diagnostics, Problem, System};
@@ -96,3 +98,23 @@ pub fn source(rest: &str) -> String {
 pub fn task(rest: &str) -> String {
     on_board(&format!("[[receiver]]\nname = \"t\"\nurgency = 1\n{rest}"))
 }
+
+/// A shared timer `s`.
+pub const SHARED: &str = "[[timer]]\nname = \"s\"\nchannel = \"TIMER1A\"\nrate = \"100Hz\"\n";
+
+/// A source `name` on `line` with this limit.
+pub fn limited(name: &str, line: &str, limit: &str) -> String {
+    format!(
+        "[[source]]\nname = \"{name}\"\nvector = \"{line}\"\nhandler = \"1us\"\nlimit = {{ {limit} }}\n"
+    )
+}
+
+/// A system without a board: `cpu` in its first section, then `rest`.
+pub fn own(cpu: &str, rest: &str) -> String {
+    format!(
+        "schema = 1\n[cpu]\nclock = \"8MHz\"\ninterrupts = \"flat\"\nlongest_instruction = \"4 cycles\"\n{cpu}\n{rest}"
+    )
+}
+
+/// The costs of a source without a limit.
+pub const LIMITER_OFF: &str = "costs.off.request_served = \"20 cycles\"";

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What crates/model/src/system.rs says of every system.
+use std::collections::HashSet;
+
+use weir_model::{Expiry, Level, Limit, Nesting, Place, Policy, System, Timing};
+
+/// Cycles that can be added to each other without overflow.
+const CYCLES_MOST: u64 = 1 << 62;
+
+/// Panics if `system` breaks what its types document.
+pub fn hold(system: &System) {
+    assert!(!system.name.is_empty());
+    assert_eq!(system.sha256.len(), 64);
+    assert!(
+        system
+            .sha256
+            .chars()
+            .all(|c| matches!(c, '0'..='9' | 'a'..='f'))
+    );
+    assert!(system.cpu.clock_hz >= 1);
+    assert_eq!(system.cpu.board.is_some(), system.cpu.flavour.is_some());
+    assert!(!system.cpu.costs_from.is_empty());
+    assert!(system.cpu.longest_instruction <= CYCLES_MOST);
+    unique(system.sources.iter().map(|source| &source.name));
+    unique(system.timers.iter().map(|timer| &timer.name));
+    unique(system.receivers.iter().map(|receiver| &receiver.name));
+    unique(system.flows.iter().map(|flow| &flow.name));
+    levels(system);
+
+    for timer in &system.timers {
+        counted(timer.period, timer.tick);
+        assert!(timer.base <= CYCLES_MOST);
+    }
+    for source in &system.sources {
+        assert!(source.handler.cycles <= CYCLES_MOST && source.work.cycles <= CYCLES_MOST);
+        assert!(source.max_work != Some(0));
+        let rates = &source.rates;
+        assert!(rates.worst_name.is_none() || rates.worst.is_some());
+        if let (Some(expected), Some(tolerated)) = (rates.expected, rates.tolerated) {
+            assert!(expected <= tolerated, "{rates:?}");
+        }
+        for time in [
+            source.deadline,
+            source.moderation.map(|moderation| moderation.absolute),
+        ] {
+            assert!(time.is_none_or(|time| (1..=CYCLES_MOST).contains(&time)));
+        }
+        limit(system, &source.limit);
+        in_band(system, source);
+    }
+    for receiver in &system.receivers {
+        for time in [receiver.period, receiver.deadline] {
+            assert!(time.is_none_or(|time| (1..=CYCLES_MOST).contains(&time)));
+        }
+        assert!(
+            receiver.period.is_some() || receiver.wcet.cycles == 0,
+            "{receiver:?}"
+        );
+        assert!(receiver.jitter <= CYCLES_MOST && receiver.wcet.cycles <= CYCLES_MOST);
+    }
+    for flow in &system.flows {
+        assert!(flow.source < system.sources.len() && flow.receiver < system.receivers.len());
+        assert!(flow.queue != Some(0));
+    }
+}
+
+fn unique<'a>(names: impl Iterator<Item = &'a String>) {
+    let mut seen = HashSet::new();
+    for name in names {
+        assert!(
+            !name.is_empty() && seen.insert(name),
+            "`{name}` twice or empty"
+        );
+    }
+}
+
+/// No two interrupts have one vector, or one place.
+fn levels(system: &System) {
+    let own = system
+        .sources
+        .iter()
+        .filter_map(|source| match &source.limit.expiry {
+            Some(Expiry::Own { level, .. }) => Some(level),
+            _ => None,
+        });
+    let all = system.sources.iter().map(|source| &source.level);
+    let all: Vec<&Level> = all
+        .chain(own)
+        .chain(system.timers.iter().map(|timer| &timer.level))
+        .collect();
+    let mut seen = HashSet::new();
+    for level in all {
+        assert!(seen.insert(level.vector.clone()), "{} twice", level.vector);
+        assert!(
+            seen.insert(format!("{} {}", level.group, level.order)),
+            "{level:?} twice"
+        );
+        assert!(system.cpu.nesting == Nesting::Grouped || level.group == 0);
+    }
+}
+
+fn counted(interval: u64, tick: u64) {
+    assert!((1..=CYCLES_MOST).contains(&interval), "{interval}");
+    assert!(
+        tick >= 1 && interval % tick == 0,
+        "{interval} in ticks of {tick}"
+    );
+}
+
+fn limit(system: &System, limit: &Limit) {
+    assert!(limit.burst >= 1);
+    if limit.policy == Policy::Off {
+        assert_eq!((limit.place, &limit.expiry), (Place::Software, &None));
+        assert_eq!(limit.costs, system.cpu.unlimited);
+        return;
+    }
+    counted(limit.interval, limit.tick);
+    assert!(u64::from(limit.lag) < limit.interval / limit.tick);
+    assert!(limit.timing != Timing::OneShot || limit.policy == Policy::Bursty);
+    assert!(limit.burst == 1 || matches!(limit.policy, Policy::Bursty | Policy::Bucket));
+    match (&limit.expiry, limit.place) {
+        (None, Place::Hardware) => assert_eq!(limit.policy, Policy::Strict),
+        (Some(Expiry::Own { channel, .. }), Place::Software) => assert!(!channel.is_empty()),
+        (Some(Expiry::Shared(index)), Place::Software) => {
+            assert_eq!(
+                (limit.policy, limit.timing),
+                (Policy::Bursty, Timing::Eager)
+            );
+            let timer = &system.timers[*index];
+            assert_eq!((limit.interval, limit.tick), (timer.period, timer.tick));
+        }
+        other => panic!("{other:?}"),
+    }
+    if limit.timing != Timing::Lazy && system.cpu.board.is_some() {
+        assert_eq!(
+            limit.costs.request_refused, 0,
+            "eager limits refuse nothing"
+        );
+    }
+}
+
+/// The effective rate lies between what is expected and what is tolerated.
+fn in_band(system: &System, source: &weir_model::Source) {
+    let limit = &source.limit;
+    if limit.policy == Policy::Off {
+        return;
+    }
+    let events = if limit.policy == Policy::Bursty {
+        limit.burst
+    } else {
+        1
+    };
+    let effective = f64::from(events) * system.cpu.clock_hz as f64 / limit.interval as f64;
+    // f64 rounds; the model does not.
+    let slack = 1.0 + 1e-12;
+    if let Some(expected) = source.rates.expected {
+        assert!(effective * slack >= expected.hertz(), "{source:?}");
+    }
+    if let Some(tolerated) = source.rates.tolerated {
+        assert!(effective <= tolerated.hertz() * slack, "{source:?}");
+    }
+}
