@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Small systems for tests, in cycles throughout: the parts that a test does not care about are nothing.
+
+#![allow(dead_code)] // each test crate uses its part
+
+use weir_model::{
+    Cost, Cpu, EventCosts, Level, Limit, Nesting, Origin, Place, Policy, Rate, Rates, Receiver,
+    Source, System, TaskModel, Timing,
+};
+
+/// Cycles per second: a rate of `CLOCK / n` is a period of `n` cycles.
+pub const CLOCK: u64 = 16_000_000;
+
+/// A stated cost.
+pub fn cost(cycles: u64) -> Cost {
+    Cost {
+        cycles,
+        origin: Origin::Declared,
+    }
+}
+
+/// A processor that loses no cycle between two interrupts.
+pub fn cpu(nesting: Nesting, tasks: TaskModel) -> Cpu {
+    Cpu {
+        board: None,
+        flavour: None,
+        clock_hz: CLOCK,
+        nesting,
+        longest_instruction: 0,
+        critical_section: cost(0),
+        context_switch: cost(0),
+        tasks,
+        unlimited: EventCosts::default(),
+        costs_from: String::new(),
+    }
+}
+
+/// A system of nothing.
+pub fn system(cpu: Cpu) -> System {
+    System {
+        name: "test".into(),
+        sha256: String::new(),
+        cpu,
+        sources: Vec::new(),
+        timers: Vec::new(),
+        receivers: Vec::new(),
+        flows: Vec::new(),
+    }
+}
+
+/// An interrupt's place; the lowest order is served first.
+pub fn level(group: u32, order: u32) -> Level {
+    Level {
+        vector: format!("IRQ{group}.{order}"),
+        group,
+        order,
+    }
+}
+
+/// The rate of one event per `cycles`, so that they come out again when the period is rounded down.
+pub fn every(cycles: u64) -> Rate {
+    let rate = |hertz| Rate::from_hertz(hertz).expect("a positive rate");
+    let exact = CLOCK as f64 / cycles as f64;
+    let candidates = [exact, exact.next_down()].map(rate);
+    *candidates
+        .iter()
+        .find(|rate| rate.period_cycles(CLOCK).floor() as u64 == cycles)
+        .expect("one of two neighbours is rounded to the period")
+}
+
+/// No limit at all.
+pub fn no_limit() -> Limit {
+    Limit {
+        policy: Policy::Off,
+        timing: Timing::Eager,
+        place: Place::Software,
+        interval: 1,
+        tick: 1,
+        burst: 1,
+        lag: 0,
+        expiry: None,
+        costs: EventCosts::default(),
+    }
+}
+
+/// A source whose handler takes `handler` cycles and that asks at most every `interarrival` cycles, if that is stated.
+pub fn source(level: Level, handler: u64, interarrival: Option<u64>, limit: Limit) -> Source {
+    Source {
+        name: level.vector.clone(),
+        level,
+        handler: cost(handler),
+        work: cost(0),
+        max_work: Some(1),
+        rates: Rates {
+            expected: None,
+            tolerated: None,
+            worst: interarrival.map(every),
+            worst_name: None,
+        },
+        limit,
+        deadline: None,
+        moderation: None,
+    }
+}
+
+/// A sporadic task.
+pub fn task(urgency: u8, wcet: u64, period: u64, jitter: u64) -> Receiver {
+    Receiver {
+        name: format!("task{urgency}"),
+        urgency,
+        period: Some(period),
+        jitter,
+        deadline: None,
+        wcet: cost(wcet),
+        blocking: cost(0),
+        critical_section: cost(0),
+    }
+}

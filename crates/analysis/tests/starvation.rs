@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sources without bound, demands without room, polling, and systems at the edge of what numbers hold.
+
+mod common;
+
+use common::{cost, cpu, every, level, no_limit, source, system, task};
+use proptest::prelude::*;
+use weir_analysis::rta::NoBound;
+use weir_analysis::units::Part;
+use weir_analysis::{Analysis, Unbounded, analyse, holds};
+use weir_model::{
+    Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Place, Policy, Rate, Rates,
+    Receiver, Source, System, TaskModel, Timer, Timing,
+};
+
+fn outcome(analysis: &Analysis, part: Part) -> Result<u64, Unbounded> {
+    let row = analysis.row(part).expect("a row");
+    row.outcome.clone().map(|solution| solution.response)
+}
+
+fn starved_by(source: usize) -> Result<u64, Unbounded> {
+    Err(Unbounded::Starved(vec![Part::Request(source)]))
+}
+
+/// Interrupts of 30, 20 and 40 cycles, of which the second has no bound, and a task.
+fn three(nesting: Nesting, levels: [Level; 3]) -> System {
+    let mut system = system(cpu(nesting, TaskModel::Preemptive));
+    let [first, second, third] = levels;
+    system
+        .sources
+        .push(source(first, 30, Some(1_000), no_limit()));
+    system.sources.push(source(second, 20, None, no_limit()));
+    system
+        .sources
+        .push(source(third, 40, Some(1_000), no_limit()));
+    system.receivers.push(task(1, 100, 10_000, 0));
+    system
+}
+
+/// regehr2005 §5.2: pure interrupts starve what is below them, and what is above suffers one run at most.
+#[test]
+fn an_unlimited_source_starves_what_is_below_it_and_nothing_above() {
+    let levels = [level(0, 1), level(0, 2), level(0, 3)];
+    let analysis = analyse(&three(Nesting::Flat, levels));
+    // Less urgent interrupts block: the longest of them, one cycle of it already gone.
+    assert_eq!(outcome(&analysis, Part::Request(0)), Ok(39 + 30));
+    assert_eq!(outcome(&analysis, Part::Request(1)), starved_by(1));
+    assert_eq!(outcome(&analysis, Part::Request(2)), starved_by(1));
+    assert_eq!(outcome(&analysis, Part::Task(0)), starved_by(1));
+}
+
+#[test]
+fn a_preemptive_source_above_does_not_even_wait() {
+    let levels = [level(3, 0), level(2, 0), level(1, 0)];
+    let analysis = analyse(&three(Nesting::Grouped, levels));
+    assert_eq!(outcome(&analysis, Part::Request(0)), Ok(30));
+    assert_eq!(outcome(&analysis, Part::Request(2)), starved_by(1));
+    assert_eq!(outcome(&analysis, Part::Task(0)), starved_by(1));
+}
+
+#[test]
+fn every_starving_source_is_named() {
+    let mut system = three(Nesting::Flat, [level(0, 1), level(0, 2), level(0, 3)]);
+    system.sources[0].rates.worst = None;
+    let analysis = analyse(&system);
+    let both = vec![Part::Request(0), Part::Request(1)];
+    assert_eq!(
+        outcome(&analysis, Part::Task(0)),
+        Err(Unbounded::Starved(both))
+    );
+}
+
+/// What a strict limit makes of the same source: the task has a bound, and the sources below, too.
+#[test]
+fn a_limit_ends_the_starvation() {
+    let mut system = three(Nesting::Flat, [level(0, 1), level(0, 2), level(0, 3)]);
+    system.sources[1].limit = Limit {
+        policy: Policy::Strict,
+        interval: 500,
+        expiry: Some(Expiry::Own {
+            channel: "TIMER".into(),
+            level: level(0, 9),
+        }),
+        costs: EventCosts {
+            request_served: 5,
+            expiry_served: 6,
+            expiry_empty: 4,
+            ..EventCosts::default()
+        },
+        ..no_limit()
+    };
+    system.receivers[0].deadline = Some(300);
+    assert!(holds(&system));
+    let analysis = analyse(&system);
+    // 30 + 40 of the others, S + W + E of the limited one and no second of it within 500 - σ.
+    assert_eq!(
+        outcome(&analysis, Part::Task(0)),
+        Ok(100 + 30 + 40 + 5 + 20 + 4)
+    );
+    system.sources[1].limit = no_limit();
+    assert!(!holds(&system));
+}
+
+/// regehr2005 §5.2: polling is a periodic task, whatever the line does.
+#[test]
+fn pure_polling_is_a_periodic_task() {
+    let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    let polled = Limit {
+        policy: Policy::Poll,
+        interval: 200,
+        expiry: Some(Expiry::Own {
+            channel: "TIMER".into(),
+            level: level(0, 1),
+        }),
+        costs: EventCosts {
+            expiry_served: 12,
+            expiry_empty: 7,
+            ..EventCosts::default()
+        },
+        ..no_limit()
+    };
+    system.sources.push(source(level(0, 0), 18, None, polled));
+    system.receivers.push(task(1, 340, 1_000, 0));
+    let analysis = analyse(&system);
+    assert!(
+        analysis.row(Part::Request(0)).is_none(),
+        "a polled line never interrupts"
+    );
+    assert_eq!(outcome(&analysis, Part::Expiry(0)), Ok(30));
+    // 340 + 30 per 200: 400 in a window of 400.
+    assert_eq!(outcome(&analysis, Part::Task(0)), Ok(400));
+}
+
+#[test]
+fn more_than_the_processor_has_is_a_verdict() {
+    let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    system
+        .sources
+        .push(source(level(0, 1), 60, Some(100), no_limit()));
+    system.receivers.push(task(2, 10, 1_000, 0));
+    system.receivers.push(task(1, 500, 1_000, 0));
+    // A task that needs more than its period is the same case.
+    system.receivers.push(task(0, 2_000, 1_000, 0));
+    system.receivers[1].deadline = Some(1_000);
+    let analysis = analyse(&system);
+    assert_eq!(outcome(&analysis, Part::Request(0)), Ok(60));
+    assert_eq!(outcome(&analysis, Part::Task(0)), Ok(70));
+    for task in [1, 2] {
+        let overload = Err(Unbounded::NoBound(NoBound::Overload));
+        assert_eq!(outcome(&analysis, Part::Task(task)), overload);
+    }
+    assert!(!analysis.holds());
+    assert!(!holds(&system));
+}
+
+/// Small numbers, large ones and the largest that the model lets through.
+fn extreme() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..5_u64,
+        1..100_000_u64,
+        Just(1 << 32),
+        Just(u64::from(u32::MAX)),
+        (1_u64 << 40)..(1 << 62),
+        Just(1 << 62),
+    ]
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![
+        Just(1e12),
+        Just(1e-300),
+        Just(f64::MIN_POSITIVE),
+        1e-6..1e9_f64
+    ]
+    .prop_map(|hertz| Rate::from_hertz(hertz).expect("a positive rate"))
+}
+
+fn any_level() -> impl Strategy<Value = Level> {
+    (
+        prop_oneof![0..3_u32, Just(u32::MAX)],
+        prop_oneof![0..4_u32, Just(u32::MAX)],
+    )
+        .prop_map(|(group, order)| level(group, order))
+}
+
+fn any_limit() -> impl Strategy<Value = Limit> {
+    let policy = prop_oneof![
+        Just(Policy::Off),
+        Just(Policy::Strict),
+        Just(Policy::Paced),
+        Just(Policy::Bursty),
+        Just(Policy::Bucket),
+        Just(Policy::Poll),
+    ];
+    let timing = prop_oneof![
+        Just(Timing::Eager),
+        Just(Timing::Lazy),
+        Just(Timing::OneShot)
+    ];
+    let place = prop_oneof![Just(Place::Software), Just(Place::Hardware)];
+    let expiry = prop_oneof![
+        Just(None),
+        any_level().prop_map(|level| Some(Expiry::Own {
+            channel: "TIMER".into(),
+            level
+        })),
+        (0..2_usize).prop_map(|timer| Some(Expiry::Shared(timer))),
+    ];
+    let burst = prop_oneof![1..5_u32, Just(u32::MAX)];
+    let numbers = (
+        extreme(),
+        extreme(),
+        burst,
+        prop_oneof![0..3_u32, Just(u32::MAX)],
+    );
+    let costs = (extreme(), extreme(), extreme(), extreme());
+    ((policy, timing, place), expiry, numbers, costs).prop_map(
+        |((policy, timing, place), expiry, (interval, tick, burst, lag), costs)| Limit {
+            policy,
+            timing,
+            place,
+            interval: interval.max(1),
+            tick: tick.max(1),
+            burst,
+            lag,
+            expiry,
+            costs: EventCosts {
+                request_served: costs.0,
+                request_refused: costs.1,
+                expiry_served: costs.2,
+                expiry_empty: costs.3,
+            },
+        },
+    )
+}
+
+fn any_source() -> impl Strategy<Value = Source> {
+    let moderation = (
+        extreme(),
+        proptest::option::of(extreme()),
+        proptest::option::of(extreme()),
+    );
+    let moderation =
+        proptest::option::of(moderation.prop_map(|(absolute, packet, count)| Moderation {
+            absolute,
+            packet,
+            count,
+        }));
+    let numbers = (extreme(), extreme(), proptest::option::of(extreme()));
+    let options = (
+        proptest::option::of(rate()),
+        proptest::option::of(extreme()),
+        moderation,
+    );
+    (any_level(), any_limit(), numbers, options).prop_map(
+        |(level, limit, (handler, work, max_work), (worst, deadline, moderation))| Source {
+            handler: cost(handler),
+            work: cost(work),
+            max_work,
+            rates: Rates {
+                expected: None,
+                tolerated: None,
+                worst,
+                worst_name: None,
+            },
+            deadline,
+            moderation,
+            ..source(level, 0, None, limit)
+        },
+    )
+}
+
+fn any_receiver() -> impl Strategy<Value = Receiver> {
+    let options = (
+        proptest::option::of(extreme()),
+        proptest::option::of(extreme()),
+    );
+    (
+        any::<u8>(),
+        (extreme(), extreme(), extreme(), extreme()),
+        options,
+    )
+        .prop_map(
+            |(urgency, (wcet, jitter, blocking, section), (period, deadline))| Receiver {
+                period: period.map(|period| period.max(1)),
+                deadline,
+                blocking: cost(blocking),
+                critical_section: cost(section),
+                ..task(urgency, wcet, 1, jitter)
+            },
+        )
+}
+
+fn any_flow() -> impl Strategy<Value = Flow> {
+    let numbers = (extreme(), extreme(), extreme());
+    let options = (
+        proptest::option::of(rate()),
+        proptest::option::of(extreme()),
+        proptest::option::of(extreme()),
+    );
+    ((0..3_usize, 0..3_usize), numbers, options).prop_map(
+        |((source, receiver), (top, demux, bottom), (rate, queue, deadline))| Flow {
+            name: "flow".into(),
+            source,
+            receiver,
+            rate,
+            top_half: cost(top),
+            demux: cost(demux),
+            bottom_half: cost(bottom),
+            queue,
+            deadline,
+        },
+    )
+}
+
+fn any_timer() -> impl Strategy<Value = Timer> {
+    (any_level(), extreme(), extreme(), extreme()).prop_map(|(level, tick, period, base)| Timer {
+        name: "timer".into(),
+        channel: "TIMER".into(),
+        level,
+        tick: tick.max(1),
+        period: period.max(1),
+        base,
+    })
+}
+
+fn any_cpu() -> impl Strategy<Value = Cpu> {
+    let nesting = prop_oneof![Just(Nesting::Flat), Just(Nesting::Grouped)];
+    let tasks = prop_oneof![Just(TaskModel::Preemptive), Just(TaskModel::Cooperative)];
+    let clock = prop_oneof![Just(1_u64), Just(16_000_000), Just(1 << 40)];
+    (nesting, tasks, clock, (extreme(), extreme(), extreme())).prop_map(
+        |(nesting, tasks, clock_hz, (instruction, section, switch))| Cpu {
+            clock_hz,
+            longest_instruction: instruction,
+            critical_section: cost(section),
+            context_switch: cost(switch),
+            ..cpu(nesting, tasks)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Any system that the model can hold gets rows, and never a bound from a sum that did not fit.
+    #[test]
+    fn no_system_makes_it_panic(
+        cpu in any_cpu(),
+        sources in proptest::collection::vec(any_source(), 0..4),
+        timers in proptest::collection::vec(any_timer(), 0..3),
+        receivers in proptest::collection::vec(any_receiver(), 0..4),
+        flows in proptest::collection::vec(any_flow(), 0..3),
+    ) {
+        let system = System { sources, timers, receivers, flows, ..system(cpu) };
+        let analysis = analyse(&system);
+        prop_assert_eq!(analysis.holds(), holds(&system));
+        for row in &analysis.rows {
+            if let (Ok(solution), Some(own)) = (&row.outcome, &row.unit.own) {
+                prop_assert!(solution.response >= own.cost, "{row:?}");
+                prop_assert!(solution.busy_window >= row.blocking, "{row:?}");
+            }
+        }
+    }
+
+    /// A rate that comes out of a period again, so that the systems of other tests are what they say.
+    #[test]
+    fn a_period_is_its_rates(period in 1..1_000_000_u64) {
+        prop_assert_eq!(every(period).period_cycles(common::CLOCK).floor() as u64, period);
+    }
+}
