@@ -61,7 +61,7 @@ pub fn level(group: u32, order: u32) -> Level {
 pub fn every(cycles: u64) -> Rate {
     let rate = |hertz| Rate::from_hertz(hertz).expect("a positive rate");
     let exact = CLOCK as f64 / cycles as f64;
-    let candidates = [exact, exact.next_down()].map(rate);
+    let candidates = [exact, f64::from_bits(exact.to_bits() - 1)].map(rate);
     *candidates
         .iter()
         .find(|rate| rate.period_cycles(CLOCK).floor() as u64 == cycles)
