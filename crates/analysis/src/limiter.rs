@@ -68,6 +68,47 @@ pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     Some((rate.period_cycles(clock_hz).floor() as u64).max(1))
 }
 
+/// A kind of window, and what a source's timer can do in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// LIMIT's L, at worst: how late expiries are served.
+    latency: u64,
+    /// What of L can have gone by before the window begins.
+    before: u64,
+    /// Do expiries run in it?
+    expires: bool,
+}
+
+impl Window {
+    /// Any window, with expiries served up to `latency` cycles late.
+    #[must_use]
+    pub fn any(latency: u64) -> Self {
+        Self {
+            latency,
+            before: latency,
+            expires: true,
+        }
+    }
+
+    /// The busy windows of what the timer delays. They begin where nothing more urgent is left over, so no expiry that is late already.
+    #[must_use]
+    pub fn below_timer(latency: u64) -> Self {
+        Self {
+            before: 0,
+            ..Self::any(latency)
+        }
+    }
+
+    /// The busy windows of what is more urgent than the timer: no expiry begins in them.
+    #[must_use]
+    pub fn above_timer(latency: u64) -> Self {
+        Self {
+            expires: false,
+            ..Self::any(latency)
+        }
+    }
+}
+
 /// Cycles between two requests of the line, at least; none: no bound.
 ///
 /// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then the first of its timers, or a full count of packets.
@@ -130,11 +171,23 @@ fn skew(limit: &Limit) -> u64 {
         .saturating_add(entry)
 }
 
+/// The most requests that the line's interrupt serves before the next expiry; none: no bound, since the policy looks at the clock, too.
+fn most_without_expiry(limit: &Limit) -> Option<u64> {
+    let burst = u64::from(limit.burst);
+    match (limit.place, limit.timing, limit.policy) {
+        (Place::Hardware, _, _) | (_, Timing::Lazy, _) => None,
+        (_, _, Policy::Strict | Policy::Paced) => Some(1),
+        (_, _, Policy::Bursty) => Some(burst),
+        (_, _, Policy::Bucket) => (burst == 1).then_some(1),
+        (_, _, Policy::Off | Policy::Poll) => None,
+    }
+}
+
 /// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to interrupt. None: no bound.
-fn serves(limit: &Limit, interarrival: Option<u64>, latency: u64) -> Option<Curve> {
+fn serves(limit: &Limit, interarrival: Option<u64>, window: Window) -> Option<Curve> {
     let arrivals = interarrival.map(|interarrival| Staircase::sporadic(interarrival, 0));
     let burst = u64::from(limit.burst);
-    let late = skew(limit).saturating_add(latency).min(
+    let late = skew(limit).saturating_add(window.before).min(
         // LIMIT's J: a limiter that is a whole interval late begins anew from there.
         limit.interval.saturating_sub(1).max(skew(limit)),
     );
@@ -155,14 +208,20 @@ fn serves(limit: &Limit, interarrival: Option<u64>, latency: u64) -> Option<Curv
         (Policy::Bursty, _) => limited(2 * burst, burst, late),
         (Policy::Bucket, _) => limited(burst, 1, skew(limit)),
     };
+    let mut curve = Curve::new(staircase);
+    if !window.expires {
+        if let Some(most) = most_without_expiry(limit) {
+            curve = curve.and(Staircase::once(most));
+        }
+    }
     let Some(arrivals) = arrivals else {
-        return Some(Curve::new(staircase));
+        return Some(curve);
     };
-    if within_limit(limit, arrivals.period, latency) {
+    if within_limit(limit, arrivals.period, window.latency) {
         return Some(Curve::new(arrivals));
     }
     // In any window are served only what came in it, one request that was held in software and one that was pending.
-    Some(Curve::new(staircase).and(Staircase {
+    Some(curve.and(Staircase {
         base: 3,
         ..arrivals
     }))
@@ -180,13 +239,13 @@ pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
     }
 }
 
-/// The interrupts of `source`, whose handler costs `body` and whose expiry is served up to `latency` cycles after its instant.
+/// The interrupts of `source`, whose handler costs `body` and whose timer does in the windows looked at what `window` says.
 #[must_use]
-pub fn tasks(source: &Source, body: Body, clock_hz: u64, latency: u64) -> Tasks {
+pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Tasks {
     let limit = &source.limit;
     let costs = &limit.costs;
     let interarrival = request_interarrival(source, clock_hz);
-    let curve = serves(limit, interarrival, latency);
+    let curve = serves(limit, interarrival, window);
     let served = costs.request_served.saturating_add(body.cycles);
     let Some(serves) = curve.clone() else {
         return Tasks {
@@ -238,7 +297,8 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, latency: u64) -> Tasks 
 
     let refuses = limit.timing == Timing::Lazy;
     if refuses
-        && interarrival.is_some_and(|interarrival| within_limit(limit, interarrival, latency))
+        && interarrival
+            .is_some_and(|interarrival| within_limit(limit, interarrival, window.latency))
     {
         // LIMIT-LAZY-1: below the limit it takes no timer interrupt.
         let request = line(Vec::new());
@@ -258,12 +318,12 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, latency: u64) -> Tasks 
     // Expiries are at least an interval apart; where a timer runs on its own they are so exactly, and the skew only adds a bound's safety.
     let expiries = Curve::new(Staircase::sporadic(limit.interval, skew(limit)));
     // What an expiry adds when the request that it serves is counted as one that the line's interrupt serves.
-    let expiry_beside = costs
-        .expiry_empty
-        .max(costs.expiry_served.saturating_sub(costs.request_served));
+    let dearer = costs.expiry_served.saturating_sub(costs.request_served);
+    let expiry_beside = costs.expiry_empty.max(dearer);
     // A refused request is followed by the expiry that ends its interval; one more may come at the window's end.
     let refusals = |curve: &Curve| {
-        refuses.then(|| Demand {
+        // A refusal masks the line until an expiry.
+        (refuses && window.expires).then(|| Demand {
             cost: costs.request_refused,
             curve: curve.clone(),
         })
@@ -293,7 +353,12 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, latency: u64) -> Tasks 
             curve: serves.clone(),
         };
         let overhead = Demand {
-            cost: expiry_beside.saturating_add(if refuses { costs.request_refused } else { 0 }),
+            // Who was refused is served by the expiry; an expiry that serves nobody follows on no refusal.
+            cost: costs.expiry_empty.max(dearer.saturating_add(if refuses {
+                costs.request_refused
+            } else {
+                0
+            })),
             curve: expiries.clone(),
         };
         (refusals(&expiries), vec![serving, overhead])

@@ -80,15 +80,21 @@ impl<'a> Slack<'a> {
         }
     }
 
+    /// How late the timer of a source may become.
+    #[must_use]
+    pub fn latency(&self, source: usize) -> u64 {
+        self.latencies.source.get(source).copied().unwrap_or(0)
+    }
+
     /// A unit of another source, or a task, that may break if the source is as `changed`; none: all hold.
     #[must_use]
     pub fn breaks(&self, source: usize, changed: &Source) -> Option<Part> {
         let latency = self.latencies.source.get(source).copied()?;
-        let now = self.units.both_tasks(source)?;
-        let then = self.units.tasks_if(source, changed, latency);
-        let views = [(&now.0, &then.0), (&now.1, &then.1)];
-        views
+        let now = self.units.seen(source)?;
+        let (_, then) = self.units.tasks_if(source, changed, latency);
+        now.views()
             .into_iter()
+            .zip(then.views())
             .flat_map(|(now, then)| lines(now, then))
             .find_map(|(at_zero, slope)| {
                 self.hull
@@ -108,7 +114,7 @@ impl<'a> Slack<'a> {
         let Some(&latency) = self.latencies.source.get(source) else {
             return false;
         };
-        let (plain, padded) = self.units.tasks_if(source, changed, latency);
+        let (plain, seen) = self.units.tasks_if(source, changed, latency);
         // Later than an interval makes no difference (CONTRACTS.md's J), so then there is nothing to ask.
         let may_be_late = latency < changed.limit.interval.saturating_sub(1);
         self.units.interrupts(source, &plain).all(|unit| {
@@ -116,7 +122,7 @@ impl<'a> Slack<'a> {
             if unit.deadline.is_none() && !must_be_in_time {
                 return true;
             }
-            let interference = self.units.interference_if(&unit, Some((source, &padded)));
+            let interference = self.units.interference_if(&unit, Some((source, &seen)));
             let (Some(own), Ok(interference)) = (&unit.own, interference) else {
                 return false;
             };

@@ -4,7 +4,7 @@
 use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System};
 
 use crate::curve::{Curve, FOREVER, Staircase};
-use crate::limiter::{self, Body, Interrupt, Tasks};
+use crate::limiter::{self, Body, Interrupt, Tasks, Window};
 use crate::rank::Place;
 use crate::rta::Demand;
 
@@ -45,6 +45,34 @@ pub struct Latencies {
     pub source: Vec<u64>,
 }
 
+/// A source's tasks as others see them in their busy windows.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// Tasks, which every timer delays.
+    pub by_tasks: Tasks,
+    /// Interrupts that the source's timer delays. As every interrupt does, they see the instruction that runs between two interrupts.
+    pub below_timer: Tasks,
+    /// Other interrupts.
+    pub above_timer: Tasks,
+}
+
+impl Seen {
+    fn new(source: &Source, body: Body, cpu: &Cpu, latency: u64) -> Self {
+        let padded = padded(source, cpu);
+        let of = |source: &Source, window| limiter::tasks(source, body, cpu.clock_hz, window);
+        Self {
+            by_tasks: of(source, Window::below_timer(latency)),
+            below_timer: of(&padded, Window::below_timer(latency)),
+            above_timer: of(&padded, Window::above_timer(latency)),
+        }
+    }
+
+    /// Every view.
+    pub fn views(&self) -> [&Tasks; 3] {
+        [&self.by_tasks, &self.below_timer, &self.above_timer]
+    }
+}
+
 /// A system's units, with what they ask for.
 #[derive(Debug)]
 pub struct Units<'a> {
@@ -53,10 +81,10 @@ pub struct Units<'a> {
     latencies: Vec<u64>,
     /// In the order of the system's lists: sources (request, expiry), timers, receivers, flows.
     pub units: Vec<Unit>,
-    /// As tasks see them.
+    /// By themselves: their own curves hold in any window.
     plain: Vec<Tasks>,
-    /// As other interrupts see them: with the instruction that runs between two interrupts.
-    padded: Vec<Tasks>,
+    /// As others see them.
+    seen: Vec<Seen>,
     /// The shared timers' interrupts, plain and padded.
     timers: Vec<(Demand, Demand)>,
 }
@@ -139,17 +167,13 @@ impl<'a> Units<'a> {
     #[must_use]
     pub fn new(system: &'a System, latencies: &Latencies) -> Self {
         let clock = system.cpu.clock_hz;
-        let (mut plain, mut with_pad) = (Vec::new(), Vec::new());
+        let (mut plain, mut seen) = (Vec::new(), Vec::new());
         for (index, source) in system.sources.iter().enumerate() {
             let latency = latencies.source.get(index).copied().unwrap_or(0);
             let body = body(system, index);
-            plain.push(limiter::tasks(source, body, clock, latency));
-            with_pad.push(limiter::tasks(
-                &padded(source, &system.cpu),
-                body,
-                clock,
-                latency,
-            ));
+            let any_window = Window::any(latency);
+            plain.push(limiter::tasks(source, body, clock, any_window));
+            seen.push(Seen::new(source, body, &system.cpu, latency));
         }
         let timers = (0..system.timers.len())
             .map(|timer| timer_demands(system, timer, &plain))
@@ -159,7 +183,7 @@ impl<'a> Units<'a> {
             latencies: latencies.source.clone(),
             units: Vec::new(),
             plain,
-            padded: with_pad,
+            seen,
             timers,
         };
         units.units = units.list();
@@ -290,11 +314,11 @@ impl<'a> Units<'a> {
         self.interference_if(unit, None)
     }
 
-    /// As [`Self::interference`], if one source had other tasks (those that other interrupts see).
+    /// As [`Self::interference`], if one source had other tasks.
     pub(crate) fn interference_if<'b>(
         &'b self,
         unit: &Unit,
-        changed: Option<(usize, &'b Tasks)>,
+        changed: Option<(usize, &'b Seen)>,
     ) -> Result<Interference<'b>, Vec<Part>> {
         let mut found = Interference::default();
         let mut unbounded = Vec::new();
@@ -302,19 +326,23 @@ impl<'a> Units<'a> {
             unit.part,
             Part::Request(_) | Part::Expiry(_) | Part::Timer(_)
         );
-        let seen = if is_interrupt {
-            &self.padded
-        } else {
-            &self.plain
-        };
-        for (index, tasks) in seen.iter().enumerate() {
-            let tasks = changed
+        for (index, seen) in self.seen.iter().enumerate() {
+            let seen = changed
                 .filter(|&(source, _)| source == index)
-                .map_or(tasks, |(_, tasks)| tasks);
+                .map_or(seen, |(_, seen)| seen);
             let (Some(source), Some(request_place)) =
                 (self.system.sources.get(index), self.place_of_request(index))
             else {
                 continue;
+            };
+            let timer_place = level_of_timer(self.system, source);
+            let is_below_timer = timer_place
+                .as_ref()
+                .is_some_and(|timer| unit.place.is_delayed_by(timer));
+            let tasks = match (is_interrupt, is_below_timer) {
+                (false, _) => &seen.by_tasks,
+                (true, true) => &seen.below_timer,
+                (true, false) => &seen.above_timer,
             };
             if tasks.serves.is_none() {
                 if unit.part != Part::Request(index) && unit.place.is_delayed_by(&request_place) {
@@ -323,10 +351,7 @@ impl<'a> Units<'a> {
                 continue;
             }
             let request = tasks.request.as_ref().map(|of| (of, request_place));
-            let expiry = tasks
-                .expiry
-                .as_ref()
-                .zip(level_of_timer(self.system, source));
+            let expiry = tasks.expiry.as_ref().zip(timer_place);
             found.add_source(unit, index, tasks, request, expiry);
         }
         for (index, (plain, padded)) in self.timers.iter().enumerate() {
@@ -382,13 +407,13 @@ impl<'a> Units<'a> {
                     && unit.part != Part::Task(index)
             })
             .map(|(_, receiver)| receiver.critical_section.cycles)
-            .fold(system.cpu.critical_section.cycles, u64::max)
-            .saturating_sub(1);
-        let longest = by_units.max(by_sections);
+            .fold(system.cpu.critical_section.cycles, u64::max);
+        let longest = by_units.max(by_sections.saturating_sub(1));
         match unit.part {
-            Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => {
-                longest.saturating_add(system.cpu.longest_instruction)
-            }
+            // The one instruction that runs between two interrupts can be the one that keeps them off.
+            Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => by_units
+                .saturating_add(by_sections)
+                .saturating_add(system.cpu.longest_instruction),
             Part::Task(index) => longest.saturating_add(
                 system
                     .receivers
@@ -399,20 +424,23 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// The tasks of a source as less urgent tasks see them, and as other interrupts do.
-    pub(crate) fn both_tasks(&self, source: usize) -> Option<(&Tasks, &Tasks)> {
-        self.plain.get(source).zip(self.padded.get(source))
+    /// The tasks of a source as others see them.
+    pub(crate) fn seen(&self, source: usize) -> Option<&Seen> {
+        self.seen.get(source)
     }
 
-    /// As [`Self::both_tasks`], if the source were as `changed` and its timer as late as `latency`.
-    pub(crate) fn tasks_if(&self, source: usize, changed: &Source, latency: u64) -> (Tasks, Tasks) {
+    /// The tasks of a source by themselves and as others see them, if it were as `changed` and its timer as late as `latency`.
+    pub(crate) fn tasks_if(&self, source: usize, changed: &Source, latency: u64) -> (Tasks, Seen) {
         let cpu = &self.system.cpu;
         let body = body(self.system, source);
-        let of = |source: &Source| limiter::tasks(source, body, cpu.clock_hz, latency);
-        (of(changed), of(&padded(changed, cpu)))
+        let any_window = Window::any(latency);
+        (
+            limiter::tasks(changed, body, cpu.clock_hz, any_window),
+            Seen::new(changed, body, cpu, latency),
+        )
     }
 
-    /// The tasks of a source as less urgent tasks see them.
+    /// The tasks of a source by themselves: their curves hold in any window.
     #[must_use]
     pub fn tasks(&self, source: usize) -> Option<&Tasks> {
         self.plain.get(source)

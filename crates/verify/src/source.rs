@@ -73,18 +73,30 @@ pub(crate) fn within_limit(source: &Source, costs: Costs, latency: u64) -> bool 
     }
 }
 
-/// α, if a timer is served up to `latency` after its instant.
-fn served(source: &Source, costs: Costs, latency: u64) -> Result<Option<Curve>, TooLarge> {
+/// The windows for which a view holds, and what the timer does in them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    /// L.
+    pub(crate) latency: u64,
+    /// What of L may be over when the window begins.
+    pub(crate) before: u64,
+    /// Does the timer's interrupt run in it?
+    pub(crate) expires: bool,
+}
+
+/// α, in windows of this kind.
+fn served(source: &Source, costs: Costs, window: Window) -> Result<Option<Curve>, TooLarge> {
     let limit = &source.limit;
     let interarrival = interarrival(source);
-    if within_limit(source, costs, latency) {
+    if within_limit(source, costs, window.latency) {
         return interarrival
             .map(|interarrival| Curve::stairs(1, 1, interarrival, 0))
             .transpose();
     }
     let early = skew(limit, costs);
     let interval = limit.interval;
-    let late = (early + u128::from(latency)).min(early.max(u128::from(interval).saturating_sub(1)));
+    let late =
+        (early + u128::from(window.before)).min(early.max(u128::from(interval).saturating_sub(1)));
     let twice = limit.burst.saturating_mul(2);
     let limited = match (limit.place, limit.policy, limit.timing) {
         (Place::Hardware, _, _) | (_, Policy::Poll | Policy::Off, _) => {
@@ -98,6 +110,19 @@ fn served(source: &Source, costs: Costs, latency: u64) -> Result<Option<Curve>, 
         (_, Policy::Bursty, _) => Curve::stairs(twice, limit.burst, interval, late),
         (_, Policy::Bucket, _) => Curve::stairs(limit.burst, 1, interval, early),
     }?;
+    // Masked with the last one that may pass, until an expiry.
+    let most = match (limit.place, limit.timing, limit.policy) {
+        _ if window.expires => None,
+        (Place::Hardware, _, _) | (_, Timing::Lazy, _) => None,
+        (_, _, Policy::Strict | Policy::Paced) => Some(1),
+        (_, _, Policy::Bursty) => Some(limit.burst),
+        (_, _, Policy::Bucket) => Some(limit.burst).filter(|&burst| burst == 1),
+        (_, _, Policy::Off | Policy::Poll) => None,
+    };
+    let limited = match most {
+        Some(most) => limited.and(Curve::stairs(most, 0, 1, 0)?),
+        None => limited,
+    };
     Ok(Some(match interarrival {
         None => limited,
         Some(interarrival) => limited.and(Curve::stairs(3, 1, interarrival, 0)?),
@@ -124,10 +149,10 @@ pub(crate) fn views(
     source: &Source,
     costs: Costs,
     body: u64,
-    latency: u64,
+    window: Window,
 ) -> Result<Views, TooLarge> {
     let limit = &source.limit;
-    let Some(alpha) = served(source, costs, latency)? else {
+    let Some(alpha) = served(source, costs, window)? else {
         return Ok(Views::default());
     };
     let serving = Demand::new(costs.request_served.saturating_add(body), alpha.clone());
@@ -143,7 +168,7 @@ pub(crate) fn views(
             together: vec![polling],
         });
     }
-    if unlimited || (lazy && within_limit(source, costs, latency)) {
+    if unlimited || (lazy && within_limit(source, costs, window.latency)) {
         return Ok(Views {
             served: Some(alpha),
             line: vec![serving.clone()],
@@ -162,7 +187,7 @@ pub(crate) fn views(
         _ => false,
     };
     let mut line = vec![serving.clone()];
-    if lazy {
+    if lazy && window.expires {
         let refusals = if spaced { &alpha } else { &expiries };
         line.push(Demand::new(refused, refusals.clone()));
     }
@@ -181,7 +206,8 @@ pub(crate) fn views(
         let dearest = by_line.max(by_expiry).saturating_add(body);
         vec![Demand::new(dearest, alpha.clone())]
     } else {
-        let overhead = beside(costs).saturating_add(refused_once);
+        let serves = costs.expiry_served.saturating_sub(costs.request_served);
+        let overhead = serves.saturating_add(refused_once).max(costs.expiry_empty);
         vec![serving, Demand::new(overhead, expiries.clone())]
     };
     together.extend(last_refusal);

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 
 use crate::curve::{Curve, Demand, TooLarge};
 use crate::format::{Expiry, Flow, Kind, Level, Nesting, Source, System, Tasks, Unit};
-use crate::source::{Views, beside, interarrival, longer, longest_expiry, views, within_limit};
+use crate::source::{
+    Views, Window, beside, interarrival, longer, longest_expiry, views, within_limit,
+};
 
 /// Interrupts above tasks; the higher group or urgency; the lower order. The greater runs first.
 type Rank = (bool, u32, Reverse<u32>);
@@ -73,10 +75,16 @@ pub(crate) struct Expected {
 
 struct OfSource {
     line: Standing,
+    /// Its own timer.
     timer: Option<Standing>,
-    /// As tasks see it, and as interrupts do.
+    /// Whose interrupt ends its intervals: its own timer's or a shared one's.
+    ends: Option<Standing>,
+    /// In any window.
     plain: Views,
-    padded: Views,
+    /// In the busy windows of tasks, of interrupts that wait for its timer, and of other interrupts.
+    by_tasks: Views,
+    below_timer: Views,
+    above_timer: Views,
 }
 
 struct OfTimer {
@@ -172,14 +180,33 @@ impl<'a> Units<'a> {
         let cpu = &self.system.cpu;
         let costs = source.limit.costs;
         let padded = longer(costs, cpu.longest_instruction);
+        let any = Window {
+            latency,
+            before: latency,
+            expires: true,
+        };
+        // Nothing that is late is left over from before.
+        let below = Window { before: 0, ..any };
+        let above = Window {
+            expires: false,
+            ..any
+        };
+        let ends = match source.limit.expiry {
+            Some(Expiry::Own(level)) => Some(level),
+            Some(Expiry::Shared(timer)) => self.system.timers.get(timer).map(|timer| timer.level),
+            None => None,
+        };
         Ok(OfSource {
             line: Standing::of_interrupt(cpu.nesting, source.level),
             timer: match source.limit.expiry {
                 Some(Expiry::Own(level)) => Some(Standing::of_interrupt(cpu.nesting, level)),
                 _ => None,
             },
-            plain: views(source, costs, body, latency)?,
-            padded: views(source, padded, body, latency)?,
+            ends: ends.map(|level| Standing::of_interrupt(cpu.nesting, level)),
+            plain: views(source, costs, body, any)?,
+            by_tasks: views(source, costs, body, below)?,
+            below_timer: views(source, padded, body, below)?,
+            above_timer: views(source, padded, body, above)?,
         })
     }
 
@@ -342,21 +369,23 @@ impl<'a> Units<'a> {
                 Standing::of_task(cpu.tasks, receiver.urgency).rank < of.standing.rank
             })
             .map(|receiver| receiver.critical_section);
-        let longest = runs
-            .chain(sections)
-            .chain([cpu.critical_section])
-            .max()
-            .unwrap_or(0);
+        let run = runs.max().unwrap_or(0).saturating_sub(1);
+        let section = sections.fold(cpu.critical_section, u64::max);
+        // What blocks has begun before; but between two interrupts a section can begin.
+        let longest = run.max(section.saturating_sub(1));
         let more = match of.unit {
-            Unit(Kind::Request | Kind::Expiry | Kind::Timer, _) => cpu.longest_instruction,
+            Unit(Kind::Request | Kind::Expiry | Kind::Timer, _) => {
+                return run
+                    .saturating_add(section)
+                    .saturating_add(cpu.longest_instruction);
+            }
             Unit(Kind::Task, index) => {
                 let receiver = self.system.receivers.get(index);
                 receiver.map_or(0, |receiver| receiver.blocking)
             }
             Unit(Kind::BottomHalf, _) => 0,
         };
-        // What blocks has begun before.
-        longest.saturating_sub(1).saturating_add(more)
+        longest.saturating_add(more)
     }
 
     /// The work that is more urgent than `of`.
@@ -365,10 +394,10 @@ impl<'a> Units<'a> {
         let me = &of.standing;
         let is_interrupt = matches!(of.unit.0, Kind::Request | Kind::Expiry | Kind::Timer);
         for (index, source) in self.sources.iter().enumerate() {
-            let views = if is_interrupt {
-                &source.padded
-            } else {
-                &source.plain
+            let views = match &source.ends {
+                _ if !is_interrupt => &source.by_tasks,
+                Some(timer) if me.is_delayed_by(timer) => &source.below_timer,
+                _ => &source.above_timer,
             };
             let line = Unit(Kind::Request, index);
             if views.served.is_none() {
