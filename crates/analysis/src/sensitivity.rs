@@ -5,10 +5,11 @@
 //! source at a time: responses only grow with a rate, so bisection is exact. A system of a thousand sources would need ten thousand analyses; there each source
 //! gets a lower bound, from windows that were found once ([`crate::slack`]).
 
-use weir_model::{Expiry, Place, Policy, Rate, Source, System};
+use weir_model::{Expiry, Place, Policy, Rate, Source, System, Timing};
 
 use crate::analysis::{Analysis, each};
 use crate::check::{first_miss, has_flow_deadlines, keeps_deadlines};
+use crate::limiter::never_holds;
 use crate::slack::Slack;
 use crate::units::Part;
 
@@ -26,7 +27,7 @@ pub struct Headroom {
     pub exact: bool,
 }
 
-/// What of a source is changed to change its rate. Each counts upwards from the loosest setting.
+/// What of a source is changed to change its rate. Settings are numbered from the loosest, 0.
 #[derive(Debug, Clone, Copy)]
 enum Knob {
     /// Cycles of the interval of the source's own limiter.
@@ -56,11 +57,11 @@ impl Knob {
         }
     }
 
-    /// The settings to search, from the loosest to the tightest: `setting(0)` is as fast as can be.
+    /// The number of the tightest setting.
     fn settings(self) -> u64 {
         match self {
             Self::Interval(now) | Self::Interarrival(now) => now.saturating_mul(LEAST_SHARE),
-            Self::Burst(_) => MOST_BURST,
+            Self::Burst(_) => MOST_BURST - 1,
         }
     }
 
@@ -105,7 +106,8 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     if exact {
         let holds_now = keeps_now(system, analysis);
         each(system.sources.len(), |source| {
-            exactly(system, source, holds_now)
+            let latency = analysis.latencies.source.get(source).copied();
+            exactly(system, source, latency.unwrap_or(0), holds_now)
         })
     } else {
         headroom_at_least(system, analysis)
@@ -136,25 +138,84 @@ fn keeps_now(system: &System, analysis: &Analysis) -> bool {
     analysis.holds() && (!has_flow_deadlines(system) || keeps_deadlines(system))
 }
 
-/// Of `settings`, the loosest that `holds`, if tighter ones hold, too; `known`: one that holds, if any is known.
-fn loosest(known: Option<u64>, settings: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
-    if holds(0) {
-        return Some(0);
+/// The settings of one source's knob, and how far they matter.
+struct Range {
+    knob: Knob,
+    /// The loosest setting with which the limit can still hold a request back. With a looser one the source asks for less than with this one, but for the
+    /// expiries of a timer that runs whether or not it is needed.
+    loosest: u64,
+    tightest: u64,
+    /// Looser settings than that cost no expiry (LIMIT-LAZY-1).
+    lazy: bool,
+}
+
+impl Range {
+    fn of(source: &Source, clock_hz: u64, latency: u64) -> Option<Self> {
+        let knob = Knob::of(source, clock_hz)?;
+        let never_holds = |index: u64| {
+            let mut changed = source.clone();
+            knob.set(&mut changed, index, clock_hz);
+            changed.limit.policy != Policy::Off && never_holds(&changed, clock_hz, latency)
+        };
+        let tightest = knob.settings();
+        let loosest = first(0, tightest, |index| !never_holds(index)).unwrap_or(tightest);
+        Some(Self {
+            knob,
+            loosest,
+            tightest,
+            lazy: source.limit.timing == Timing::Lazy,
+        })
     }
-    // Invariant: `fails` does not hold, `held` does.
-    let (mut fails, mut held) = (0, known.unwrap_or(settings));
-    if known.is_none() && !holds(held) {
-        return None;
-    }
-    while held - fails > 1 {
-        let middle = fails + (held - fails) / 2;
-        if holds(middle) {
-            held = middle;
-        } else {
-            fails = middle;
+
+    /// The loosest setting that `holds`, if tighter ones do, too; `holds_now`: today's does.
+    fn search(&self, holds_now: bool, holds: impl Fn(u64) -> bool) -> Found {
+        let now = self.knob.now();
+        let among = |least: u64, tightest: u64| match first(least, tightest, &holds) {
+            Some(index) if index == least => Found::Any,
+            Some(index) => Found::UpTo(index),
+            None if holds_now => Found::UpTo(now),
+            None => Found::None,
+        };
+        if holds_now && now <= self.loosest {
+            return if self.lazy { Found::Any } else { among(0, now) };
+        }
+        let tightest = if holds_now { now } else { self.tightest };
+        match among(self.loosest, tightest) {
+            Found::Any if !self.lazy => among(0, self.loosest),
+            found => found,
         }
     }
-    Some(held)
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Copy)]
+enum Found {
+    /// Every setting holds.
+    Any,
+    /// This one holds, the next looser one does not.
+    UpTo(u64),
+    /// None holds.
+    None,
+}
+
+/// The first number from `least` to `most` of which `of` is true, if it is true of all that follow one.
+fn first(least: u64, most: u64, of: impl Fn(u64) -> bool) -> Option<u64> {
+    if of(least) {
+        return Some(least);
+    }
+    if !of(most) {
+        return None;
+    }
+    let (mut before, mut found) = (least, most);
+    while found - before > 1 {
+        let middle = before + (found - before) / 2;
+        if of(middle) {
+            found = middle;
+        } else {
+            before = middle;
+        }
+    }
+    Some(found)
 }
 
 /// Nothing holds, however slow the source.
@@ -167,12 +228,12 @@ fn hopeless(source: usize) -> Headroom {
     }
 }
 
-fn exactly(system: &System, source: usize, holds_now: bool) -> Headroom {
+fn exactly(system: &System, source: usize, latency: u64, holds_now: bool) -> Headroom {
     let clock = system.cpu.clock_hz;
-    let Some(knob) = system
+    let Some(range) = system
         .sources
         .get(source)
-        .and_then(|of| Knob::of(of, clock))
+        .and_then(|of| Range::of(of, clock, latency))
     else {
         return hopeless(source);
     };
@@ -181,68 +242,66 @@ fn exactly(system: &System, source: usize, holds_now: bool) -> Headroom {
         let factor = changed
             .sources
             .get_mut(source)
-            .map_or(0.0, |of| knob.set(of, index, clock));
+            .map_or(0.0, |of| range.knob.set(of, index, clock));
         (changed, factor)
     };
-    let known = holds_now.then(|| knob.now());
-    match loosest(known, knob.settings(), |index| {
-        keeps_deadlines(&at(index).0)
-    }) {
-        Some(0) => Headroom {
+    // The latency of a flow may shrink when its limit grows, so the first miss that bisection finds need not be the first there is.
+    let exact = !has_flow_deadlines(system);
+    match range.search(holds_now, |index| keeps_deadlines(&at(index).0)) {
+        Found::Any => Headroom {
             source,
             factor: None,
             binding: None,
-            exact: true,
+            exact,
         },
-        Some(index) => Headroom {
+        Found::UpTo(index) => Headroom {
             source,
             factor: Some(at(index).1),
             binding: first_miss(&at(index - 1).0),
-            exact: true,
+            exact,
         },
-        None => hopeless(source),
+        Found::None => hopeless(source),
     }
 }
 
 fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
     let clock = system.cpu.clock_hz;
-    let Some((of, knob)) = system
+    let latency = slack.latency(source);
+    let Some((of, range)) = system
         .sources
         .get(source)
-        .and_then(|of| Some((of, Knob::of(of, clock)?)))
+        .and_then(|of| Some((of, Range::of(of, clock, latency)?)))
     else {
         return hopeless(source);
     };
     let at = |index: u64| {
         let mut changed = of.clone();
-        let factor = knob.set(&mut changed, index, clock);
+        let factor = range.knob.set(&mut changed, index, clock);
         (changed, factor)
     };
-    let now = Some(knob.now());
-    let by_others = loosest(now, knob.settings(), |index| {
-        slack.breaks(source, &at(index).0).is_none()
-    });
-    // What the others bear the source itself nearly always does; only if not its own interrupts decide.
+    let breaks = |index: u64| slack.breaks(source, &at(index).0);
     let by_itself = |index: u64| slack.bears_itself(source, &at(index).0);
-    let (found, binding) = match by_others {
-        Some(index) if by_itself(index) => (
-            Some(index),
-            index
-                .checked_sub(1)
-                .and_then(|tighter| slack.breaks(source, &at(tighter).0)),
-        ),
-        Some(index) => (
-            loosest(now, knob.settings(), |tried| {
-                tried >= index && by_itself(tried)
-            }),
-            Some(Part::Request(source)),
-        ),
-        None => (None, None),
+    let by_others = range.search(true, |index| breaks(index).is_none());
+    let of_others = match by_others {
+        Found::UpTo(index) => index,
+        Found::Any | Found::None => range.loosest,
+    };
+    // What the others bear the source itself nearly always does; only if not its own interrupts decide.
+    let (found, binding) = if by_itself(of_others) {
+        let tighter = of_others.checked_sub(1);
+        (by_others, tighter.and_then(breaks))
+    } else {
+        let found = range.search(true, |index| index >= of_others && by_itself(index));
+        (found, Some(Part::Request(source)))
     };
     Headroom {
         source,
-        factor: found.filter(|&index| index > 0).map(|index| at(index).1),
-        binding,
+        factor: match found {
+            Found::Any => None,
+            Found::UpTo(index) => Some(at(index).1),
+            Found::None => Some(0.0),
+        },
+        binding: binding.filter(|_| matches!(found, Found::UpTo(_))),
         exact: false,
     }
 }
