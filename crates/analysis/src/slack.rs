@@ -86,12 +86,6 @@ impl<'a> Slack<'a> {
         self.latencies.source.get(source).copied().unwrap_or(0)
     }
 
-    /// How late the timer of a source may become.
-    #[must_use]
-    pub fn latency(&self, source: usize) -> u64 {
-        self.latencies.source.get(source).copied().unwrap_or(0)
-    }
-
     /// A unit of another source, or a task, that may break if the source is as `changed`; none: all hold.
     #[must_use]
     pub fn breaks(&self, source: usize, changed: &Source) -> Option<Part> {
