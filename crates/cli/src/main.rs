@@ -7,6 +7,7 @@ mod check;
 mod delegate;
 mod generate;
 mod output;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),
+    Tune(tune::Args),
     Generate(generate::Args),
     /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
     #[command(disable_help_flag = true)]
@@ -54,6 +56,7 @@ enum Outcome {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Check(arguments) => check::execute(&arguments),
+        Command::Tune(arguments) => tune::execute(&arguments),
         Command::Generate(arguments) => generate::execute(&arguments),
         Command::Run(arguments) => return LAB.run("run", arguments),
         Command::Reproduce(arguments) => return LAB.run("reproduce", arguments),

@@ -48,7 +48,11 @@ fn help_explains_each_command_in_a_line_and_lists_no_other() {
         .lines()
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(names, ["check", "generate", "run", "reproduce"], "{help}");
+    assert_eq!(
+        names,
+        ["check", "tune", "generate", "run", "reproduce"],
+        "{help}"
+    );
 }
 
 #[test]

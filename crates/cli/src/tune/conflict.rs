@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why there are no limits, in words.
+use weir_report::{percent, rate, time};
+use weir_tune::{Conflict, Demand, Session};
+
+use super::text::wrapped;
+
+/// Digits that tell quantities of a file apart.
+const DIGITS: u8 = 4;
+
+/// A demand for the reader.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// `deadline` or `rate`.
+    pub kind: &'static str,
+    /// Of which task or source.
+    pub name: String,
+    /// `2 ms`, `11.5 kHz`.
+    pub value: String,
+}
+
+/// The demands of a conflict with their names.
+pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<Told> {
+    let system = session.system();
+    let clock = system.cpu.clock_hz as f64;
+    let task = session.task();
+    let deadline = |name: &str, cycles: Option<u64>| Told {
+        kind: "deadline",
+        name: name.to_owned(),
+        value: time(cycles.unwrap_or(0) as f64 / clock, DIGITS),
+    };
+    conflict
+        .demands
+        .iter()
+        .filter_map(|demand| match *demand {
+            Demand::TaskDeadline(index) => system
+                .receivers
+                .get(index)
+                .map(|of| deadline(&of.name, of.deadline)),
+            Demand::HandlerDeadline(index) => system
+                .sources
+                .get(index)
+                .map(|of| deadline(&of.name, of.deadline)),
+            Demand::Rate(index) => {
+                let source = system.sources.get(index)?;
+                let tuned = task.tuned.iter().find(|of| of.source == index)?;
+                Some(Told {
+                    kind: "rate",
+                    name: source.name.clone(),
+                    value: rate(tuned.band.asked(1), DIGITS),
+                })
+            }
+        })
+        .collect()
+}
+
+/// One sentence of what cannot hold together, one of why, and what would help.
+pub(super) fn tell(session: &Session, conflict: &Conflict) -> String {
+    let demands = demands(session, conflict);
+    let of_kind = |kind: &str| -> Vec<String> {
+        demands
+            .iter()
+            .filter(|demand| demand.kind == kind)
+            .map(|demand| format!("{} ({})", demand.name, demand.value))
+            .collect()
+    };
+    let (deadlines, rates) = (of_kind("deadline"), of_kind("rate"));
+    let noun = |of: &[String], word: &str| match of.len() {
+        1 => format!("the {word} of {}", and(of)),
+        _ => format!("the {word}s of {}", and(of)),
+    };
+    let what = match (deadlines.is_empty(), rates.is_empty()) {
+        (true, true) => "the rest of the system leaves no room, whatever the limits are".to_owned(),
+        (false, true) => format!(
+            "{} cannot hold, even if no tuned source interrupts",
+            noun(&deadlines, "deadline")
+        ),
+        (true, false) => format!("{} cannot be had", noun(&rates, "expected rate")),
+        (false, false) => format!(
+            "{} cannot hold together with {}",
+            noun(&deadlines, "deadline"),
+            noun(&rates, "expected rate")
+        ),
+    };
+    let mut told = vec![format!("no limits do: {what}")];
+    if rates.is_empty() {
+        told.push("help: shorten what runs, or allow longer deadlines".to_owned());
+    } else if conflict.for_want_of_timers {
+        told.push(format!(
+            "why: limiters in hardware could do it; the timers at hand cannot, with at most {} over-admission{}",
+            percent(session.task().options.over_admission),
+            pins(session)
+        ));
+        told.push(
+            "help: allow more --over-admission, expect less, allow longer deadlines, or limit one of them in hardware"
+                .to_owned(),
+        );
+    } else {
+        told.push("why: even limiters that cost nothing could not do it".to_owned());
+        told.push(
+            "help: expect less, shorten their handlers, or allow longer deadlines".to_owned(),
+        );
+    }
+    let told: Vec<String> = told.iter().map(|line| wrapped(line)).collect();
+    told.join("\n")
+}
+
+/// What the user pinned.
+fn pins(session: &Session) -> String {
+    let options = session.task().options;
+    let clock = session.system().cpu.clock_hz as f64;
+    let timer = options
+        .timer_rate
+        .map(|of| format!(" and a shared timer of {of}"));
+    let delay = options
+        .longest_delay
+        .map(|of| format!(" and delays of at most {}", time(of as f64 / clock, DIGITS)));
+    timer.unwrap_or_default() + &delay.unwrap_or_default()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn and(names: &[String]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        names => names.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::and;
+
+    #[test]
+    fn lists_read_as_sentences() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(and(&names[..1]), "a");
+        assert_eq!(and(&names[..2]), "a and b");
+        assert_eq!(and(&names), "a, b and c");
+    }
+}

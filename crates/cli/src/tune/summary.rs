@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was chosen, as data: the text, the JSON and the plot show the same.
+use serde::Serialize;
+use weir_model::{Expiry, Limit, Place, Policy, System};
+use weir_tune::{Choice, Found, Key, Measure, Outcome, Session, Task, hertz};
+
+/// A tuned system.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    /// What the file calls it.
+    pub system: String,
+    /// Cycles per second.
+    pub clock_hz: u64,
+    /// Do the limits differ from those of the file?
+    pub changed: bool,
+    /// Does any source state a tolerated rate? Else the scale means nothing.
+    pub scaled: bool,
+    /// What the choice is worth.
+    pub measure: Measure,
+    /// The limits.
+    pub sources: Vec<Source>,
+    /// The timers that they share.
+    pub timers: Vec<Timer>,
+    /// The choices of which none is both cheaper and less in the way of tasks, and the chosen one; by their longest delay.
+    pub front: Vec<Alternative>,
+    /// The limits that the file has, if there are some for all and every deadline holds with them.
+    pub before: Option<Alternative>,
+    /// Does any deadline bound the bursts?
+    pub has_deadlines: bool,
+    /// Sources whose work per interrupt is not stated: nothing is proven.
+    pub without_max_work: Vec<String>,
+    /// Sources with a rate that could be limited, if their interrupt could be.
+    pub out_of_reach: Vec<String>,
+    /// Timers of the file that clear no source any more.
+    pub idle_timers: Vec<String>,
+}
+
+/// A source with its limit.
+#[derive(Debug, Serialize)]
+pub(super) struct Source {
+    pub name: String,
+    pub asked_hz: f64,
+    pub effective_hz: f64,
+    pub over_admission: f64,
+    pub policy: &'static str,
+    pub timing: &'static str,
+    pub in_hardware: bool,
+    pub burst: u32,
+    pub interval_cycles: u64,
+    /// The shared timer; none: it has a channel of its own.
+    pub timer: Option<String>,
+    pub channel: Option<String>,
+    pub prescaler: u64,
+}
+
+/// A shared timer.
+#[derive(Debug, Serialize)]
+pub(super) struct Timer {
+    pub name: String,
+    pub channel: String,
+    pub rate_hz: f64,
+    pub period_cycles: u64,
+    pub prescaler: u64,
+}
+
+/// A choice that would do, too.
+#[derive(Debug, Serialize)]
+pub(super) struct Alternative {
+    #[serde(flatten)]
+    pub measure: Measure,
+    /// In words: who shares which timer, and who has which limiter of its own.
+    pub limits: String,
+    pub chosen: bool,
+}
+
+impl Summary {
+    pub(super) fn new(session: &Session, tuned: &Outcome, changed: bool) -> Self {
+        let task = session.task();
+        let system = &tuned.system;
+        let scale = tuned.found.measure.scale_percent;
+        let sources = task
+            .tuned
+            .iter()
+            .filter_map(|of| {
+                let source = system.sources.get(of.source)?;
+                Some(self::source(
+                    &source.name,
+                    &source.limit,
+                    system,
+                    of.band.asked(scale),
+                ))
+            })
+            .collect();
+        let used = |timer: usize| {
+            system
+                .sources
+                .iter()
+                .any(|source| source.limit.expiry == Some(Expiry::Shared(timer)))
+        };
+        let (timers, idle): (Vec<usize>, Vec<usize>) =
+            (0..system.timers.len()).partition(|&timer| used(timer));
+        Self {
+            system: system.name.clone(),
+            clock_hz: system.cpu.clock_hz,
+            changed,
+            scaled: task.is_scaled(),
+            measure: tuned.found.measure,
+            sources,
+            timers: timers
+                .into_iter()
+                .filter_map(|timer| system.timers.get(timer))
+                .map(|timer| Timer {
+                    name: timer.name.clone(),
+                    channel: timer.channel.clone(),
+                    rate_hz: hertz(1, timer.period, system.cpu.clock_hz),
+                    period_cycles: timer.period,
+                    prescaler: timer.tick,
+                })
+                .collect(),
+            front: front(&task, tuned),
+            before: tuned.before.as_ref().map(|found| Alternative {
+                measure: found.measure,
+                limits: words(&task, found),
+                chosen: false,
+            }),
+            out_of_reach: session
+                .out_of_reach()
+                .filter_map(|index| system.sources.get(index))
+                .map(|source| source.name.clone())
+                .collect(),
+            has_deadlines: system.receivers.iter().any(|of| of.deadline.is_some())
+                || system.sources.iter().any(|of| of.deadline.is_some()),
+            without_max_work: system
+                .sources
+                .iter()
+                .filter(|source| source.max_work.is_none())
+                .map(|source| source.name.clone())
+                .collect(),
+            idle_timers: idle
+                .into_iter()
+                .filter_map(|timer| system.timers.get(timer))
+                .map(|timer| timer.name.clone())
+                .collect(),
+        }
+    }
+}
+
+fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> Source {
+    let requests = match limit.policy {
+        Policy::Bursty => limit.burst,
+        _ => 1,
+    };
+    let effective_hz = hertz(requests, limit.interval, system.cpu.clock_hz);
+    let timer = |timer: &usize| system.timers.get(*timer);
+    let (timer, channel) = match &limit.expiry {
+        Some(Expiry::Own { channel, .. }) => (None, Some(channel.clone())),
+        Some(Expiry::Shared(of)) => (
+            timer(of).map(|of| of.name.clone()),
+            timer(of).map(|of| of.channel.clone()),
+        ),
+        None => (None, None),
+    };
+    Source {
+        name: name.to_owned(),
+        asked_hz,
+        effective_hz,
+        over_admission: effective_hz / asked_hz - 1.0,
+        policy: weir_tune::policy_name(limit.policy),
+        timing: weir_tune::timing_name(limit.timing),
+        in_hardware: limit.place == Place::Hardware,
+        burst: limit.burst,
+        interval_cycles: limit.interval,
+        timer,
+        channel,
+        prescaler: limit.tick,
+    }
+}
+
+/// Those of which none other has both less overhead and a shorter delay; and the chosen one.
+fn front(task: &Task, tuned: &Outcome) -> Vec<Alternative> {
+    let mut all: Vec<&Found> = tuned.alternatives.iter().collect();
+    let chosen: Key = tuned.found.measure.key();
+    all.push(&tuned.found);
+    // By delay, of equals the cheapest first; what stands before is quicker, so only a cheaper one is worth a row.
+    all.sort_by(|a, b| {
+        let delay = |of: &Found| of.measure.longest_delay.unwrap_or(u64::MAX);
+        delay(a)
+            .cmp(&delay(b))
+            .then(a.measure.overhead.total_cmp(&b.measure.overhead))
+            .then(a.measure.key().cmp(&b.measure.key()))
+    });
+    let mut cheapest = f64::INFINITY;
+    let mut front: Vec<Alternative> = Vec::new();
+    let mut has_chosen = false;
+    for found in all {
+        let is_chosen = found.measure.key() == chosen && !has_chosen;
+        let is_cheaper = found.measure.overhead < cheapest * (1.0 - LEAST_GAIN);
+        if is_cheaper || is_chosen {
+            cheapest = cheapest.min(found.measure.overhead);
+            has_chosen |= is_chosen;
+            front.push(Alternative {
+                measure: found.measure,
+                limits: words(task, found),
+                chosen: is_chosen,
+            });
+        }
+    }
+    front
+}
+
+/// A row that saves less than this share of the overhead says nothing new.
+const LEAST_GAIN: f64 = 0.02;
+
+/// `3 on a timer of 110 Hz (bursts 3, 2, 7); uart strict`.
+fn words(task: &Task, found: &Found) -> String {
+    let mut parts = Vec::new();
+    let bursts: Vec<String> = found
+        .plan
+        .choices
+        .iter()
+        .filter_map(|(_, choice)| match choice {
+            Choice::Shared { burst } => Some(burst.to_string()),
+            _ => None,
+        })
+        .collect();
+    if let Some(shared) = found.plan.shared {
+        let rate = hertz(1, shared.setting.cycles(), task.system.cpu.clock_hz);
+        parts.push(format!(
+            "shared timer {}: {}",
+            weir_report::rate(rate, 4),
+            bursts.join(", ")
+        ));
+    }
+    for (index, choice) in &found.plan.choices {
+        let name = task
+            .system
+            .sources
+            .get(*index)
+            .map_or("", |source| source.name.as_str());
+        match choice {
+            Choice::Own {
+                policy: policy @ (Policy::Bursty | Policy::Bucket),
+                burst,
+                ..
+            } => parts.push(format!(
+                "{name} {} {burst}",
+                weir_tune::policy_name(*policy)
+            )),
+            Choice::Own { policy, .. } => {
+                parts.push(format!("{name} {}", weir_tune::policy_name(*policy)));
+            }
+            Choice::Hardware { .. } => parts.push(format!("{name} in hardware")),
+            Choice::Shared { .. } => {}
+        }
+    }
+    parts.join("; ")
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The result for the terminal: at most 100 columns.
+use std::path::Path;
+
+use textwrap::Options;
+use weir_report::{Align, Emphasis, Grid, percent, rate, time};
+
+use super::summary::{Alternative, Source, Summary};
+
+/// Columns of running text.
+const WIDTH: usize = 100;
+const DIGITS: u8 = 4;
+/// Rows of the front that are shown; the others are in the JSON and in the plot.
+const MOST_ROWS: usize = 8;
+
+/// The file, and where its limits went.
+pub(super) struct File<'a> {
+    pub name: &'a Path,
+    pub written: Option<&'a Path>,
+}
+
+/// Everything.
+pub(super) fn text(summary: &Summary, file: &File, coloured: bool) -> String {
+    let mut parts = vec![
+        format!("{}: every deadline holds with these limits", summary.system),
+        sources(summary, coloured),
+        figures(summary),
+        front(summary, coloured),
+    ];
+    parts.extend(notes(summary));
+    parts.push(what_next(summary, file));
+    parts.join("\n\n")
+}
+
+fn plain(text: impl Into<String>) -> (String, Emphasis) {
+    (text.into(), Emphasis::Plain)
+}
+
+fn seconds(cycles: u64, summary: &Summary) -> f64 {
+    cycles as f64 / summary.clock_hz as f64
+}
+
+fn sources(summary: &Summary, coloured: bool) -> String {
+    let mut grid = Grid::new(
+        &[
+            ("source", Align::Left),
+            ("asked", Align::Right),
+            ("let through", Align::Right),
+            ("above", Align::Right),
+            ("limit", Align::Left),
+            ("burst", Align::Right),
+            ("interval", Align::Right),
+            ("timer", Align::Left),
+        ],
+        coloured,
+    );
+    for source in &summary.sources {
+        grid.row([
+            plain(source.name.clone()),
+            plain(rate(source.asked_hz, DIGITS)),
+            plain(rate(source.effective_hz, DIGITS)),
+            plain(percent(source.over_admission.max(0.0))),
+            plain(limit(source)),
+            plain(match source.policy {
+                "bursty" | "bucket" => source.burst.to_string(),
+                _ => "–".to_owned(),
+            }),
+            plain(time(seconds(source.interval_cycles, summary), DIGITS)),
+            plain(timer(source)),
+        ]);
+    }
+    grid.text()
+}
+
+fn limit(source: &Source) -> String {
+    if source.in_hardware {
+        format!("{} in hardware", source.policy)
+    } else {
+        format!("{} {}", source.policy, source.timing.replace('_', "-"))
+    }
+}
+
+fn timer(source: &Source) -> String {
+    match (&source.timer, &source.channel) {
+        (Some(timer), Some(channel)) if timer != channel => {
+            format!("{timer} ({channel} / {})", source.prescaler)
+        }
+        (_, Some(channel)) => format!("{channel} / {}", source.prescaler),
+        _ => "–".to_owned(),
+    }
+}
+
+/// The objective, line by line, then what is shown beside it.
+fn figures(summary: &Summary) -> String {
+    let measure = &summary.measure;
+    let mut lines = Vec::new();
+    if summary.scaled {
+        lines.push((
+            "tolerated rates",
+            format!(
+                "{} % of them: the largest share at which every deadline holds",
+                measure.scale_percent
+            ),
+        ));
+    }
+    let timers: Vec<String> = summary
+        .timers
+        .iter()
+        .map(|timer| format!("{} at {}", timer.name, rate(timer.rate_hz, DIGITS)))
+        .collect();
+    let timers = if timers.is_empty() {
+        String::new()
+    } else {
+        format!("; shared: {}", timers.join(", "))
+    };
+    lines.push((
+        "timer interrupts",
+        format!(
+            "{} a second at worst{timers}",
+            weir_report::significant(measure.timer_rate_hz, DIGITS)
+        ),
+    ));
+    lines.push((
+        "over-admission",
+        format!("{} at most", percent(measure.over_admission)),
+    ));
+    lines.push((
+        "overhead",
+        format!(
+            "{} of the processor in overload, beyond limiters in hardware, which need none",
+            percent(measure.overhead)
+        ),
+    ));
+    lines.push((
+        "longest delay",
+        match measure.longest_delay {
+            Some(delay) => format!(
+                "{}, for which interrupts together can keep tasks waiting",
+                time(seconds(delay, summary), DIGITS)
+            ),
+            None => "no bound: a source without a limit may interrupt without end".to_owned(),
+        },
+    ));
+    let lines: Vec<String> = lines
+        .into_iter()
+        .map(|(name, value)| format!("  {name:<17} {value}"))
+        .collect();
+    lines.join("\n")
+}
+
+fn front(summary: &Summary, coloured: bool) -> String {
+    let mut grid = Grid::new(
+        &[
+            ("", Align::Left),
+            ("longest delay", Align::Right),
+            ("overhead", Align::Right),
+            ("timer interrupts", Align::Right),
+            ("above", Align::Right),
+            ("limits", Align::Left),
+        ],
+        coloured,
+    );
+    let all = summary.front.len();
+    for index in shown(summary) {
+        let Some(of) = summary.front.get(index) else {
+            continue;
+        };
+        let emphasis = if of.chosen {
+            Emphasis::Strong
+        } else {
+            Emphasis::Plain
+        };
+        let cells = row(summary, of, if of.chosen { "chosen" } else { "" });
+        grid.row(cells.map(|cell| (cell, emphasis)));
+    }
+    if let Some(before) = summary.before.as_ref().filter(|_| summary.changed) {
+        let cells = row(summary, before, "file's now");
+        grid.row(cells.map(|cell| (cell, Emphasis::Plain)));
+    }
+    let hidden = all.saturating_sub(shown(summary).len());
+    let more = if hidden > 0 {
+        format!("\n  {hidden} more between them: --json and --plot show all")
+    } else {
+        String::new()
+    };
+    let share = if summary.scaled {
+        " at the same share of the tolerated rates"
+    } else {
+        ""
+    };
+    let title = format!(
+        "What else would do{share}, and what it costs: of these none is both cheaper and quicker"
+    );
+    format!(
+        "{}\n{}{more}\n{}",
+        wrapped(&title),
+        grid.text(),
+        why(summary)
+    )
+}
+
+fn row(summary: &Summary, of: &Alternative, mark: &str) -> [String; 6] {
+    [
+        mark.to_owned(),
+        of.measure.longest_delay.map_or_else(
+            || "no bound".to_owned(),
+            |delay| time(seconds(delay, summary), DIGITS),
+        ),
+        percent(of.measure.overhead),
+        format!(
+            "{}/s",
+            weir_report::significant(of.measure.timer_rate_hz, DIGITS)
+        ),
+        percent(of.measure.over_admission),
+        of.limits.clone(),
+    ]
+}
+
+/// The rows that are shown: evenly spread, the chosen one among them.
+fn shown(summary: &Summary) -> Vec<usize> {
+    let all = summary.front.len();
+    if all <= MOST_ROWS {
+        return (0..all).collect();
+    }
+    let mut rows: Vec<usize> = (0..MOST_ROWS)
+        .map(|row| row * (all - 1) / (MOST_ROWS - 1))
+        .collect();
+    rows.extend(summary.front.iter().position(|of| of.chosen));
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+fn why(summary: &Summary) -> String {
+    let share = if summary.scaled {
+        "the largest share of the tolerated rates, then "
+    } else {
+        ""
+    };
+    wrapped(&format!(
+        "The chosen one has {share}the fewest timer interrupts, then the least over-admission. For shorter delays say --longest-delay TIME."
+    ))
+}
+
+fn notes(summary: &Summary) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !summary.without_max_work.is_empty() {
+        notes.push(format!(
+            "note: nothing is proven: the work per interrupt is not stated of {}; state max_work",
+            summary.without_max_work.join(", ")
+        ));
+    }
+    if !summary.has_deadlines {
+        notes.push(
+            "note: no deadline bounds the bursts: state the tasks with their deadlines, or --longest-delay TIME"
+                .to_owned(),
+        );
+    }
+    if !summary.out_of_reach.is_empty() {
+        notes.push(format!(
+            "note: no timer can limit {}: it stays as it is",
+            summary.out_of_reach.join(", ")
+        ));
+    }
+    if !summary.idle_timers.is_empty() {
+        notes.push(format!(
+            "note: no limit uses the timer {} any more; it still interrupts: remove it from the file",
+            summary.idle_timers.join(", ")
+        ));
+    }
+    notes.iter().map(|note| wrapped(note)).collect()
+}
+
+fn what_next(summary: &Summary, file: &File) -> String {
+    let text = match file.written {
+        Some(path) if summary.changed => format!("Written to {}.", path.display()),
+        Some(path) => format!("{}: the file had these limits already.", path.display()),
+        None if !summary.changed => "The file has these limits already.".to_owned(),
+        None => format!(
+            "Nothing was written: `weir tune {} --write` writes these limits into the file, --output FILE into a copy.",
+            file.name.display()
+        ),
+    };
+    wrapped(&text)
+}
+
+pub(super) fn wrapped(text: &str) -> String {
+    textwrap::fill(text, Options::new(WIDTH).subsequent_indent("  "))
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir tune` as its users meet it: what is printed, what is written, and what is not.
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// regehr2005 §3.5's sources, without limits.
+const NODE: &str = r#"schema = 1
+[cpu]
+board = "atmega128"   # as in the paper
+clock = "4MHz"
+[[source]]
+name = "first"
+vector = "INT0"
+handler = "250 cycles"
+max_work = 1
+rate = { expected = "324Hz" }
+[[source]]
+name = "second"
+vector = "INT1"
+handler = "250 cycles"
+max_work = 1
+rate = { expected = "200Hz" }
+[[source]]
+name = "third"
+vector = "INT2"
+handler = "250 cycles"
+max_work = 1
+rate = { expected = "754Hz" }
+[[receiver]]
+name = "work"
+urgency = 1
+period = "20ms"
+deadline = "20ms"
+wcet = "6ms"
+"#;
+
+/// A folder with a system file.
+struct Case {
+    folder: TempDir,
+}
+
+impl Case {
+    fn new(text: &str) -> Self {
+        let folder = TempDir::new().unwrap();
+        std::fs::write(folder.path().join("system.toml"), text).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(self.path("system.toml")).unwrap()
+    }
+
+    fn tune(&self, arguments: &[&str]) -> Printed {
+        tune(&self.path("system.toml"), arguments)
+    }
+}
+
+/// What a command printed and how it ended.
+struct Printed {
+    out: String,
+    err: String,
+    code: Option<i32>,
+}
+
+fn weir(command: &str, path: &Path, arguments: &[&str]) -> Printed {
+    let output = Command::cargo_bin("weir")
+        .unwrap()
+        .arg(command)
+        .arg(path)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Printed {
+        out: text(output.stdout),
+        err: text(output.stderr),
+        code: output.status.code(),
+    }
+}
+
+fn tune(path: &Path, arguments: &[&str]) -> Printed {
+    weir("tune", path, arguments)
+}
+
+fn json(printed: &Printed) -> Value {
+    serde_json::from_str(&printed.out)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", printed.out, printed.err))
+}
+
+#[test]
+fn by_default_nothing_is_written() {
+    let case = Case::new(NODE);
+    let printed = case.tune(&[]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert_eq!(case.text(), NODE);
+    assert!(printed.out.contains("--write"), "{}", printed.out);
+    assert!(printed.out.contains("chosen") && !printed.out.contains('\u{1b}'));
+    is_narrow(&printed);
+}
+
+fn is_narrow(printed: &Printed) {
+    for line in printed.out.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
+fn scales_channels_and_notes_are_told() {
+    let printed = tune(&example("flight-controller"), &[]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    for text in [
+        "tolerated rates",
+        "strict lazy",
+        "note: no timer can limit gps",
+    ] {
+        assert!(
+            printed.out.contains(text),
+            "{text} is missing in\n{}",
+            printed.out
+        );
+    }
+    is_narrow(&printed);
+}
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples")
+        .join(name)
+        .join("system.toml")
+}
+
+#[test]
+fn what_is_written_is_guaranteed_and_stays() {
+    let case = Case::new(NODE);
+    assert_eq!(case.tune(&["--write"]).code, Some(0));
+    let written = case.text();
+    assert!(
+        written.contains("# as in the paper") && written.contains("[[timer]]"),
+        "{written}"
+    );
+    assert_eq!(weir("check", &case.path("system.toml"), &[]).code, Some(0));
+    let again = case.tune(&["--write"]);
+    assert_eq!(case.text(), written);
+    assert!(again.out.contains("already"), "{}", again.out);
+}
+
+#[test]
+fn a_copy_leaves_the_file_alone() {
+    let case = Case::new(NODE);
+    let copy = case.path("tuned.toml");
+    assert_eq!(
+        case.tune(&["--output", copy.to_str().unwrap()]).code,
+        Some(0)
+    );
+    assert_eq!(case.text(), NODE);
+    assert_eq!(weir("check", &copy, &[]).code, Some(0));
+    let both = case.tune(&["--write", "--output", copy.to_str().unwrap()]);
+    assert_eq!(both.code, Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_behind_a_link_is_written_and_stays_as_private_as_it_was() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let case = Case::new(NODE);
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(case.path("system.toml"), private).unwrap();
+    symlink(case.path("system.toml"), case.path("link.toml")).unwrap();
+    assert_eq!(tune(&case.path("link.toml"), &["--write"]).code, Some(0));
+    assert_ne!(case.text(), NODE);
+    assert!(case.path("link.toml").is_symlink());
+    let mode = std::fs::metadata(case.path("system.toml"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn at_110_hz_the_bursts_are_those_of_the_paper() {
+    let found = json(&Case::new(NODE).tune(&["--timer-rate", "110Hz", "--json"]));
+    assert_eq!(found["feasible"], true);
+    let bursts: Vec<&Value> = found["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| &of["burst"])
+        .collect();
+    assert_eq!(bursts, [3, 2, 7]);
+    let rate = found["timers"][0]["rate_hz"].as_f64().unwrap();
+    assert!(rate <= 110.0 && rate > 109.9, "{rate}");
+}
+
+#[test]
+fn the_papers_limits_are_shown_beside_the_chosen_ones() {
+    let found = json(&tune(&example("ethernut-node"), &["--json"]));
+    let (ours, theirs) = (&found["measure"], &found["before"]);
+    for key in ["timer_rate_hz", "over_admission", "overhead"] {
+        assert!(
+            ours[key].as_f64() <= theirs[key].as_f64(),
+            "{key}: {ours} {theirs}"
+        );
+    }
+    let front = found["front"].as_array().unwrap();
+    assert_eq!(front.iter().filter(|of| of["chosen"] == true).count(), 1);
+}
+
+#[test]
+fn a_shorter_delay_costs_more_interrupts() {
+    let case = Case::new(NODE);
+    let free = json(&case.tune(&["--json"]));
+    let short = json(&case.tune(&["--json", "--longest-delay", "2ms"]));
+    assert!(short["measure"]["longest_delay"].as_u64() <= Some(8_000));
+    assert!(short["measure"]["timer_rate_hz"].as_f64() > free["measure"]["timer_rate_hz"].as_f64());
+}
+
+#[test]
+fn the_front_is_drawn() {
+    let case = Case::new(NODE);
+    let plot = case.path("front.svg");
+    assert_eq!(case.tune(&["--plot", plot.to_str().unwrap()]).code, Some(0));
+    let svg = std::fs::read_to_string(plot).unwrap();
+    assert!(svg.contains("<svg") && svg.contains("chosen"));
+}
+
+#[test]
+fn what_cannot_hold_together_is_told() {
+    let text = NODE
+        .replace("deadline = \"20ms\"", "deadline = \"7ms\"")
+        .replace("324Hz", "6kHz");
+    let case = Case::new(&text);
+    let printed = case.tune(&["--write"]);
+    assert_eq!(printed.code, Some(1), "{}", printed.err);
+    assert_eq!(case.text(), text);
+    is_narrow(&printed);
+    let told = printed.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("the deadline of work (7 ms) cannot hold together with the expected rate of first (6 kHz)"),
+        "{told}"
+    );
+    let found = json(&case.tune(&["--json"]));
+    assert_eq!(found["feasible"], false);
+    assert_eq!(found["conflict"][0]["deadline"], "work");
+}
+
+#[test]
+fn sources_without_max_work_are_tuned_but_nothing_is_proven() {
+    let case = Case::new(&NODE.replacen("max_work = 1\n", "", 1));
+    let printed = case.tune(&[]);
+    assert_eq!(printed.code, Some(0));
+    assert!(printed.out.contains("nothing is proven"), "{}", printed.out);
+}
+
+#[test]
+fn bad_input_is_answered() {
+    let no_bands = NODE
+        .lines()
+        .filter(|line| !line.starts_with("rate"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    for (text, arguments, says) in [
+        (no_bands.as_str(), &[][..], "nothing is to be tuned"),
+        ("schema = 2\n", &[], "schema"),
+        ("\u{1}", &[], "system.toml"),
+        (NODE, &["--over-admission", "-1%"], "0% to 1000%"),
+        (NODE, &["--over-admission", "NaN"], "0% to 1000%"),
+        (NODE, &["--timer-rate", "110"], "Hz"),
+        (NODE, &["--longest-delay", "0ms"], "more than zero"),
+        (NODE, &["--plot", "/"], "no name of a file"),
+    ] {
+        let case = Case::new(text);
+        let printed = case.tune(arguments);
+        assert_eq!(printed.code, Some(2), "{arguments:?}: {}", printed.out);
+        assert!(printed.err.contains(says), "{arguments:?}: {}", printed.err);
+        assert_eq!(case.text(), text);
+    }
+}
