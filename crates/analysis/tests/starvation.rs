@@ -356,7 +356,8 @@ proptest! {
         prop_assert_eq!(analysis.holds(), holds(&system));
         for row in &analysis.rows {
             if let (Ok(solution), Some(own)) = (&row.outcome, &row.unit.own) {
-                prop_assert!(solution.response >= own.cost, "{row:?}");
+                // A source that may do no work at all brings no packet.
+                prop_assert!(solution.jobs.is_empty() || solution.response >= own.cost, "{row:?}");
                 prop_assert!(solution.busy_window >= row.blocking, "{row:?}");
             }
         }
