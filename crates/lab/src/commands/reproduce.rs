@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 use miette::{IntoDiagnostic, miette};
-use weir_report::{claims_table, clean_up_when_interrupted, write_all};
+use weir_report::{Align, Emphasis, Grid, claims_table, clean_up_when_interrupted, write_all};
 
 use super::Outcome;
-use crate::experiment::{Experiment, Findings, Place};
+use crate::experiment::{Detail, Experiment, Findings, Place};
 
 /// Reproduce a figure or table of a paper, beside the paper's values
 #[derive(Debug, clap::Args)]
@@ -65,8 +65,13 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let json = serde_json::to_string_pretty(&findings.report.to_json()).into_diagnostic()?;
         print(&json)?;
     } else {
-        let table = claims_table(&findings.report.claims, io::stdout().is_terminal());
-        print(&format!("{}\n{table}", experiment.title()))?;
+        let coloured = io::stdout().is_terminal();
+        let mut text = experiment.title().to_owned();
+        if let Some(detail) = &findings.detail {
+            text = format!("{text}\n{}\n", detail_grid(detail, coloured));
+        }
+        let table = claims_table(&findings.report.claims, coloured);
+        print(&format!("{text}\n{table}"))?;
     }
     for path in written {
         eprintln!("written: {}", path.display());
@@ -76,6 +81,27 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     } else {
         Outcome::ClaimsNotMet
     })
+}
+
+fn detail_grid(detail: &Detail, coloured: bool) -> String {
+    let last = detail.columns.len().saturating_sub(1);
+    let columns: Vec<(&str, Align)> = detail
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(index, title)| {
+            let is_text = index == 0 || index == last;
+            (
+                title.as_str(),
+                if is_text { Align::Left } else { Align::Right },
+            )
+        })
+        .collect();
+    let mut grid = Grid::new(&columns, coloured);
+    for row in &detail.rows {
+        grid.row(row.iter().map(|cell| (cell.clone(), Emphasis::Plain)));
+    }
+    grid.text()
 }
 
 fn list(place: &Place) -> miette::Result<String> {

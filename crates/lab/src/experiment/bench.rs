@@ -93,6 +93,13 @@ impl<'a> Bench<'a> {
         Ok(elf)
     }
 
+    /// A folder of its own, among what is thrown away when the experiment has ended.
+    pub fn folder(&self, name: &str) -> Result<PathBuf, ExperimentError> {
+        let folder = self.workspace.path().join(name);
+        std::fs::create_dir_all(&folder).map_err(ExperimentError::Workspace)?;
+        Ok(folder)
+    }
+
     /// A run of the experiment's length without any flood.
     pub fn spec(&self, elf: &Path) -> RunSpec {
         RunSpec {

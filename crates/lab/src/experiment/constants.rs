@@ -104,6 +104,7 @@ pub(super) fn measure(bench: &Bench, spec: &ConstantsSpec) -> Result<Measured, E
         values,
         series: Vec::new(),
         costs: Some(costs::to_toml(&compiler_version()?, &by_flavour, &worst)),
+        detail: None,
     })
 }
 

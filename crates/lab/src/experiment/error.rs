@@ -55,6 +55,14 @@ pub enum ExperimentError {
     /// What was measured cannot be evaluated.
     #[error("{0}")]
     Evaluation(String),
+    /// A system file is not as it should be.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    System(#[from] Box<weir_model::LoadError>),
+    /// No code can be generated for a system.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Generate(#[from] Box<weir_generate::Refused>),
     /// No firmware.
     #[error(transparent)]
     #[diagnostic(transparent)]

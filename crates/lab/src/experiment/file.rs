@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use weir_report::{Colour, Curve, Goal, Panel, Plot, Scale, Series, Stroke};
 
+use super::bounds::BoundsSpec;
 use super::constants::ConstantsSpec;
 use super::rates::RatesSpec;
 use super::sweep::SweepSpec;
@@ -35,9 +36,10 @@ pub(super) enum Kind {
     Constants(ConstantsSpec),
     Rates(RatesSpec),
     TwoSources(TwoSourcesSpec),
+    Bounds(BoundsSpec),
 }
 
-const KINDS: &str = "`overhead-sweep`, `constants`, `rates` and `two-sources`";
+const KINDS: &str = "`overhead-sweep`, `constants`, `rates`, `two-sources` and `bounds`";
 
 /// A claim, before it is measured.
 #[derive(Debug, Clone)]
@@ -184,6 +186,7 @@ struct Written {
     claim: Vec<WrittenClaim>,
     run: RunTimes,
     flavour: BTreeMap<String, Flavour>,
+    #[serde(default)]
     variant: Vec<Variant>,
     #[serde(default)]
     panel: Vec<PanelSpec>,
@@ -191,6 +194,7 @@ struct Written {
     constants: Option<ConstantsSpec>,
     rates: Option<RatesSpec>,
     two_sources: Option<TwoSourcesSpec>,
+    bounds: Option<BoundsSpec>,
 }
 
 #[derive(Deserialize)]
@@ -257,6 +261,7 @@ impl File {
                 constants: written.constants,
                 rates: written.rates,
                 two_sources: written.two_sources,
+                bounds: written.bounds,
             },
         )?;
         for variant in &written.variant {
@@ -440,6 +445,7 @@ struct Kinds {
     constants: Option<ConstantsSpec>,
     rates: Option<RatesSpec>,
     two_sources: Option<TwoSourcesSpec>,
+    bounds: Option<BoundsSpec>,
 }
 
 fn kind_of(
@@ -452,12 +458,14 @@ fn kind_of(
         kinds.constants.is_some(),
         kinds.rates.is_some(),
         kinds.two_sources.is_some(),
+        kinds.bounds.is_some(),
     ];
     let found = match name.get_ref().as_str() {
         "overhead-sweep" => kinds.sweep.map(|spec| Kind::OverheadSweep(Box::new(spec))),
         "constants" => kinds.constants.map(Kind::Constants),
         "rates" => kinds.rates.map(Kind::Rates),
         "two-sources" => kinds.two_sources.map(Kind::TwoSources),
+        "bounds" => kinds.bounds.map(Kind::Bounds),
         other => {
             return Err(pointer.wrong(
                 name,

@@ -5,6 +5,7 @@
 //! kinds of experiment; a kind knows which claims it can measure.
 mod batch;
 mod bench;
+mod bounds;
 mod constants;
 mod costs;
 mod error;
@@ -42,6 +43,17 @@ pub struct Findings {
     pub plot: Option<Plot>,
     /// For an experiment that measures the board's costs: the new content of the board's `costs.toml`.
     pub costs: Option<String>,
+    /// What stands behind the claims, case by case.
+    pub detail: Option<Detail>,
+}
+
+/// A table of what was measured, for the terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detail {
+    /// The first is a name, the last a remark, the others are numbers.
+    pub columns: Vec<String>,
+    /// As wide as the columns.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// What a kind of experiment measured, before it is compared with the claims.
@@ -50,6 +62,7 @@ struct Measured {
     values: BTreeMap<String, f64>,
     series: Vec<Series>,
     costs: Option<String>,
+    detail: Option<Detail>,
 }
 
 impl Experiment {
@@ -88,6 +101,7 @@ impl Experiment {
             Kind::Constants(spec) => constants::measure(&bench, spec)?,
             Kind::Rates(_) => rates::measure(&bench)?,
             Kind::TwoSources(spec) => two_sources::measure(&bench, spec)?,
+            Kind::Bounds(spec) => bounds::measure(&bench, spec)?,
         };
         let claims = self
             .file
@@ -117,6 +131,7 @@ impl Experiment {
                 series: measured.series,
             },
             costs: measured.costs,
+            detail: measured.detail,
         })
     }
 }
@@ -128,6 +143,7 @@ fn known_claims(file: &File) -> BTreeSet<String> {
         Kind::Constants(spec) => constants::known_claims(spec),
         Kind::Rates(_) => rates::known_claims(file),
         Kind::TwoSources(_) => two_sources::known_claims(file),
+        Kind::Bounds(spec) => bounds::known_claims(spec),
     }
 }
 
@@ -138,6 +154,7 @@ fn known_series(file: &File) -> BTreeSet<String> {
         Kind::Constants(_) => BTreeSet::new(),
         Kind::Rates(_) => rates::known_series(file),
         Kind::TwoSources(_) => two_sources::known_series(file),
+        Kind::Bounds(_) => bounds::known_series(file),
     }
 }
 

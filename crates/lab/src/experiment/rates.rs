@@ -106,5 +106,6 @@ pub(super) fn measure(bench: &Bench) -> Result<Measured, ExperimentError> {
         values,
         series,
         costs: None,
+        detail: None,
     })
 }

@@ -68,6 +68,7 @@ pub(super) fn evaluate(
         values: sweep.values()?,
         series: sweep.series(),
         costs: None,
+        detail: None,
     })
 }
 

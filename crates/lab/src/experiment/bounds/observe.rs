@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Response times, as a trace of the board shows them.
+use super::attack::Aim;
+use crate::line::Line;
+use crate::run::{Event, EventKind};
+
+/// Whose response times are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Watch {
+    /// The jobs of the main loop: from the first instruction to the end of the last. The register, in data space, to which they write 1 and 0.
+    Job {
+        /// Its address.
+        mark: u16,
+    },
+    /// The interrupts of a line: from the edge that sets the pending bit to the end of the RETI.
+    Interrupt {
+        /// The line.
+        line: Line,
+        /// Its vector's number.
+        vector: u8,
+    },
+}
+
+/// The longest response of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Worst {
+    /// In cycles; 0 if there was none.
+    pub response: u64,
+    /// Where it was.
+    pub aim: Aim,
+}
+
+/// Events this long before the release of the worst job are still of interest, in cycles.
+const BEFORE: u64 = 4000;
+
+/// Finds the longest response. What had not ended when the trace did is not counted.
+pub(super) fn worst(events: &[Event], watch: Watch) -> Worst {
+    let (from, to) = match watch {
+        Watch::Job { mark } => longest_job(events, mark),
+        Watch::Interrupt { line, vector } => longest_interrupt(events, line, vector),
+    };
+    let instants = events
+        .iter()
+        .filter(|event| (from.saturating_sub(BEFORE)..=to).contains(&event.cycle))
+        .filter(|event| matches!(event.kind, EventKind::VectorEntered(_) | EventKind::Reti))
+        .map(|event| event.cycle)
+        .collect();
+    Worst {
+        response: to - from,
+        aim: Aim { from, to, instants },
+    }
+}
+
+fn longest_job(events: &[Event], mark: u16) -> (u64, u64) {
+    let mut longest = (0, 0);
+    let mut begun = None;
+    for event in events {
+        let EventKind::IoWritten { address, value } = event.kind else {
+            continue;
+        };
+        if address != mark {
+            continue;
+        }
+        if value != 0 {
+            begun = Some(event.cycle);
+        } else if let Some(from) = begun.take() {
+            // Both instructions take one cycle and are recorded alike: the last one belongs to the job.
+            longest = longer(longest, (from, event.cycle + 1));
+        }
+    }
+    longest
+}
+
+fn longest_interrupt(events: &[Event], line: Line, vector: u8) -> (u64, u64) {
+    let mut longest = (0, 0);
+    let mut pending = None;
+    // Interrupts do not nest on this chip.
+    let mut running = None;
+    for event in events {
+        match event.kind {
+            EventKind::PinEdge(at) if at == line => {
+                pending.get_or_insert(event.cycle);
+            }
+            EventKind::VectorEntered(number) if number == vector => running = pending.take(),
+            EventKind::Reti => {
+                if let Some(from) = running.take() {
+                    longest = longer(longest, (from, event.cycle));
+                }
+            }
+            _ => {}
+        }
+    }
+    longest
+}
+
+fn longer(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+    if b.1 - b.0 > a.1 - a.0 { b } else { a }
+}
+
+/// The longest interrupt of a line, from its taking to the end of its RETI; 0 if there was none.
+pub(super) fn longest_run(events: &[Event], vector: u8) -> u64 {
+    let mut longest = 0;
+    let mut begun = None;
+    for event in events {
+        match event.kind {
+            EventKind::VectorEntered(number) => begun = (number == vector).then_some(event.cycle),
+            EventKind::Reti => {
+                if let Some(from) = begun.take() {
+                    longest = longest.max(event.cycle - from);
+                }
+            }
+            _ => {}
+        }
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARK: u16 = 0x43;
+
+    fn event(cycle: u64, kind: EventKind) -> Event {
+        Event { cycle, kind }
+    }
+
+    fn mark(cycle: u64, value: u8) -> Event {
+        let address = MARK;
+        event(cycle, EventKind::IoWritten { address, value })
+    }
+
+    #[test]
+    fn a_job_lasts_from_its_first_instruction_to_the_end_of_its_last() {
+        let other = EventKind::IoWritten {
+            address: 0x59,
+            value: 1,
+        };
+        let events = [
+            // The end of what the trace does not show the begin of.
+            mark(5, 0),
+            mark(100, 1),
+            mark(199, 0),
+            mark(202, 1),
+            event(210, other),
+            event(220, EventKind::VectorEntered(1)),
+            event(290, EventKind::Reti),
+            mark(399, 0),
+            mark(402, 1),
+        ];
+        let found = worst(&events, Watch::Job { mark: MARK });
+        assert_eq!(
+            (found.response, found.aim.from, found.aim.to),
+            (198, 202, 400)
+        );
+        assert_eq!(found.aim.instants, [220, 290]);
+        assert_eq!(longest_run(&events, 1), 70);
+        assert_eq!(longest_run(&events, 2), 0);
+    }
+
+    #[test]
+    fn an_interrupt_responds_to_the_edge_that_set_its_pending_bit() {
+        let line = Line::INT1;
+        let events = [
+            event(10, EventKind::PinEdge(Line::INT0)),
+            event(14, EventKind::VectorEntered(1)),
+            event(20, EventKind::PinEdge(line)),
+            // Found the bit set: it is no other request.
+            event(30, EventKind::PinEdge(line)),
+            event(60, EventKind::Reti),
+            event(61, EventKind::VectorEntered(2)),
+            event(70, EventKind::PinEdge(line)),
+            event(100, EventKind::Reti),
+            event(101, EventKind::VectorEntered(2)),
+            event(140, EventKind::Reti),
+        ];
+        let found = worst(&events, Watch::Interrupt { line, vector: 2 });
+        assert_eq!((found.response, found.aim.from), (80, 20));
+        let none = worst(&events[..2], Watch::Interrupt { line, vector: 2 });
+        assert_eq!(none.response, 0);
+    }
+}

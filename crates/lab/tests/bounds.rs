@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Bounds held against adversaries, quickly: one case, few runs. `weir reproduce regehr2005/bounds` has all.
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use assert_cmd::Command;
+
+const EXPERIMENT: &str = r#"
+title = "A small one"
+paper = "none"
+section = "1"
+about = "One limit."
+kind = "bounds"
+claim = [
+    { id = "min_ratio", what = "nothing is longer than its bound", unit = "x", at_least = 1 },
+    { id = "strict-lazy.ratio", what = "nor much shorter", unit = "x", at_most = 1.15 },
+]
+[run]
+clock = "4MHz"
+warmup = "1ms"
+length = "1ms"
+[bounds]
+systems = "experiments/none/bounds"
+runs = 80
+seed = 1
+case = [{ name = "strict-lazy", of = "c", watch = "job", about = "" }]
+[flavour.c]
+sources = ["firmware/bounds.c", "core/src/limit.c"]
+includes = ["core/include", "ports/avr/include"]
+defines = ["WEIR_TICK_BITS=16", "WEIR_LIMIT_RECORD=0"]
+flags = ["-fno-ipa-icf"]
+"#;
+
+/// A repository with the experiment `none/small`, whose system file is `system`.
+fn repository(system: &str) -> tempfile::TempDir {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("experiments/none");
+    std::fs::create_dir_all(folder.join("bounds")).unwrap();
+    for (from, to) in [
+        ("core", "core"),
+        ("ports", "ports"),
+        ("experiments/regehr2005/firmware", "firmware"),
+    ] {
+        symlink(
+            here.join(from).canonicalize().unwrap(),
+            root.path().join(to),
+        )
+        .unwrap();
+    }
+    std::fs::write(folder.join("small.toml"), EXPERIMENT).unwrap();
+    std::fs::write(folder.join("bounds/strict-lazy.toml"), system).unwrap();
+    root
+}
+
+fn strict_lazy() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments/regehr2005/bounds/strict-lazy.toml");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The exit code, and what was said without line breaks.
+fn reproduce(root: &Path) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_weir-lab"))
+        .current_dir(root)
+        .args(["reproduce", "none/small"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    let text = text.replace('│', " ");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    (output.status.code().unwrap(), words.join(" "))
+}
+
+#[test]
+fn no_attack_goes_beyond_the_bound_and_the_same_ones_are_found_again() {
+    let root = repository(&strict_lazy());
+    let (code, said) = reproduce(root.path());
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("observed, cycles"), "{said}");
+    let (_, again) = reproduce(root.path());
+    assert_eq!(said, again);
+}
+
+#[test]
+fn what_the_system_file_states_is_held_against_the_board() {
+    let stated = |from: &str, to: &str| {
+        let system = strict_lazy();
+        assert!(system.contains(from));
+        reproduce(repository(&system.replace(from, to)).path())
+    };
+    let (code, said) = stated("\"400 cycles\"", "\"401 cycles\"");
+    assert_eq!(code, 0, "another body is compiled: {said}");
+    let (code, said) = stated("\"400 cycles\"", "\"778 cycles\"");
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("a body takes 13 to 777 cycles"), "{said}");
+    let (code, said) = stated("name = \"a\"", "name = \"z\"");
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("knows no source `z`") && said.contains("a, b, c, watched"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_bound_that_is_too_small_is_found_out() {
+    let cheap = "[cpu.costs.strict.lazy]\nrequest_served = \"20 cycles\"\nrequest_refused = \"20 cycles\"\nexpiry_served = \"20 cycles\"\nexpiry_empty = \"20 cycles\"\n\n[[source]]";
+    let root = repository(&strict_lazy().replace("[[source]]", cheap));
+    let (code, said) = reproduce(root.path());
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("not met: min_ratio"), "{said}");
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Tasks and handlers of exactly known length behind limits that `weir generate` has written: what is analysed is what runs. weir_system.h is the header of
+ * the case; its sources are called `a`, `b`, `c` and `watched`, and their shared timer `shared`.
+ *
+ * BOUNDS_CYCLES_a (b, c, watched)  cycles of that handler's body
+ * BOUNDS_TASK                      cycles of a job of the main loop; jobs follow each other without a pause
+ * BOUNDS_CRITICAL                  in place of jobs: cycles for which the main loop keeps interrupts off, again and again
+ * BOUNDS_MARK                      a compare register that nobody uses: a job writes 1 to it with its first instruction and 0 with its last
+ */
+#include "weir_system.h"
+
+#include <avr/io.h>
+
+/*
+ * A body of exactly `cycles` cycles, 13 to 777, without a register that the compiler would have to save: those would be saved also in the interrupts that do
+ * not run the body. What is left over of a loop of 3 cycles is made up by `nop`.
+ */
+#define BODY(cycles)                                                                                                                       \
+    {                                                                                                                                      \
+        _Static_assert((cycles) >= 13 && (cycles) <= 777, "a body takes 13 to 777 cycles");                                                \
+        __asm__ volatile("push r24\n"                                                                                                      \
+                         "in r24, __SREG__\n"                                                                                              \
+                         "push r24\n"                                                                                                      \
+                         "ldi r24, %0\n"                                                                                                   \
+                         "1: dec r24\n"                                                                                                    \
+                         "brne 1b\n"                                                                                                       \
+                         ".rept %1\n"                                                                                                      \
+                         "nop\n"                                                                                                           \
+                         ".endr\n"                                                                                                         \
+                         "pop r24\n"                                                                                                       \
+                         "out __SREG__, r24\n"                                                                                             \
+                         "pop r24\n" ::"M"(((cycles) -10) / 3),                                                                            \
+                         "n"(((cycles) -10) % 3));                                                                                         \
+    }
+
+#ifdef WEIR_SOURCE_a
+WEIR_SOURCE_a BODY(BOUNDS_CYCLES_a)
+#endif
+#ifdef WEIR_SOURCE_b
+WEIR_SOURCE_b BODY(BOUNDS_CYCLES_b)
+#endif
+#ifdef WEIR_SOURCE_c
+WEIR_SOURCE_c BODY(BOUNDS_CYCLES_c)
+#endif
+#ifdef WEIR_SOURCE_watched
+WEIR_SOURCE_watched BODY(BOUNDS_CYCLES_watched)
+#endif
+#ifdef WEIR_TIMER_shared
+    WEIR_TIMER_shared;
+#endif
+
+#ifdef BOUNDS_CRITICAL
+/* The longest instructions of the processor are calls and returns: an interrupt that comes with one waits for its end. */
+static __attribute__((noinline)) void call(void)
+{
+    __asm__ volatile("");
+}
+#endif
+
+int main(void)
+{
+    EICRA = 0xff; /* rising edges everywhere */
+    EICRB = 0xff;
+    weir_system_start();
+    sei();
+    while (!(EIFR & (1u << INTF7))) {
+        /* The adversary says when the main loop begins, with an edge on INT7, which interrupts nobody. */
+    }
+    for (;;) {
+#ifdef BOUNDS_CRITICAL
+        call();
+        cli();
+        __builtin_avr_delay_cycles(BOUNDS_CRITICAL - 2);
+        sei();
+        call();
+        call();
+#else
+        __asm__ volatile("out %0, %1" ::"I"(_SFR_IO_ADDR(BOUNDS_MARK)), "r"((uint8_t) 1));
+        __builtin_avr_delay_cycles(BOUNDS_TASK - 2);
+        __asm__ volatile("out %0, __zero_reg__" ::"I"(_SFR_IO_ADDR(BOUNDS_MARK)));
+#endif
+    }
+}
