@@ -6,6 +6,19 @@ use common::{
     LIMITER_OFF, SHARED, limited, on_board, own, parsed, refused, says, shown, source, task,
 };
 
+mod registers {
+    use super::*;
+
+    #[test]
+    fn are_a_part_of_the_handler() {
+        says(
+            "schema = 1\n[cpu]\nboard = \"atmega128\"\n[[source]]\nname = \"a\"\nvector = \"INT0\"\nhandler = \"50 cycles\"\nregisters = «\"51 cycles\"»\n",
+            "a part of the handler's 50",
+            "at most \"50 cycles\"",
+        );
+    }
+}
+
 mod limits {
     use super::*;
 

@@ -87,6 +87,46 @@ fn the_motor_controller_brings_the_boards_costs() {
     assert_eq!(system.receivers[1].blocking.origin, Origin::Default);
 }
 
+/// The compiler of the flavour `c` saves the body's registers in every interrupt that could run it.
+#[test]
+fn what_saves_registers_costs_interrupts_without_body_too() {
+    let costs = |handler: &str, limit: &str| {
+        let text = format!(
+            "schema = 1\n[cpu]\nboard = \"atmega128\"\n[[source]]\nname = \"a\"\nvector = \"INT0\"\n{handler}\n\
+             limit = {{ policy = \"strict\", rate = \"1kHz\", {limit} }}\n"
+        );
+        let of = parsed(&text).sources[0].limit.costs;
+        assert!(of.request_served > 0, "{of:?}");
+        of
+    };
+    let own = "timer = \"TIMER1A\"";
+    let none = costs("handler = \"400 cycles\"\nregisters = \"0 cycles\"", own);
+    let by_default = |cycles| weir_model::EventCosts {
+        request_refused: none.request_refused + cycles,
+        expiry_empty: none.expiry_empty + cycles,
+        ..none
+    };
+    assert_eq!(costs("handler = \"400 cycles\"", own), by_default(120));
+    assert_eq!(costs("handler = \"80 cycles\"", own), by_default(80));
+    assert_eq!(
+        costs("handler = \"80 cycles\"\nregisters = \"8 cycles\"", own),
+        by_default(8)
+    );
+    // An eager limiter refuses nothing, so that goes on to cost nothing.
+    let eager = costs(
+        "handler = \"80 cycles\"",
+        "timing = \"eager\", timer = \"TIMER1A\"",
+    );
+    assert_eq!(eager.request_refused, 0);
+    // A shared timer's interrupt holds no handler.
+    let node = example("ethernut-node");
+    let board = parsed(
+        "schema = 1\n[cpu]\nboard = \"atmega128\"\n[[timer]]\nname = \"slow\"\nchannel = \"TIMER1A\"\nrate = \"110Hz\"\n\
+        [[source]]\nname = \"a\"\nvector = \"INT0\"\nhandler = \"9 cycles\"\nlimit = { policy = \"bursty\", timer = \"slow\" }\n",
+    );
+    assert_eq!(node.sources[0].limit.costs, board.sources[0].limit.costs);
+}
+
 #[test]
 fn the_flight_controller_loads() {
     let system = example("flight-controller");

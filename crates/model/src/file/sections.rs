@@ -174,6 +174,9 @@ section! {
         optional order: Number32, default "without a board it must be stated", example "13";
         /// One run of its handler without the units of work. The registers that the handler saves are a part of it; what a limiter costs is not.
         required handler: StatedCost, default "", example "\"120 cycles\"";
+        /// Of the handler's cycles, those that save and restore registers (`push` and `pop`: 4 for each on AVR). The compiler of the flavour `c` spends them also in
+        /// the limiter's interrupts that do not run the handler.
+        optional registers: Amount, default "flavour `c`: all that the handler takes, but at most 120 cycles; else 0 cycles", example "\"16 cycles\"";
         /// One unit of work of the handler (regehr2005 §5.2: t_work), beside what the flows cost.
         optional work: StatedCost, default "\"0 cycles\"", example "\"45 cycles\"";
         /// The most units of work that one interrupt may do. A limit bounds how often a handler runs, not how long: without this, nothing is proven.

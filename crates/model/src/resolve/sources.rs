@@ -11,7 +11,7 @@ use super::units::Digits;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::sections::{self as raw, Root};
 use crate::system::{
-    Expiry, Level, Limit, Moderation, Place, Policy, Rates, Source, Timer, Timing,
+    Cost, EventCosts, Expiry, Level, Limit, Moderation, Place, Policy, Rates, Source, Timer, Timing,
 };
 
 /// All sources and shared timers, in the file's order.
@@ -302,6 +302,11 @@ fn one(
     let work = clock.cost(&source.work, problems);
     let deadline = clock.optional(&source.deadline, problems);
     let moderation = moderation(source, processor, problems);
+    let registers = handler.and_then(|handler| registers(source, handler, processor, problems));
+    let limit = limit.zip(registers).map(|(limit, registers)| Limit {
+        costs: with_registers(&limit, registers),
+        ..limit
+    });
     Some(Source {
         name: source.name.get()?.0.clone(),
         level: level?,
@@ -313,6 +318,63 @@ fn one(
         deadline: deadline?,
         moderation: moderation?,
     })
+}
+
+/// What saving all registers that a compiler may keep values in costs at most: 30 of them, 4 cycles each (ATmega128 data sheet, PUSH and POP).
+const ALL_REGISTERS: u64 = 120;
+
+/// Of the handler's cycles, those that save registers.
+fn registers(
+    source: &raw::Source,
+    handler: Cost,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<u64> {
+    let Some(stated) = source.registers.optional()? else {
+        let is_compiled = matches!(processor.board(), Some((_, "c")));
+        return Some(if is_compiled {
+            handler.cycles.min(ALL_REGISTERS)
+        } else {
+            0
+        });
+    };
+    let at = source.registers.at;
+    let cycles = processor.clock.amount(stated, at, problems)?;
+    if cycles > handler.cycles {
+        problems.add(
+            Problem::new(
+                format!(
+                    "saving registers takes {cycles} cycles, but they are a part of the handler's {}",
+                    handler.cycles
+                ),
+                at,
+                "more than the handler",
+            )
+            .help(format!(
+                "write at most \"{} cycles\", or leave it out",
+                handler.cycles
+            )),
+        );
+        return None;
+    }
+    Some(cycles)
+}
+
+/// The costs of a limiter whose handler saves registers: its interrupts that do not run the handler save them, too. A shared timer's do not: they hold no
+/// handler.
+fn with_registers(limit: &Limit, registers: u64) -> EventCosts {
+    let also = |cost: u64| match cost {
+        0 => 0,
+        cost => cost.saturating_add(registers),
+    };
+    match limit.expiry {
+        Some(Expiry::Own { .. }) => EventCosts {
+            request_refused: also(limit.costs.request_refused),
+            expiry_empty: also(limit.costs.expiry_empty),
+            ..limit.costs
+        },
+        Some(Expiry::Shared(_)) | None => limit.costs,
+    }
 }
 
 fn moderation(
