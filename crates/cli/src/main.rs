@@ -8,6 +8,7 @@ mod delegate;
 mod generate;
 mod output;
 mod tune;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ struct Cli {
 enum Command {
     Check(check::Args),
     Tune(tune::Args),
+    Verify(verify::Args),
     Generate(generate::Args),
     /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
     #[command(disable_help_flag = true)]
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Check(arguments) => check::execute(&arguments),
         Command::Tune(arguments) => tune::execute(&arguments),
+        Command::Verify(arguments) => verify::execute(&arguments),
         Command::Generate(arguments) => generate::execute(&arguments),
         Command::Run(arguments) => return LAB.run("run", arguments),
         Command::Reproduce(arguments) => return LAB.run("reproduce", arguments),

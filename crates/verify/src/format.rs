@@ -366,7 +366,7 @@ fn certificate<T: for<'a> Deserialize<'a>>(
 fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, BadInput> {
     let mut json = serde_json::Deserializer::from_slice(text);
     let format = |place: String, what: String| BadInput::Format {
-        place: if place == "." {
+        place: if [".", "?"].contains(&place.as_str()) {
             "certificate".to_owned()
         } else {
             place

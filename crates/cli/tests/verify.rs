@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir verify`, as its users meet it.
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+struct Printed {
+    out: String,
+    err: String,
+    code: Option<i32>,
+}
+
+/// A system file and what `weir check --json` says of it, in a folder of their own.
+struct Proof {
+    folder: TempDir,
+    json: Value,
+}
+
+impl Proof {
+    /// Of the node that the tests of `weir check` begin with.
+    fn of_node() -> Self {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("system.toml");
+        std::fs::write(&path, include_str!("data/node.toml")).unwrap();
+        let printed = run("check", folder.path(), &["system.toml", "--json"], "");
+        let json = serde_json::from_str(&printed.out).unwrap();
+        Self { folder, json }
+    }
+
+    fn verify(&self, arguments: &[&str]) -> Printed {
+        std::fs::write(self.folder.path().join("proof.json"), self.json.to_string()).unwrap();
+        run(
+            "verify",
+            self.folder.path(),
+            &[&["proof.json"], arguments].concat(),
+            "",
+        )
+    }
+
+    fn certificate(&mut self) -> &mut Value {
+        &mut self.json["certificate"]
+    }
+}
+
+fn run(command: &str, folder: &Path, arguments: &[&str], input: impl Into<Vec<u8>>) -> Printed {
+    let output = Command::cargo_bin("weir")
+        .unwrap()
+        .arg(command)
+        .args(arguments)
+        .current_dir(folder)
+        .write_stdin(input)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Printed {
+        out: text(output.stdout),
+        err: text(output.stderr),
+        code: output.status.code(),
+    }
+}
+
+#[test]
+fn what_check_says_is_valid_and_of_its_file() {
+    let printed = Proof::of_node().verify(&["--system", "system.toml"]);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    assert!(printed.out.starts_with("valid: "), "{}", printed.out);
+    assert!(
+        printed.out.contains("is guaranteed") && printed.out.contains("units"),
+        "{}",
+        printed.out
+    );
+}
+
+#[test]
+fn a_bare_certificate_comes_by_standard_input_too() {
+    let mut proof = Proof::of_node();
+    let bare = proof.certificate().to_string();
+    let printed = run("verify", proof.folder.path(), &["-"], bare);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+}
+
+#[test]
+fn a_smaller_response_is_rejected_with_its_place() {
+    let mut proof = Proof::of_node();
+    let rows = proof.certificate()["rows"].as_array_mut().unwrap();
+    let row = rows
+        .iter_mut()
+        .find(|row| row["unit"][0] == "task")
+        .unwrap();
+    let response = &mut row["outcome"]["bound"]["response"];
+    *response = (response.as_u64().unwrap() - 1).into();
+    let printed = proof.verify(&[]);
+    assert_eq!(printed.code, Some(1), "{}{}", printed.out, printed.err);
+    assert!(
+        printed.out.starts_with("rejected: ")
+            && printed.out.contains("task `")
+            && printed.out.contains("response: "),
+        "{}",
+        printed.out
+    );
+    let json: Value = serde_json::from_str(&proof.verify(&["--json"]).out).unwrap();
+    assert_eq!(json["valid"], false);
+    assert_eq!(json["rejections"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn another_file_and_another_description_are_rejected() {
+    let mut proof = Proof::of_node();
+    let file = proof.folder.path().join("system.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\n# changed\n")).unwrap();
+    let printed = proof.verify(&["--system", "system.toml"]);
+    assert_eq!(printed.code, Some(1));
+    assert!(printed.out.contains("system.sha256: "), "{}", printed.out);
+
+    // Nothing of what is claimed depends on the clock, so only the file can tell.
+    std::fs::write(&file, text).unwrap();
+    proof.certificate()["system"]["cpu"]["clock_hz"] = 7.into();
+    assert_eq!(proof.verify(&[]).code, Some(0));
+    let printed = proof.verify(&["--system", "system.toml"]);
+    assert_eq!(printed.code, Some(1));
+    assert!(
+        printed.out.contains("system.cpu.clock_hz: "),
+        "{}",
+        printed.out
+    );
+}
+
+#[test]
+fn what_is_no_certificate_is_bad_input() {
+    let proof = Proof::of_node();
+    let folder = proof.folder.path();
+    for (input, part) in [
+        ("", "certificate"),
+        ("\u{0}\u{1}", "certificate"),
+        ("{\"certificate\": 2}", "version 2"),
+        ("{\"certificate\": 1}", "missing field"),
+    ] {
+        let printed = run("verify", folder, &["-"], input);
+        assert_eq!(printed.code, Some(2), "{input}: {}", printed.out);
+        assert!(printed.err.contains(part), "{input}: {}", printed.err);
+        assert!(!printed.err.contains("panicked"), "{}", printed.err);
+    }
+    let missing = run("verify", folder, &["missing.json"], "");
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.err.contains("missing.json"), "{}", missing.err);
+}
