@@ -99,7 +99,7 @@ impl Experiment {
         let measured = match &self.file.kind {
             Kind::OverheadSweep(spec) => sweep::measure(&bench, spec)?,
             Kind::Constants(spec) => constants::measure(&bench, spec)?,
-            Kind::Rates(_) => rates::measure(&bench)?,
+            Kind::Rates(spec) => rates::measure(&bench, spec)?,
             Kind::TwoSources(spec) => two_sources::measure(&bench, spec)?,
             Kind::Bounds(spec) => bounds::measure(&bench, spec)?,
         };

@@ -8,14 +8,28 @@ use weir_report::Series;
 
 use super::batch::{Job, run_all};
 use super::bench::{Bench, Loss, flood, turn_cycles};
-use super::file::File;
+use super::file::{File, Quantity};
 use super::{ExperimentError, Measured};
 use crate::run::Stimulus;
 
-/// The parameters: none, for the sources are those that system files can name.
+/// The parameters.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RatesSpec {}
+pub(super) struct RatesSpec {
+    /// In ascending order; if none is stated, those of the sources that system files can name.
+    #[serde(default)]
+    pub offered: Vec<Quantity<weir_model::Rate>>,
+}
+
+impl RatesSpec {
+    fn hertz(&self) -> Vec<f64> {
+        if self.offered.is_empty() {
+            worst_rates::all().iter().map(WorstRate::hertz).collect()
+        } else {
+            self.offered.iter().map(|rate| rate.0.hertz()).collect()
+        }
+    }
+}
 
 fn rate_claim(source: &WorstRate) -> String {
     format!("{}.rate", source.id)
@@ -50,17 +64,17 @@ pub(super) fn known_series(file: &File) -> BTreeSet<String> {
         .collect()
 }
 
-pub(super) fn measure(bench: &Bench) -> Result<Measured, ExperimentError> {
+pub(super) fn measure(bench: &Bench, spec: &RatesSpec) -> Result<Measured, ExperimentError> {
     let mut values: BTreeMap<String, f64> = worst_rates::all()
         .iter()
         .map(|source| (rate_claim(source), source.hertz()))
         .collect();
+    let rates = spec.hertz();
     let mut jobs = Vec::new();
     for variant in &bench.file.variant {
         let base = bench.spec(&bench.elf(variant));
         // The first is the background without a flood.
-        let offered =
-            std::iter::once(None).chain(worst_rates::all().iter().map(|s| Some(s.hertz())));
+        let offered = std::iter::once(None).chain(rates.iter().copied().map(Some));
         for (index, rate) in offered.enumerate() {
             let mut spec = base.clone();
             spec.floods.extend(rate.map(|rate_hz| {
@@ -81,10 +95,10 @@ pub(super) fn measure(bench: &Bench) -> Result<Measured, ExperimentError> {
     for variant in &bench.file.variant {
         let result = |index: usize| &results[&(variant.id().to_owned(), index)];
         let turn = turn_cycles(result(0))?;
-        let points: Vec<(f64, f64)> = worst_rates::all()
+        let points: Vec<(f64, f64)> = rates
             .iter()
             .zip(1..)
-            .map(|(source, index)| (source.hertz(), 100.0 * Loss::of(result(index), turn).lost))
+            .map(|(&hertz, index)| (hertz, 100.0 * Loss::of(result(index), turn).lost))
             .collect();
         let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
         values.insert(lost_claim(variant.id()), most);
