@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 use weir_model::{Expiry, Policy, System};
 
+use crate::limiter::longest_borne;
 use crate::rta::{Limits, NoBound, Problem, Solution, solve_within};
 use crate::units::{Latencies, Part, Unit, Units, longest_timer};
 
@@ -140,8 +141,13 @@ fn row_within(units: &Units, unit: &Unit, limits: Limits) -> Row {
     }
 }
 
-/// How late each source's timer can be served: the least solution of the system in which limiters' curves depend on latencies and latencies on curves.
+/// How late each source's interrupts can begin: the least solution of the system in which limiters' curves depend on latencies and latencies on curves.
 fn latencies(system: &System) -> Latencies {
+    // So late that no source is counted on to stay below its limit.
+    let at_most = |source| {
+        let longest = longest_borne(source, system.cpu.clock_hz);
+        most_latency(source).max(longest.map_or(0, |longest| longest.saturating_add(1)))
+    };
     let mut latencies = Latencies {
         source: vec![0; system.sources.len()],
     };
@@ -153,7 +159,7 @@ fn latencies(system: &System) -> Latencies {
         latencies = next;
     }
     Latencies {
-        source: system.sources.iter().map(most_latency).collect(),
+        source: system.sources.iter().map(at_most).collect(),
     }
 }
 
@@ -181,7 +187,7 @@ fn latencies_after(system: &System, latencies: &Latencies) -> Latencies {
             return 0;
         };
         let before = latencies.source.get(index).copied().unwrap_or(0);
-        let now = match &source.limit.expiry {
+        let expiry = match &source.limit.expiry {
             None => Some(0),
             _ if matches!(source.limit.policy, Policy::Off | Policy::Poll) => Some(0),
             Some(Expiry::Own { .. }) => match units.tasks(index).map(|of| of.expiry.is_some()) {
@@ -190,9 +196,16 @@ fn latencies_after(system: &System, latencies: &Latencies) -> Latencies {
             },
             Some(Expiry::Shared(timer)) => timers.get(*timer).copied().flatten(),
         };
-        now.unwrap_or(u64::MAX)
-            .min(most_latency(source))
-            .max(before)
+        let expiry = expiry.unwrap_or(u64::MAX).min(most_latency(source));
+        let now = match longest_borne(source, system.cpu.clock_hz) {
+            Some(longest) if units.is_counted_on(index) => late(Part::Request(index), longest)
+                .map(|request| expiry.saturating_add(request))
+                .filter(|&both| both <= longest)
+                // Later than that, it is not counted on any more.
+                .unwrap_or(expiry.max(longest.saturating_add(1))),
+            _ => expiry,
+        };
+        now.max(before)
     });
     Latencies { source }
 }

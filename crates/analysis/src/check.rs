@@ -166,11 +166,12 @@ fn utilisation(system: &System, units: &Units) -> Option<f64> {
         sum += tasks.together.iter().map(Demand::utilisation).sum::<f64>();
     }
     for unit in &units.units {
-        if !matches!(unit.part, Part::Request(_) | Part::Expiry(_)) {
+        if matches!(unit.part, Part::Task(_) | Part::BottomHalf(_)) {
             sum += unit.own.as_ref()?.utilisation();
         }
     }
-    Some(sum)
+    let timers = (0..system.timers.len()).filter_map(|timer| units.timer(timer));
+    Some(sum + timers.map(Demand::utilisation).sum::<f64>())
 }
 
 impl Report {

@@ -20,6 +20,7 @@ pub mod units;
 
 mod analysis;
 mod sensitivity;
+mod shared_timer;
 mod slack;
 
 pub use analysis::{Analysis, Row, Unbounded, analyse, holds};

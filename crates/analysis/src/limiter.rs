@@ -134,17 +134,21 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
 
 /// Is the source unable to come faster than its limit lets it, so that nothing is ever refused (LIMIT-LOSS-1)?
 fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
-    let late = limit.interval.saturating_add(skew(limit));
     match limit.policy {
         Policy::Off => true,
         Policy::Poll => false,
-        Policy::Strict | Policy::Paced | Policy::Bucket => {
-            interarrival >= late.saturating_add(latency)
-        }
-        Policy::Bursty => {
-            interarrival.saturating_mul(u64::from(limit.burst)) >= late.saturating_add(latency)
-        }
+        _ => spare(limit, interarrival).is_some_and(|spare| latency <= spare),
     }
+}
+
+/// Cycles by which a source's requests are further apart than its limit wants them if nothing is late; none if they are not.
+fn spare(limit: &Limit, interarrival: u64) -> Option<u64> {
+    let burst = match limit.policy {
+        Policy::Bursty => u64::from(limit.burst),
+        _ => 1,
+    };
+    let span = interarrival.saturating_mul(burst);
+    span.checked_sub(limit.interval.saturating_add(skew(limit)))
 }
 
 /// Does the limiter of `source` never hold a request back, if its timer is served up to `latency` cycles late? Not known of a source without worst rate.
@@ -169,6 +173,16 @@ fn skew(limit: &Limit) -> u64 {
         .tick
         .saturating_mul(u64::from(limit.lag).saturating_add(1))
         .saturating_add(entry)
+}
+
+/// The longest latency with which a limited source still cannot come faster than its limit lets it; none: it can anyhow, or nothing limits it.
+#[must_use]
+pub fn longest_borne(source: &Source, clock_hz: u64) -> Option<u64> {
+    let limit = &source.limit;
+    if limit.place == Place::Hardware || matches!(limit.policy, Policy::Off | Policy::Poll) {
+        return None;
+    }
+    spare(limit, request_interarrival(source, clock_hz)?)
 }
 
 /// The most requests that the line's interrupt serves before the next expiry; none: no bound, since the policy looks at the clock, too.
@@ -335,7 +349,9 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Task
 
     let spaced = matches!(limit.policy, Policy::Strict | Policy::Paced)
         || (limit.policy == Policy::Bucket && limit.burst == 1);
-    let (refusals, mut together) = if spaced {
+    let slower =
+        interarrival.filter(|&interarrival| within_limit(limit, interarrival, window.latency));
+    let (refusals, mut together) = if spaced && slower.is_none() {
         // Between two services: an empty expiry and then the line serves, or a refusal and then the expiry serves.
         let by_line = costs.request_served.saturating_add(costs.expiry_empty);
         let by_expiry =
@@ -359,7 +375,14 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Task
             } else {
                 0
             })),
-            curve: expiries.clone(),
+            curve: match slower.filter(|_| spaced) {
+                // Requests are further apart than intervals, so there are not as many expiries: one for each of them, and one of a request before the window.
+                Some(interarrival) => expiries.clone().and(Staircase {
+                    base: 2,
+                    ..Staircase::sporadic(interarrival, 0)
+                }),
+                None => expiries.clone(),
+            },
         };
         (refusals(&expiries), vec![serving, overhead])
     };

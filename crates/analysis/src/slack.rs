@@ -25,6 +25,8 @@ struct Point {
 #[derive(Debug)]
 pub struct Slack<'a> {
     latencies: Latencies,
+    /// What of each latency the source's line may take.
+    shares: Vec<u64>,
     units: Units<'a>,
     hull: Vec<Point>,
 }
@@ -45,23 +47,25 @@ impl<'a> Slack<'a> {
                     .zip(&analysis.latencies.source)
                     .map(|(source, &now)| {
                         ((now as f64 * factor) as u64)
-                            .max(now)
                             .min(source.limit.interval.saturating_sub(1))
+                            .max(now)
                     })
                     .collect(),
             };
             let units = Units::new(system, &latencies);
+            let shares = shares(&units, analysis, &latencies);
             let points: Option<Vec<Vec<Point>>> = units
                 .units
                 .par_iter()
-                .map(|unit| points(system, &units, unit, &latencies))
+                .map(|unit| points(system, &units, unit, &latencies, &shares))
                 .collect();
             if let Some(points) = points {
-                found = Some((latencies, units, points.into_iter().flatten().collect()));
+                let points = points.into_iter().flatten().collect();
+                found = Some((latencies, shares, units, points));
                 break;
             }
         }
-        let (latencies, units, points) = found.unwrap_or_else(|| {
+        let (latencies, shares, units, points) = found.unwrap_or_else(|| {
             // Latencies as they are always do; not to have found so means that nothing is known to be left.
             let latencies = analysis.latencies.clone();
             let units = Units::new(system, &latencies);
@@ -71,10 +75,12 @@ impl<'a> Slack<'a> {
                 of: unit.part,
             });
             let none = none.collect();
-            (latencies, units, none)
+            let shares = shares(&units, analysis, &latencies);
+            (latencies, shares, units, none)
         });
         Self {
             latencies,
+            shares,
             units,
             hull: lower_hull(points),
         }
@@ -117,9 +123,16 @@ impl<'a> Slack<'a> {
         let (plain, seen) = self.units.tasks_if(source, changed, latency);
         // Later than an interval makes no difference (CONTRACTS.md's J), so then there is nothing to ask.
         let may_be_late = latency < changed.limit.interval.saturating_sub(1);
+        let share = self.shares.get(source).copied();
+        let share = share.filter(|_| self.units.counts_on(changed, latency));
         self.units.interrupts(source, &plain).all(|unit| {
-            let must_be_in_time = may_be_late && unit.part == Part::Expiry(source);
-            if unit.deadline.is_none() && !must_be_in_time {
+            let most_late = match (unit.part, share) {
+                (Part::Request(_), Some(share)) => Some(share),
+                (Part::Expiry(_), Some(share)) => Some(latency - share),
+                (Part::Expiry(_), None) if may_be_late => Some(latency),
+                _ => None,
+            };
+            if unit.deadline.is_none() && most_late.is_none() {
                 return true;
             }
             let interference = self.units.interference_if(&unit, Some((source, &seen)));
@@ -135,7 +148,7 @@ impl<'a> Slack<'a> {
             solve(&problem).is_ok_and(|solution| {
                 unit.deadline
                     .is_none_or(|deadline| solution.response <= deadline)
-                    && (!must_be_in_time || solution.start_delay <= latency)
+                    && most_late.is_none_or(|most| solution.start_delay <= most)
             })
         })
     }
@@ -175,24 +188,47 @@ fn lines(now: &Tasks, then: &Tasks) -> Vec<(f64, f64)> {
     ]
 }
 
+/// What of each latency the source's line may take: what it takes now and half of what there is more of it; nothing where the limiter is not counted on.
+fn shares(units: &Units, analysis: &Analysis, latencies: &Latencies) -> Vec<u64> {
+    let sources = analysis.latencies.source.iter().zip(&latencies.source);
+    sources
+        .enumerate()
+        .map(|(source, (&now, &then))| {
+            let row = analysis.row(Part::Request(source));
+            let late = row.and_then(|row| row.outcome.as_ref().ok());
+            match (units.is_counted_on(source), late) {
+                (false, _) => 0,
+                (_, None) => then,
+                (_, Some(late)) => (late.start_delay + then.saturating_sub(now) / 2).min(then),
+            }
+        })
+        .collect()
+}
+
 /// The points of a unit; none if it breaks its deadline, or its timer comes later than `latencies` allows.
 fn points(
     system: &System,
     units: &Units,
     unit: &Unit,
     latencies: &Latencies,
+    shares: &[u64],
 ) -> Option<Vec<Point>> {
     let most_start_delay = match unit.part {
-        Part::Expiry(source) => latencies.source.get(source).copied(),
+        Part::Request(source) if units.is_counted_on(source) => shares.get(source).copied(),
+        Part::Expiry(source) => latencies
+            .source
+            .get(source)
+            .zip(shares.get(source))
+            .map(|(latency, share)| latency - share),
         Part::Timer(timer) => Some(
             system
                 .sources
                 .iter()
-                .zip(&latencies.source)
+                .zip(latencies.source.iter().zip(shares))
                 .filter(|(source, _)| {
                     source.limit.expiry == Some(weir_model::Expiry::Shared(timer))
                 })
-                .map(|(_, &latency)| latency)
+                .map(|(_, (latency, share))| latency - share)
                 .min()
                 .unwrap_or(u64::MAX)
                 .saturating_sub(longest_timer(system, timer)),
@@ -207,8 +243,8 @@ fn points(
     let is_late = most_start_delay.is_some_and(|most| {
         solution.start_delay > most
             // Later than an interval makes no difference (CONTRACTS.md's J).
-            && !matches!(unit.part, Part::Expiry(source) if system.sources.get(source)
-                .is_some_and(|of| most >= of.limit.interval.saturating_sub(1)))
+            && !matches!(unit.part, Part::Expiry(source) if !units.is_counted_on(source)
+                && system.sources.get(source).is_some_and(|of| most >= of.limit.interval.saturating_sub(1)))
     });
     if is_late
         || unit

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A system as units that compete for the processor: interrupts, tasks and bottom halves, each with its rank.
 
-use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System};
+use weir_model::{Cpu, EventCosts, Expiry, Flow, Policy, Source, System, Timing};
 
 use crate::curve::{Curve, FOREVER, Staircase};
 use crate::limiter::{self, Body, Interrupt, Tasks, Window};
 use crate::rank::Place;
 use crate::rta::Demand;
+use crate::shared_timer::TimerDemands;
+
+pub use crate::shared_timer::longest_timer;
 
 /// What a unit is; the numbers are indices into the system's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,10 +41,10 @@ pub struct Unit {
     pub deadline: Option<u64>,
 }
 
-/// How late timers' interrupts are served, per source and per shared timer: LIMIT's L less what the interrupt itself needs.
+/// How late interrupts begin: LIMIT's L less what the interrupt itself needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latencies {
-    /// Of each source's own timer, or of the shared one that clears it.
+    /// Of each source its own timer's interrupt, or that of the shared one that clears it; and its line's more if the source is counted on to stay below its limit.
     pub source: Vec<u64>,
 }
 
@@ -85,8 +88,8 @@ pub struct Units<'a> {
     plain: Vec<Tasks>,
     /// As others see them.
     seen: Vec<Seen>,
-    /// The shared timers' interrupts, plain and padded.
-    timers: Vec<(Demand, Demand)>,
+    /// The shared timers' interrupts.
+    timers: Vec<TimerDemands>,
 }
 
 /// What one run of a source's handler costs, with the most work it may do: the units of work, and of each packet the top half and the demultiplexing.
@@ -176,7 +179,7 @@ impl<'a> Units<'a> {
             seen.push(Seen::new(source, body, &system.cpu, latency));
         }
         let timers = (0..system.timers.len())
-            .map(|timer| timer_demands(system, timer, &plain))
+            .map(|timer| TimerDemands::new(system, timer, &plain))
             .collect();
         let mut units = Self {
             system,
@@ -234,12 +237,17 @@ impl<'a> Units<'a> {
             .enumerate()
             .flat_map(|(index, tasks)| self.interrupts(index, tasks))
             .collect();
-        for (index, (timer, (demand, _))) in system.timers.iter().zip(&self.timers).enumerate() {
+        for (index, (timer, demands)) in system.timers.iter().zip(&self.timers).enumerate() {
+            let longest = longest_timer(system, index);
             units.push(Unit {
                 part: Part::Timer(index),
                 place: Place::of_interrupt(&system.cpu, &timer.level),
-                own: Some(demand.clone()),
-                longest: longest_timer(system, index),
+                // What others see counts the handlers that run inside it as the lines'; its own response does not.
+                own: Some(Demand {
+                    cost: longest,
+                    curve: demands.by_tasks.curve.clone(),
+                }),
+                longest,
                 deadline: None,
             });
         }
@@ -309,6 +317,22 @@ impl<'a> Units<'a> {
         limiter::never_holds(of, self.system.cpu.clock_hz, latency).then_some(moderation)
     }
 
+    /// Is the limiter of a source counted on never to hold a request back, because they are too far apart? How late the source's own interrupt begins is a part
+    /// of its latency then: the limiter tells two requests apart by when their interrupts begin.
+    #[must_use]
+    pub fn is_counted_on(&self, source: usize) -> bool {
+        let of = self.system.sources.get(source);
+        let latency = self.latencies.get(source);
+        of.zip(latency)
+            .is_some_and(|(of, &latency)| self.counts_on(of, latency))
+    }
+
+    /// As [`Self::is_counted_on`], if the source were as `changed` and as late as `latency`.
+    pub(crate) fn counts_on(&self, changed: &Source, latency: u64) -> bool {
+        limiter::longest_borne(changed, self.system.cpu.clock_hz)
+            .is_some_and(|longest| latency <= longest)
+    }
+
     /// The more urgent work that delays `unit`: what only delays its start, and what also preempts it. None: some of it has no bound, and which.
     pub fn interference(&self, unit: &Unit) -> Result<Interference<'_>, Vec<Part>> {
         self.interference_if(unit, None)
@@ -354,13 +378,18 @@ impl<'a> Units<'a> {
             let expiry = tasks.expiry.as_ref().zip(timer_place);
             found.add_source(unit, index, tasks, request, expiry);
         }
-        for (index, (plain, padded)) in self.timers.iter().enumerate() {
+        for (index, demands) in self.timers.iter().enumerate() {
             let Some(timer) = self.system.timers.get(index) else {
                 continue;
             };
             let place = Place::of_interrupt(&self.system.cpu, &timer.level);
             if unit.part != Part::Timer(index) {
-                found.add(unit, &place, if is_interrupt { padded } else { plain });
+                let demand = if is_interrupt {
+                    &demands.by_interrupts
+                } else {
+                    &demands.by_tasks
+                };
+                found.add(unit, &place, demand);
             }
         }
         if !is_interrupt {
@@ -395,7 +424,10 @@ impl<'a> Units<'a> {
         let by_units = self
             .units
             .iter()
-            .filter(|other| unit.place.is_blocked_by(&other.place))
+            .filter(|other| {
+                unit.place.is_blocked_by(&other.place)
+                    || (other.part == unit.part && self.queues_behind_itself(unit))
+            })
             .map(|other| other.longest.saturating_sub(1))
             .fold(0, u64::max);
         let by_sections = system
@@ -422,6 +454,26 @@ impl<'a> Units<'a> {
             ),
             Part::BottomHalf(_) => longest,
         }
+    }
+
+    /// Can a request of a limited source come while the one before it is being served, and be served as well? Only if it has to wait until it is in time, and
+    /// only where the line stays enabled. Its curve, which tells interrupts apart by when they begin, knows nothing of that wait.
+    fn queues_behind_itself(&self, unit: &Unit) -> bool {
+        let Part::Request(index) = unit.part else {
+            return false;
+        };
+        let is_lazy = |source: &Source| {
+            source.limit.policy != Policy::Off
+                && source.limit.place == weir_model::Place::Software
+                && source.limit.timing == Timing::Lazy
+        };
+        self.system.sources.get(index).is_some_and(is_lazy) && !self.is_counted_on(index)
+    }
+
+    /// What tasks can be delayed by because of a shared timer's interrupt; the handlers that run inside it count as the lines'.
+    #[must_use]
+    pub fn timer(&self, timer: usize) -> Option<&Demand> {
+        self.timers.get(timer).map(|demands| &demands.by_tasks)
     }
 
     /// The tasks of a source as others see them.
@@ -517,37 +569,4 @@ impl<'a> Interference<'a> {
             }
         }
     }
-}
-
-/// The sources that a shared timer clears, with their indices.
-fn cleared_by(system: &System, timer: usize) -> impl Iterator<Item = (usize, &Source)> {
-    system
-        .sources
-        .iter()
-        .enumerate()
-        .filter(move |(_, source)| source.limit.expiry == Some(Expiry::Shared(timer)))
-}
-
-fn timer_demands(system: &System, timer: usize, tasks: &[Tasks]) -> (Demand, Demand) {
-    let (base, period) = system
-        .timers
-        .get(timer)
-        .map_or((0, FOREVER), |of| (of.base, of.period));
-    let clears = cleared_by(system, timer)
-        .filter_map(|(source, _)| tasks.get(source))
-        .fold(0_u64, |sum, of| sum.saturating_add(of.shared));
-    let of = |extra: u64| Demand {
-        cost: base.saturating_add(clears).saturating_add(extra),
-        curve: Curve::new(Staircase::sporadic(period, 0)),
-    };
-    (of(0), of(system.cpu.longest_instruction))
-}
-
-/// The longest run of a shared timer's interrupt, in cycles.
-#[must_use]
-pub fn longest_timer(system: &System, timer: usize) -> u64 {
-    let base = system.timers.get(timer).map_or(0, |of| of.base);
-    cleared_by(system, timer)
-        .map(|(index, source)| limiter::longest_expiry(&source.limit, body(system, index)))
-        .fold(base, u64::saturating_add)
 }

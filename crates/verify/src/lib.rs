@@ -176,10 +176,17 @@ impl Report {
                 _ => 0,
             };
             let least = least.min(source.limit.interval.saturating_sub(1));
+            // The limiter tells requests apart by when their interrupts begin.
+            let line = if units.is_counted_on(index) {
+                delay(Unit(Kind::Request, index))
+            } else {
+                0
+            };
+            let least = least.saturating_add(line);
             if stated < least {
                 self.reject(
                     format!("latency of source `{}`", source.name),
-                    format!("{stated}: its timer may be served {least} cycles late"),
+                    format!("{stated}: its interrupts may begin {least} cycles late"),
                 );
             }
         }

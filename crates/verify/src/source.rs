@@ -200,7 +200,8 @@ pub(crate) fn views(
             together: vec![serving],
         });
     }
-    let mut together = if spaced {
+    let slower = interarrival(source).filter(|_| within_limit(source, costs, window.latency));
+    let mut together = if spaced && slower.is_none() {
         let by_line = costs.request_served.saturating_add(costs.expiry_empty);
         let by_expiry = costs.expiry_served.saturating_add(refused_once);
         let dearest = by_line.max(by_expiry).saturating_add(body);
@@ -208,7 +209,11 @@ pub(crate) fn views(
     } else {
         let serves = costs.expiry_served.saturating_sub(costs.request_served);
         let overhead = serves.saturating_add(refused_once).max(costs.expiry_empty);
-        vec![serving, Demand::new(overhead, expiries.clone())]
+        let few = match slower.filter(|_| spaced) {
+            Some(interarrival) => expiries.clone().and(Curve::stairs(2, 1, interarrival, 0)?),
+            None => expiries.clone(),
+        };
+        vec![serving, Demand::new(overhead, few)]
     };
     together.extend(last_refusal);
     Ok(Views {

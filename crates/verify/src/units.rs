@@ -5,7 +5,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::curve::{Curve, Demand, TooLarge};
-use crate::format::{Expiry, Flow, Kind, Level, Nesting, Source, System, Tasks, Unit};
+use crate::format::{
+    Expiry, Flow, Kind, Level, Nesting, Place, Policy, Source, System, Tasks, Timing, Unit,
+};
 use crate::source::{
     Views, Window, beside, interarrival, longer, longest_expiry, views, within_limit,
 };
@@ -97,6 +99,7 @@ struct OfTimer {
 /// The units of a system.
 pub(crate) struct Units<'a> {
     system: &'a System,
+    latencies: &'a [u64],
     sources: Vec<OfSource>,
     timers: Vec<OfTimer>,
     /// In no order that matters.
@@ -150,9 +153,10 @@ fn bodies(system: &System) -> Vec<u64> {
 
 impl<'a> Units<'a> {
     /// The units of `system`, if a source's timer is served as late as `latencies` says. There is one latency per source.
-    pub(crate) fn new(system: &'a System, latencies: &[u64]) -> Result<Self, TooLarge> {
+    pub(crate) fn new(system: &'a System, latencies: &'a [u64]) -> Result<Self, TooLarge> {
         let mut units = Self {
             system,
+            latencies,
             sources: Vec::new(),
             timers: Vec::new(),
             list: Vec::new(),
@@ -260,17 +264,18 @@ impl<'a> Units<'a> {
             let cost = all(|source, _| beside(source.limit.costs));
             let longest = all(|source, body| longest_expiry(source.limit.costs, body));
             let curve = Curve::stairs(1, 1, timer.period, 0)?;
-            let longer = cost.saturating_add(system.cpu.longest_instruction);
+            let padded = longest.saturating_add(system.cpu.longest_instruction);
+            let own = Demand::new(longest, curve.clone());
             let of = OfTimer {
                 standing: Standing::of_interrupt(system.cpu.nesting, timer.level),
                 plain: Demand::new(cost, curve.clone()),
-                padded: Demand::new(longer, curve),
+                padded: Demand::new(padded, curve),
                 longest,
             };
             self.list.push(Expected {
                 unit: Unit(Kind::Timer, index),
                 standing: of.standing,
-                own: Some(of.plain.clone()),
+                own: Some(own),
                 longest,
                 deadline: None,
             });
@@ -353,13 +358,36 @@ impl<'a> Units<'a> {
         self.find(Unit(Kind::Expiry, source)).is_some()
     }
 
+    /// Is the limiter of `source` counted on never to hold a request back?
+    pub(crate) fn is_counted_on(&self, source: usize) -> bool {
+        let of = self
+            .system
+            .sources
+            .get(source)
+            .zip(self.latencies.get(source));
+        of.is_some_and(|(source, &latency)| is_limited(source) && never_held(source, latency))
+    }
+
+    /// Can a request come while the one before it is being served, wait until it is in time, and be served as well?
+    fn queues_behind_itself(&self, unit: Unit) -> bool {
+        let Unit(Kind::Request, index) = unit else {
+            return false;
+        };
+        let source = self.system.sources.get(index);
+        source.is_some_and(|of| is_limited(of) && of.limit.timing == Timing::Lazy)
+            && !self.is_counted_on(index)
+    }
+
     /// B: cycles for which less urgent work can keep `of` waiting.
     pub(crate) fn blocking(&self, of: &Expected) -> u64 {
         let cpu = &self.system.cpu;
         let runs = self
             .list
             .iter()
-            .filter(|other| of.standing.is_blocked_by(&other.standing))
+            .filter(|other| {
+                of.standing.is_blocked_by(&other.standing)
+                    || (of.unit == other.unit && self.queues_behind_itself(of.unit))
+            })
             .map(|other| other.longest);
         let sections = self
             .system
@@ -462,6 +490,11 @@ fn alike(me: &Standing, line: &Standing, timer: &Standing) -> bool {
     me.is_delayed_by(line)
         && me.is_delayed_by(timer)
         && me.is_preempted_by(line) == me.is_preempted_by(timer)
+}
+
+/// Does software limit `source`?
+fn is_limited(source: &Source) -> bool {
+    source.limit.policy != Policy::Off && source.limit.place == Place::Software
 }
 
 /// Can the limit never hold a request of `source` back?

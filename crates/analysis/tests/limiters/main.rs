@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Limited sources on a processor: the C limiters of core/ in the interrupts of a flat processor, under adversaries. What is seen never exceeds what the analysis
+//! says of the same system: the cycles in each window (regehr2005 §5.2's tasks), the handlers served, each response, each lateness of a timer.
+//!
+//! The share of the bounds that is reached, and how far the others are away, is printed with `cargo test --test limiters -- --nocapture`.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod adversary;
+mod config;
+mod judge;
+mod processor;
+mod random;
+
+use std::collections::BTreeMap;
+
+use adversary::Adversary;
+use common::{cpu, level, no_limit, source, system};
+use judge::{Ratios, Seen, judge};
+use processor::{Habits, Processor};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use random::{BOARD, CROWDED, Case, LIMITERS, SMALL, Shape, Sizes};
+use rayon::iter::Either;
+use rayon::prelude::*;
+use weir_analysis::analyse;
+use weir_analysis::units::Part;
+use weir_core_sys::Trigger;
+use weir_model::{EventCosts, Expiry, Limit, Nesting, Policy, System, TaskModel, Timing};
+
+/// Runs a case and returns what was seen, or which bound of `promised` was broken.
+fn run(case: &Case, promised: &System, seed: u64, episodes: u64) -> Result<Vec<Seen>, String> {
+    let mut processor = Processor::new(&case.system, case.habits.clone());
+    let rng = ChaCha8Rng::seed_from_u64(seed);
+    let longest = case.system.sources.iter().map(|of| of.limit.interval);
+    let length = 5 * longest.max().unwrap_or(1);
+    Adversary::new(&case.system, case.interarrival.clone(), rng).run(
+        &mut processor,
+        episodes,
+        length,
+    );
+    judge(promised, &analyse(promised), &processor)
+        .map_err(|error| format!("seed {seed}: {error}\n{case:?}"))
+}
+
+fn kind(part: Part) -> &'static str {
+    match part {
+        Part::Request(_) => "requests",
+        Part::Expiry(_) => "expiries",
+        Part::Timer(_) => "shared timers",
+        Part::Task(_) | Part::BottomHalf(_) => "tasks",
+    }
+}
+
+/// Runs `count` random systems of a shape and size; their ratios by what they are bounds of.
+fn run_all(
+    name: &str,
+    shape: Shape,
+    sizes: &Sizes,
+    count: u64,
+    episodes: u64,
+) -> BTreeMap<&'static str, Ratios> {
+    let (seen, broken): (Vec<_>, Vec<_>) = (0..count)
+        .into_par_iter()
+        .map(|seed| {
+            let case = random::case(&mut ChaCha8Rng::seed_from_u64(seed), shape, sizes);
+            run(&case, &case.system, seed, episodes)
+        })
+        .partition_map(|seen| match seen {
+            Ok(seen) => Either::Left(seen),
+            Err(error) => Either::Right(error),
+        });
+    assert!(
+        broken.is_empty(),
+        "{name}: {} of {count} systems break a bound, the first with {}",
+        broken.len(),
+        broken[0]
+    );
+    let seen: Vec<Seen> = seen.into_iter().flatten().collect();
+    let mut ratios: BTreeMap<&str, Ratios> = BTreeMap::new();
+    for seen in &seen {
+        ratios.entry(kind(seen.part)).or_default().add(seen);
+    }
+    for (kind, ratios) in &mut ratios {
+        println!("{}", ratios.line(&format!("{name}: {kind}")));
+    }
+    ratios
+}
+
+#[test]
+fn each_limiter_keeps_its_bounds() {
+    for (policy, timing) in LIMITERS {
+        let ratios = run_all(
+            &format!("{policy:?} {timing:?}"),
+            Shape::Alone(policy, timing),
+            &SMALL,
+            200,
+            40,
+        );
+        assert!(ratios.contains_key("tasks"), "no task was bounded");
+    }
+}
+
+#[test]
+fn limiters_side_by_side_keep_their_bounds() {
+    let ratios = run_all("mixed", Shape::Mixed, &SMALL, 1000, 40);
+    assert!(ratios.contains_key("requests") && ratios.contains_key("expiries"));
+}
+
+#[test]
+fn limiters_on_one_timer_keep_their_bounds() {
+    let ratios = run_all("shared", Shape::Shared, &SMALL, 500, 40);
+    assert!(ratios.contains_key("shared timers"));
+}
+
+#[test]
+fn limiters_of_a_real_size_keep_their_bounds() {
+    let mut tasks = Ratios::default();
+    for (policy, timing) in LIMITERS {
+        let name = format!("{policy:?} {timing:?}, as on a board");
+        let ratios = run_all(&name, Shape::Alone(policy, timing), &BOARD, 8, 12);
+        if let Some(of_tasks) = ratios.get("tasks") {
+            tasks.extend(of_tasks);
+        }
+    }
+    println!("{}", tasks.line("all, as on a board: tasks"));
+    // What tasks are told is what they see: costs of the adversary's luck and of σ, which is short against an interval.
+    assert!(tasks.median() < 1.05, "{}", tasks.median());
+}
+
+/// The judge can find fault: with each limiter, some system that lets more through than was promised breaks a bound.
+#[test]
+fn a_limit_looser_than_promised_is_caught() {
+    for (policy, timing) in LIMITERS {
+        let caught = (0..100).any(|seed| {
+            let shape = Shape::Alone(policy, timing);
+            let case = random::case(&mut ChaCha8Rng::seed_from_u64(seed), shape, &SMALL);
+            let mut promised = case.system.clone();
+            promised.sources[0].limit.interval *= 2;
+            run(&case, &promised, seed, 40).is_err()
+        });
+        assert!(caught, "{policy:?} {timing:?}");
+    }
+}
+
+/// So is a handler that takes a cycle longer than was stated.
+#[test]
+fn a_handler_longer_than_promised_is_caught() {
+    let caught = (0..100).any(|seed| {
+        let shape = Shape::Alone(Policy::Strict, Timing::Eager);
+        let case = random::case(&mut ChaCha8Rng::seed_from_u64(seed), shape, &SMALL);
+        let mut promised = case.system.clone();
+        promised.sources[0].handler.cycles -= 1;
+        run(&case, &promised, seed, 40).is_err()
+    });
+    assert!(caught);
+}
+
+#[test]
+fn limiters_in_each_others_way_keep_their_bounds() {
+    let ratios = run_all("crowded", Shape::Mixed, &CROWDED, 4000, 40);
+    assert!(ratios.contains_key("requests") && ratios.contains_key("expiries"));
+}
+
+/// A lazy limiter does not mask its source, so a request can come while the one before it is being served, wait for longer than an interval behind a double
+/// burst, and then be in time: it has waited for the rest of that run, too.
+#[test]
+fn a_request_waits_for_the_run_before_it() {
+    let limit = |policy, timing, interval, burst, timer, costs| Limit {
+        policy,
+        timing,
+        interval,
+        burst,
+        expiry: Some(Expiry::Own {
+            channel: "TIMER".into(),
+            level: level(0, timer),
+        }),
+        costs,
+        ..no_limit()
+    };
+    let costs = |request_served, request_refused| EventCosts {
+        request_served,
+        request_refused,
+        expiry_served: 1,
+        expiry_empty: 1,
+    };
+    let burst = limit(Policy::Bursty, Timing::Eager, 200, 3, 1, costs(1, 0));
+    let spaced = limit(Policy::Strict, Timing::Lazy, 20, 1, 11, costs(9, 1));
+    let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    system.sources.push(source(level(0, 0), 8, None, burst));
+    system.sources.push(source(level(0, 10), 1, None, spaced));
+    let analysis = analyse(&system);
+    let habits = Habits {
+        reads: vec![(0, 0); 2],
+        triggers: vec![Trigger::Edge; 2],
+        starts: vec![0; 2],
+        instruction: 0,
+    };
+    let mut processor = Processor::new(&system, habits);
+    while processor.now < 400 {
+        if processor.now == 166 || processor.now == 167 {
+            processor.raise(1);
+        }
+        if processor.now > 166 {
+            processor.raise(0);
+        }
+        processor.cycle();
+    }
+    let mut runs = processor
+        .runs
+        .iter()
+        .filter(|run| run.part == Part::Request(1));
+    let response = runs.nth(1).map(|run| run.end - run.released);
+    // Nine cycles of the first run, five handlers of the burst and one in its timer's interrupt, its own.
+    assert_eq!(response, Some(9 + 6 * 9 + 10), "{:?}", processor.runs);
+    judge(&system, &analysis, &processor).expect("the bound holds");
+}
