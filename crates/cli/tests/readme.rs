@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the README shows of `weir check` is what it prints, and the source that it shows is the example's.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn text(path: &str) -> String {
+    let path = repository().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What stands in the README between a line that is `begin` and the end of its block.
+fn block(begin: &str) -> String {
+    let readme = text("README.md");
+    let (_, rest) = readme
+        .split_once(&format!("```{begin}\n"))
+        .unwrap_or_else(|| panic!("README.md has no block that begins with {begin:?}"));
+    let (block, _) = rest.split_once("\n```").expect("a block that ends");
+    block.to_owned()
+}
+
+#[test]
+fn the_readme_shows_what_check_prints() {
+    let example = "examples/motor-controller/system.toml";
+    let output = Command::cargo_bin("weir")
+        .unwrap()
+        .args(["check", example])
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let shown = block(&format!("\n$ weir check {example}"));
+    let mut lines = printed.lines();
+    for line in shown.lines().filter(|line| *line != "…") {
+        // In this order; what is left out in between is what the README leaves out.
+        assert!(
+            lines.any(|printed| printed == line),
+            "README.md shows\n{line}\nand weir check prints\n{printed}"
+        );
+    }
+}
+
+#[test]
+fn the_readme_shows_a_source_of_the_example() {
+    let shown = block("toml");
+    let system = text("examples/motor-controller/system.toml");
+    assert!(system.contains(&shown), "{shown}");
+}
