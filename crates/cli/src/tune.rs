@@ -13,7 +13,7 @@ use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr, bail, miette};
 use weir_model::{Duration, Rate};
 use weir_report::write_all;
-use weir_tune::{Options, Session};
+use weir_tune::{Options, Session, Tuned};
 
 use crate::Outcome;
 use crate::output::{self, Patience};
@@ -111,6 +111,12 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             help = "state for each source that is to be tuned what a healthy one does and what the system can do without: \
                     rate = {{ expected = \"300Hz\", tolerated = \"1kHz\" }}; a source with policy = \"off\" stays without a limit",
             "nothing is to be tuned: no source states an expected or a tolerated rate that a timer could limit"
+        ));
+    }
+    if arguments.timer_rate.is_some() && !session.task().tuned.iter().any(Tuned::may_share) {
+        return Err(miette!(
+            help = "only bursty limits share a timer: state policy = \"bursty\", or no limit, for a source that is to share it",
+            "--timer-rate has no timer to set: no source may share one"
         ));
     }
     let patience = Patience::new(PARTS);
@@ -213,7 +219,19 @@ fn write_file(path: &Path, content: &[u8]) -> miette::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{replace, share};
+
+    #[test]
+    fn a_file_that_has_changed_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("system.toml");
+        std::fs::write(&path, "theirs").unwrap();
+        let error = replace(&path, "before", "ours").unwrap_err();
+        assert!(error.to_string().contains("has changed"), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+        replace(&path, "theirs", "ours").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "ours");
+    }
 
     #[test]
     fn shares_are_percentages() {

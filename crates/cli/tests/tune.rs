@@ -251,6 +251,44 @@ fn what_cannot_hold_together_is_told() {
 }
 
 #[test]
+fn a_timer_rate_that_gives_too_much_is_told() {
+    let printed = Case::new(NODE).tune(&["--timer-rate", "10kHz"]);
+    assert_eq!(printed.code, Some(1), "{}", printed.err);
+    let told = printed.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("the expected rate of third (754 Hz) cannot be had"),
+        "{told}"
+    );
+    assert!(told.contains("a shared timer of 10kHz"), "{told}");
+    is_narrow(&printed);
+}
+
+#[test]
+fn a_timer_rate_without_a_timer_is_refused() {
+    let strict = |number: u32| {
+        format!(
+            "limit = {{ policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1{}\" }}\nmax_work = 1",
+            ["A", "B", "C"][number as usize]
+        )
+    };
+    let mut text = NODE.to_owned();
+    for number in 0..3 {
+        text = text.replacen(
+            "handler = \"250 cycles\"\nmax_work = 1",
+            &format!("handler = \"250  cycles\"\n{}", strict(number)),
+            1,
+        );
+    }
+    let printed = Case::new(&text).tune(&["--timer-rate", "110Hz"]);
+    assert_eq!(printed.code, Some(2), "{}", printed.out);
+    assert!(
+        printed.err.contains("no source may share"),
+        "{}",
+        printed.err
+    );
+}
+
+#[test]
 fn sources_without_max_work_are_tuned_but_nothing_is_proven() {
     let case = Case::new(&NODE.replacen("max_work = 1\n", "", 1));
     let printed = case.tune(&[]);

@@ -37,14 +37,23 @@ pub struct Taken {
     pub channels: Vec<usize>,
     /// Index in [`Platform::counters`] and the divisor.
     pub divisors: Vec<(usize, u64)>,
+    /// Only a shared timer may have these, as indices in [`Platform::channels`]: the file says so.
+    pub only_shared: Vec<usize>,
 }
 
-/// After so many attempts it is taken for impossible: far more than the channels of any chip need.
-const MOST_ATTEMPTS: u32 = 20_000;
+/// After so many attempts it is taken for impossible: more than the channels of a chip need.
+const MOST_ATTEMPTS: u32 = 2_000;
 
 /// A setting for every client, in their order; none if there is none. The finest divisors that do are preferred, to earlier clients first.
 #[must_use]
 pub fn assign(platform: &Platform, taken: &Taken, clients: &[Client]) -> Option<Vec<Setting>> {
+    let may_ever = |client: &Client| {
+        let mut channels = platform.channels.iter();
+        channels.any(|channel| !settings_of(channel, client).is_empty())
+    };
+    if !clients.iter().all(may_ever) {
+        return None;
+    }
     let mut state = taken.clone();
     let reserved: Vec<usize> = clients.iter().filter_map(|of| of.channel).collect();
     let mut settings = Vec::with_capacity(clients.len());
@@ -72,16 +81,27 @@ fn place(
         return true;
     };
     let mut counters = Vec::new();
+    let mut fresh_kinds = Vec::new();
     for (index, channel) in platform.channels.iter().enumerate() {
         let may = match client.channel {
             Some(fixed) => fixed == index,
             // The free channels of a counter differ little: the first stands for all.
             None => !reserved.contains(&index) && !counters.contains(&channel.counter),
         };
-        if !may || taken.channels.contains(&index) {
+        let is_refused =
+            matches!(client.wanted, Use::Own(..)) && taken.only_shared.contains(&index);
+        if !may || is_refused || taken.channels.contains(&index) {
             continue;
         }
         counters.push(channel.counter);
+        if client.channel.is_none() && is_fresh(platform, taken, reserved, channel.counter) {
+            let kind = platform.counters.get(channel.counter).map(|of| of.kind);
+            if fresh_kinds.contains(&kind) {
+                // What does not go with one unused counter does not go with another one of its kind.
+                continue;
+            }
+            fresh_kinds.push(kind);
+        }
         let set = taken
             .divisors
             .iter()
@@ -115,6 +135,17 @@ fn place(
         }
     }
     false
+}
+
+/// Does nobody use or want the counter yet?
+fn is_fresh(platform: &Platform, taken: &Taken, reserved: &[usize], counter: usize) -> bool {
+    let is_of_counter = |index: &usize| {
+        let channel = platform.channels.get(*index);
+        channel.is_some_and(|channel| channel.counter == counter)
+    };
+    let all = [&taken.channels[..], &taken.only_shared, reserved];
+    !all.into_iter().flatten().any(is_of_counter)
+        && !taken.divisors.iter().any(|(of, _)| *of == counter)
 }
 
 /// The divisors and ticks with which a channel gives the client what it wants. First those that reach its longest interval, the finest before the others; then,
@@ -203,6 +234,7 @@ mod tests {
         let taken = Taken {
             channels: vec![0, 1, 2],
             divisors: vec![(0, 64), (1, 8)],
+            only_shared: Vec::new(),
         };
         let settings = assign(&platform, &taken, &[strict(3_000, 3_100)]).unwrap();
         assert_eq!((settings[0].channel, settings[0].divisor), (3, 8));

@@ -8,6 +8,9 @@ use weir_model::{
 
 use crate::platform::{Channel, Counter, Offer, Platform, Range, SharedOffer};
 
+/// As many sources as any test has.
+const SOURCES: usize = 10;
+
 pub(crate) fn cost(cycles: u64) -> Cost {
     Cost {
         cycles,
@@ -42,7 +45,7 @@ pub(crate) fn atmega128() -> Platform {
     let offer = |policy, timing, costs| Offer {
         policy,
         timing,
-        costs,
+        costs: vec![costs; SOURCES],
         lag: 0,
         ranges: ranges(16_383),
     };
@@ -57,13 +60,14 @@ pub(crate) fn atmega128() -> Platform {
             offer(Policy::Bucket, Timing::Lazy, events(80, 109, 102, 101)),
         ],
         shared: Some(SharedOffer {
-            costs: events(43, 0, 0, 12),
+            costs: vec![events(43, 0, 0, 12); SOURCES],
             base: 44,
             ranges: ranges(65_535),
         }),
     };
     let counter = |name: &str| Counter {
         name: name.to_owned(),
+        kind: 0,
     };
     Platform {
         counters: vec![counter("TIMER1"), counter("TIMER3")],

@@ -4,7 +4,7 @@
 use weir_model::Policy;
 
 use crate::assign::{Client, Use, assign};
-use crate::band::{Band, Percent};
+use crate::band::{Band, Percent, WHOLE};
 use crate::plan::{Choice, Plan, SharedTimer, Way};
 use crate::platform::MOST_BURST;
 use crate::task::{Task, Tuned};
@@ -12,8 +12,8 @@ use crate::task::{Task, Tuned};
 /// A way for every tuned source, in the order of [`Task::tuned`].
 pub type Layout = Vec<Way>;
 
-/// More layouts than this are not listed one by one: about what the time that tuning may take allows.
-const MOST_LAYOUTS: usize = 1_500;
+/// More layouts than this are not listed one by one: about what the time that tuning may take allows. All of six sources are fewer.
+const MOST_LAYOUTS: usize = 130;
 
 /// The layouts to look at, those with the most sources on the shared timer first.
 #[must_use]
@@ -56,10 +56,44 @@ pub fn layouts(task: &Task) -> Vec<Layout> {
         found.extend(next.iter().map(|(layout, _)| layout.clone()));
         before = next;
     }
-    if task.options.timer_rate.is_some() {
-        found.retain(|layout| layout.contains(&Way::Shared));
+    for layout in extremes(task, &movable, channels) {
+        if !found.contains(&layout) {
+            found.push(layout);
+        }
+    }
+    keep_the_pinned_timer(task, &mut found);
+    found
+}
+
+/// Layouts in which the slowest and the fastest sources have channels of their own: what differs most cannot share a timer.
+fn extremes(task: &Task, movable: &[(usize, Way)], channels: usize) -> Vec<Layout> {
+    let forced = task.tuned.iter().filter_map(|of| of.ways.first().copied());
+    let forced: Layout = forced.collect();
+    let asked = |index: usize| task.tuned.get(index).map_or(0.0, |of| of.band.asked(WHOLE));
+    let mut by_rate = movable.to_vec();
+    by_rate.sort_by(|a, b| asked(a.0).total_cmp(&asked(b.0)));
+    let most = channels.min(by_rate.len());
+    let mut found = Vec::new();
+    for slow in 0..=most {
+        for fast in 0..=(most - slow) {
+            let mut layout = forced.clone();
+            let slowest = by_rate.iter().take(slow);
+            for &(index, way) in slowest.chain(by_rate.iter().rev().take(fast)) {
+                if let Some(of) = layout.get_mut(index) {
+                    *of = way;
+                }
+            }
+            found.push(layout);
+        }
     }
     found
+}
+
+/// Whoever asks for a rate of the shared timer wants one, if any source can share it.
+fn keep_the_pinned_timer(task: &Task, layouts: &mut Vec<Layout>) {
+    if task.options.timer_rate.is_some() && task.tuned.iter().any(Tuned::may_share) {
+        layouts.retain(|layout| layout.contains(&Way::Shared));
+    }
 }
 
 /// The bursts that are tried with a bursty limiter that has a channel of its own.
@@ -67,18 +101,26 @@ const BURSTS: [u32; 15] = [
     2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, MOST_BURST,
 ];
 
+/// The next larger and the next smaller one.
+fn next_bursts(now: u32) -> impl Iterator<Item = u32> {
+    let larger = BURSTS.into_iter().find(|&burst| burst > now);
+    let smaller = BURSTS.into_iter().rev().find(|&burst| burst < now);
+    larger.into_iter().chain(smaller)
+}
+
 /// Layouts that differ from `layout` in one source.
 #[must_use]
 pub fn neighbours(task: &Task, layout: &Layout) -> Vec<Layout> {
     let mut found = Vec::new();
     for (index, tuned) in task.tuned.iter().enumerate() {
         for &way in &tuned.ways {
-            let variants: Vec<Way> = match way {
-                Way::Own(Policy::Bursty, timing, _) => BURSTS
-                    .iter()
-                    .map(|&burst| Way::Own(Policy::Bursty, timing, burst))
-                    .collect(),
-                way => vec![way],
+            let variants: Vec<Way> = match (way, layout.get(index)) {
+                (Way::Own(Policy::Bursty, timing, _), Some(Way::Own(Policy::Bursty, _, now))) => {
+                    next_bursts(*now)
+                        .map(|burst| Way::Own(Policy::Bursty, timing, burst))
+                        .collect()
+                }
+                _ => vec![way],
             };
             for variant in variants {
                 let mut changed = layout.clone();
@@ -90,9 +132,7 @@ pub fn neighbours(task: &Task, layout: &Layout) -> Vec<Layout> {
             }
         }
     }
-    if task.options.timer_rate.is_some() {
-        found.retain(|layout| layout.contains(&Way::Shared));
-    }
+    keep_the_pinned_timer(task, &mut found);
     found
 }
 
@@ -160,6 +200,32 @@ pub enum Bound {
     Ignored,
 }
 
+/// The sources of `layout` that want a channel of their own. Nothing but the scale decides what each can do.
+fn owners(task: &Task, layout: &Layout, scale: Percent) -> impl Iterator<Item = Client> {
+    let clock = task.system.cpu.clock_hz;
+    let own = task.tuned.iter().zip(layout);
+    own.filter_map(move |(tuned, way)| {
+        let Way::Own(policy, timing, burst) = *way else {
+            return None;
+        };
+        let requests = if policy == Policy::Bursty { burst } else { 1 };
+        Some(Client {
+            wanted: Use::Own(policy, timing),
+            channel: tuned.channel,
+            shortest: Band::shortest(tuned.band.most(scale), requests, clock),
+            longest: Band::longest(tuned.band.asked(scale), requests, clock),
+            up: false,
+        })
+    })
+}
+
+/// Can the timers do what the sources of `layout` want that share none? If they cannot, no period helps.
+#[must_use]
+pub fn suits_owners(task: &Task, layout: &Layout, scale: Percent) -> bool {
+    let clients: Vec<Client> = owners(task, layout, scale).collect();
+    assign(task.platform, &task.taken, &clients).is_some()
+}
+
 /// The limits of `layout` at `scale` with a shared timer of `period` cycles or the next shorter that a timer can do (if the user asks for a rate: the next
 /// longer); none if a limit would lie outside its band or the timers do not suffice.
 #[must_use]
@@ -191,18 +257,7 @@ pub fn plan(
             up: is_pinned,
         });
     }
-    for (tuned, way) in task.tuned.iter().zip(layout) {
-        if let Way::Own(policy, timing, burst) = *way {
-            let requests = if policy == Policy::Bursty { burst } else { 1 };
-            clients.push(Client {
-                wanted: Use::Own(policy, timing),
-                channel: tuned.channel,
-                shortest: shortest(tuned, requests),
-                longest: Band::longest(tuned.band.asked(scale), requests, clock),
-                up: false,
-            });
-        }
-    }
+    clients.extend(owners(task, layout, scale));
     let mut settings = assign(task.platform, &task.taken, &clients)?.into_iter();
     let shared_timer = if layout.contains(&Way::Shared) {
         Some(SharedTimer {

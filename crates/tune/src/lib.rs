@@ -22,6 +22,7 @@ mod rate_text;
 mod search;
 mod session;
 mod task;
+mod window;
 mod write;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A choice of limits, and the system with it.
 
-use weir_model::{Expiry, Limit, Place, Policy, System, Timer, Timing};
+use weir_model::{EventCosts, Expiry, Limit, Place, Policy, System, Timer, Timing};
 
 use crate::band::hertz;
 use crate::platform::Platform;
@@ -122,7 +122,7 @@ impl Plan {
                         burst,
                         lag: 0,
                         expiry: Some(Expiry::Shared(timer)),
-                        costs: offer.costs,
+                        costs: costs(&offer.costs, index),
                     }
                 }
                 Choice::Own {
@@ -150,7 +150,7 @@ impl Plan {
                             channel: channel.name.clone(),
                             level: channel.level.clone(),
                         }),
-                        costs: offer.costs,
+                        costs: costs(&offer.costs, index),
                     }
                 }
                 Choice::Hardware { interval } => Limit {
@@ -224,6 +224,10 @@ impl Plan {
             Choice::Hardware { interval } => hertz(1, interval, clock_hz),
         })
     }
+}
+
+fn costs(of_sources: &[EventCosts], source: usize) -> EventCosts {
+    of_sources.get(source).copied().unwrap_or_default()
 }
 
 /// What the file calls the shared timer.

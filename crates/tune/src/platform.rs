@@ -20,6 +20,8 @@ pub struct Platform {
 pub struct Counter {
     /// What the chip or the file calls it.
     pub name: String,
+    /// The first counter that can do the same: its own index, if none before it can.
+    pub kind: usize,
 }
 
 /// A compare channel of a counter.
@@ -57,8 +59,8 @@ pub struct Offer {
     pub policy: Policy,
     /// When it masks.
     pub timing: Timing,
-    /// What its interrupts cost.
-    pub costs: EventCosts,
+    /// What its interrupts cost, by source ([`weir_model::System::sources`]): what a handler saves may cost those interrupts, too, that do not run it.
+    pub costs: Vec<EventCosts>,
     /// The `lag` of its one-shot in ticks ([`weir_model::Limit::lag`]).
     pub lag: u32,
     /// What it can count, by divisor in ascending order; divisors with which it does not work are missing.
@@ -68,15 +70,42 @@ pub struct Offer {
 /// A timer that clears several bursty limiters (regehr2005 §3.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOffer {
-    /// What each source's interrupts cost, and what it adds to the timer's.
-    pub costs: EventCosts,
+    /// What each source's interrupts cost, and what it adds to the timer's; by source ([`weir_model::System::sources`]).
+    pub costs: Vec<EventCosts>,
     /// What the timer's interrupt costs beside.
     pub base: u64,
     /// What it can count, by divisor in ascending order; divisors with which it does not work are missing.
     pub ranges: Vec<Range>,
 }
 
+impl Platform {
+    /// Sets [`Counter::kind`] of all counters.
+    pub fn tell_kinds(&mut self) {
+        let abilities: Vec<Vec<_>> = (0..self.counters.len())
+            .map(|counter| {
+                let channels = self.channels.iter().filter(|of| of.counter == counter);
+                channels.map(Channel::abilities).collect()
+            })
+            .collect();
+        for (index, counter) in self.counters.iter_mut().enumerate() {
+            let own = abilities.get(index);
+            let first = abilities.iter().position(|of| Some(of) == own);
+            counter.kind = first.unwrap_or(index);
+        }
+    }
+}
+
+/// A policy, its timing, and what can be counted; or the same of a shared timer.
+type Ability<'a> = (Option<(Policy, Timing)>, &'a [Range]);
+
 impl Channel {
+    fn abilities(&self) -> Vec<Ability<'_>> {
+        let own = self.own.iter();
+        own.map(|of| (Some((of.policy, of.timing)), &of.ranges[..]))
+            .chain(self.shared.iter().map(|of| (None, &of.ranges[..])))
+            .collect()
+    }
+
     /// What the channel offers for a limiter of its own.
     #[must_use]
     pub fn offer(&self, policy: Policy, timing: Timing) -> Option<&Offer> {

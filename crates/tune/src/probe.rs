@@ -4,7 +4,7 @@
 
 use rayon::prelude::*;
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
-use weir_model::{Expiry, Policy, System, Timing};
+use weir_model::{EventCosts, Expiry, Policy, System, Timing};
 
 use crate::plan::Way;
 use crate::platform::{Channel, Counter, Offer, Platform, Range, SharedOffer};
@@ -62,10 +62,12 @@ pub fn ask(text: &str, system: &System) -> Answers {
     for (counter, candidate) in candidates.iter().enumerate() {
         answers.platform.counters.push(Counter {
             name: candidate.name.clone(),
+            kind: counter,
         });
-        let channels = answers_of(asker, candidate, counter, &wanted);
+        let channels = answers_of(asker, &askers, candidate, counter, &wanted);
         answers.platform.channels.extend(channels);
     }
+    answers.platform.tell_kinds();
     answers.out_of_reach = system
         .sources
         .par_iter()
@@ -84,8 +86,14 @@ pub fn ask(text: &str, system: &System) -> Answers {
     answers
 }
 
-/// What the channels of a counter offer.
-fn answers_of(asker: &Asker, candidate: &Candidate, counter: usize, ways: &[Way]) -> Vec<Channel> {
+/// What the channels of a counter offer: `asker` is of a source that can be limited, `askers` are those of all.
+fn answers_of(
+    asker: &Asker,
+    askers: &[Asker],
+    candidate: &Candidate,
+    counter: usize,
+    ways: &[Way],
+) -> Vec<Channel> {
     // The channels of a counter have the same ranges.
     let ranges: Vec<Vec<Range>> = ways
         .par_iter()
@@ -99,11 +107,20 @@ fn answers_of(asker: &Asker, candidate: &Candidate, counter: usize, ways: &[Way]
     for on in candidate.channels() {
         let mut channel = None;
         for (&way, ranges) in ways.iter().zip(&ranges) {
-            let answer = ranges
-                .first()
-                .and_then(|range| asker.ask(&on, way, range.divisor, range.most));
-            if let Some(answer) = answer {
-                add(&mut channel, counter, &answer, way, ranges, &on);
+            let ask = |asker: &Asker| {
+                let range = ranges.first()?;
+                asker.ask(&on, way, range.divisor, range.most)
+            };
+            if let Some(answer) = ask(asker) {
+                let costs: Vec<EventCosts> = askers
+                    .par_iter()
+                    .map(|asker| {
+                        let answer = ask(asker);
+                        let source = answer.as_ref().and_then(|of| of.sources.first());
+                        source.map_or_else(EventCosts::default, |source| source.limit.costs)
+                    })
+                    .collect();
+                add(&mut channel, counter, &answer, way, (ranges, costs), &on);
             }
         }
         channels.extend(channel);
@@ -118,8 +135,6 @@ struct Candidate {
     channels: Vec<String>,
     /// The `[[timer]]` that it is.
     timer: Option<Table>,
-    /// Does the file say that several limits share it?
-    is_shared: bool,
 }
 
 impl Candidate {
@@ -127,7 +142,6 @@ impl Candidate {
         self.channels.iter().map(|name| On {
             name,
             timer: self.timer.as_ref(),
-            is_shared: self.is_shared,
             divisors: &self.divisors,
         })
     }
@@ -142,12 +156,11 @@ fn of_board(board: &str) -> Vec<Candidate> {
             divisors: timer.divisors,
             channels: timer.channels,
             timer: None,
-            is_shared: false,
         })
         .collect()
 }
 
-/// Without a board every `[[timer]]` is a counter with one channel. One that has a rate is there to be shared.
+/// Without a board every `[[timer]]` is a counter with one channel.
 fn of_file(document: &DocumentMut) -> Vec<Candidate> {
     tables(document, "timer")
         .into_iter()
@@ -159,7 +172,6 @@ fn of_file(document: &DocumentMut) -> Vec<Candidate> {
                         .filter_map(|divisor| u64::try_from(divisor.as_integer()?).ok())
                         .collect()
                 });
-            let is_shared = timer.contains_key("rate") || timer.contains_key("period");
             for key in ["rate", "period", "prescaler"] {
                 timer.remove(key);
             }
@@ -170,7 +182,6 @@ fn of_file(document: &DocumentMut) -> Vec<Candidate> {
                 name,
                 divisors,
                 timer: Some(timer),
-                is_shared,
             })
         })
         .collect()
@@ -193,7 +204,6 @@ fn tables(document: &DocumentMut, section: &str) -> Vec<Table> {
 struct On<'a> {
     name: &'a str,
     timer: Option<&'a Table>,
-    is_shared: bool,
     divisors: &'a [u64],
 }
 
@@ -201,8 +211,8 @@ struct On<'a> {
 struct Asker {
     /// The file's processor, and nothing else.
     base: DocumentMut,
-    /// What says which interrupt the source has.
-    interrupt: Vec<(&'static str, Item)>,
+    /// What the file says of the source itself: its interrupt, and what decides what that costs.
+    source: Table,
 }
 
 impl Asker {
@@ -211,11 +221,11 @@ impl Asker {
         for section in ["timer", "source", "receiver", "flow"] {
             base.remove(section);
         }
-        let interrupt = ["vector", "group", "order"]
-            .into_iter()
-            .filter_map(|key| Some((key, source.get(key)?.clone())))
-            .collect();
-        Self { base, interrupt }
+        let mut source = source.clone();
+        for key in ["limit", "rate", "deadline", "moderation"] {
+            source.remove(key);
+        }
+        Self { base, source }
     }
 
     /// The system of a file in which one source is limited this way; none if that cannot be.
@@ -240,7 +250,7 @@ impl Asker {
                 limit.insert("burst", 2.into());
                 limit.insert("timer", name.into());
             }
-            Way::Own(policy, timing, burst) if !on.is_shared => {
+            Way::Own(policy, timing, burst) => {
                 limit.insert("policy", policy_name(policy).into());
                 if policy != Policy::Poll {
                     limit.insert("timing", timing_name(timing).into());
@@ -252,14 +262,9 @@ impl Asker {
                 limit.insert("prescaler", divisor.into());
                 limit.insert("timer", on.name.into());
             }
-            _ => return None,
+            Way::Hardware => return None,
         }
-        let mut source = Table::new();
-        source.insert("name", text(PROBE));
-        for (key, item) in &self.interrupt {
-            source.insert(key, item.clone());
-        }
-        source.insert("handler", text("1 cycle"));
+        let mut source = self.source.clone();
         source.insert("limit", Item::Value(Value::InlineTable(limit)));
         let mut document = self.base.clone();
         document.insert("timer", section(timer));
@@ -316,7 +321,7 @@ fn add(
     counter: usize,
     answer: &System,
     way: Way,
-    ranges: &[Range],
+    (ranges, costs): (&[Range], Vec<EventCosts>),
     on: &On,
 ) {
     let Some(source) = answer.sources.first() else {
@@ -335,7 +340,6 @@ fn add(
         own: Vec::new(),
         shared: None,
     });
-    let costs = source.limit.costs;
     match way {
         Way::Shared => {
             channel.shared = Some(SharedOffer {

@@ -8,13 +8,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use weir_analysis::{analyse, holds};
-use weir_model::{Place, System};
+use weir_model::System;
 
 use crate::band::{Percent, WHOLE};
-use crate::layout::{Bound, Layout, is_in_band, layout_of, layouts, neighbours, periods, plan};
-use crate::measure::{Key, Measure, least_timer_rate, longest_delay, measure};
-use crate::plan::{Choice, Plan, Way};
+use crate::layout::{
+    Bound, Layout, is_in_band, layout_of, layouts, neighbours, periods, plan, suits_owners,
+};
+use crate::measure::{Key, Measure, longest_delay, measure};
+use crate::plan::{Plan, Way};
 use crate::task::Task;
+use crate::window::{first, ideal};
 
 /// Limits with which every deadline holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,10 +41,8 @@ pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
 pub(crate) const NEVER: u64 = 1 << 44;
 /// Layouts that are compared at once, all with the best before them: so the result does not depend on which is done first.
 const BATCH: usize = 8;
-/// Systems that are analysed for one layout and scale before the search takes larger steps.
-const PATIENCE: usize = 48;
 /// Rounds of single changes to the best layout.
-const MOST_ROUNDS: usize = 12;
+const MOST_ROUNDS: usize = 60;
 
 /// The best limits; none if there are none with which every deadline holds.
 #[must_use]
@@ -147,50 +148,6 @@ fn last(from: Percent, to: Percent, holds: impl Fn(Percent) -> bool) -> Option<P
     Some(held)
 }
 
-/// The system with limits in hardware in place of those that are tuned.
-fn ideal(task: &Task, scale: Percent) -> System {
-    let mut system = task.system.clone();
-    let clock = system.cpu.clock_hz;
-    let costs = system.cpu.unlimited;
-    for tuned in &task.tuned {
-        let Some(source) = system.sources.get_mut(tuned.source) else {
-            continue;
-        };
-        let asked = tuned.band.asked(scale);
-        let interval = crate::band::Band::longest(asked, 1, clock).max(1);
-        source.limit.policy = weir_model::Policy::Strict;
-        source.limit.place = Place::Hardware;
-        source.limit.interval = interval;
-        source.limit.burst = 1;
-        source.limit.expiry = None;
-        // No software limiter costs less than an interrupt without one, but measured costs may be a few cycles off.
-        source.limit.costs = costs;
-        source.limit.costs.request_served = task
-            .platform
-            .channels
-            .iter()
-            .flat_map(|channel| {
-                let own = channel.own.iter().map(|offer| offer.costs.request_served);
-                own.chain(
-                    channel
-                        .shared
-                        .as_ref()
-                        .map(|offer| offer.costs.request_served),
-                )
-            })
-            .fold(costs.request_served, u64::min);
-    }
-    if let Some(timer) = task
-        .slot
-        .timer
-        .and_then(|timer| system.timers.get_mut(timer))
-    {
-        timer.base = 0;
-        timer.period = NEVER;
-    }
-    system
-}
-
 /// What the file has already, if that is a choice among those that are searched.
 fn seed(task: &Task, top: Percent) -> Option<Found> {
     let plan = Plan::current(task)?;
@@ -232,7 +189,9 @@ fn improve(task: &Task, layout: &Layout, best: Option<&Found>, top: Percent) -> 
     };
     let from = if best.is_some() { bottom + 1 } else { bottom };
     let scales = (from..=top).rev();
-    let in_band = |scale: &Percent| !periods(task, layout, *scale, Bound::Kept).is_empty();
+    let in_band = |scale: &Percent| {
+        suits_owners(task, layout, *scale) && !periods(task, layout, *scale, Bound::Kept).is_empty()
+    };
     let most = scales.clone().find(in_band);
     // Without the upper ends of the bands everything is monotone: what holds at a scale holds at a smaller one.
     let reach = last(from, most.unwrap_or(0), |scale| {
@@ -256,78 +215,16 @@ fn best_at(task: &Task, layout: &Layout, scale: Percent, than: Option<&Found>) -
         .filter(|found| than.is_none_or(|than| found.key() < than.key()))
 }
 
-/// What `judge` says of the first plan, from the longest period to the shortest, of which it says anything; plans of a higher timer rate than `most_rate` are of
-/// no use.
-fn first<T>(
-    task: &Task,
-    layout: &Layout,
-    scale: Percent,
-    bound: Bound,
-    most_rate: Option<f64>,
-    judge: impl Fn(&Plan) -> Option<T>,
-) -> Option<T> {
-    let mut periods = periods(task, layout, scale, bound);
-    let at = |period: u64| plan(task, layout, scale, period, bound);
-    if let Some(most) = most_rate {
-        // Rates that are equal but for rounding are compared by what comes after them.
-        let is_slow = |&period: &u64| {
-            at(period).is_none_or(|plan| {
-                let system = plan.apply(task.system, task.platform);
-                least_timer_rate(&system) <= most * (1.0 + 1e-9)
-            })
-        };
-        let slow = periods.partition_point(is_slow);
-        periods.truncate(slow);
-    }
-    // A burst, once, is the least that a shared timer lets through; if that alone breaks a deadline, so does every longer period.
-    let from = if layout.contains(&Way::Shared) {
-        periods.partition_point(|&period| at(period).is_some_and(|plan| !works_once(task, &plan)))
-    } else {
-        0
-    };
-    let periods = periods.get(from..).unwrap_or(&[]);
-    let judge = |&period: &u64| judge(&at(period)?);
-    let (mut next, mut seen) = (0, 0);
-    let mut unseen = 0..0;
-    while let Some(period) = periods.get(next) {
-        if let Some(found) = judge(period) {
-            // What was stepped over may be better.
-            return periods.get(unseen)?.iter().find_map(judge).or(Some(found));
-        }
-        seen += 1;
-        let step = 1 + seen / PATIENCE;
-        unseen = next + 1..(next + step).min(periods.len());
-        next += step;
-    }
-    None
-}
-
 /// Does every deadline hold, and no interrupt take too long?
 fn is_timely(task: &Task, plan: &Plan) -> bool {
     is_in_time(task, &plan.apply(task.system, task.platform))
 }
 
-fn is_in_time(task: &Task, system: &System) -> bool {
+pub(crate) fn is_in_time(task: &Task, system: &System) -> bool {
     holds(system)
         && task.options.longest_delay.is_none_or(|most| {
             longest_delay(system, &analyse(system).latencies).is_some_and(|delay| delay <= most)
         })
-}
-
-fn works_once(task: &Task, plan: &Plan) -> bool {
-    let mut system = plan.apply(task.system, task.platform);
-    for (index, choice) in &plan.choices {
-        if let (Choice::Shared { .. }, Some(source)) = (choice, system.sources.get_mut(*index)) {
-            source.limit.interval = NEVER;
-        }
-    }
-    if let Some(shared) = plan.shared {
-        let index = shared.timer.unwrap_or(task.system.timers.len());
-        if let Some(timer) = system.timers.get_mut(index) {
-            timer.period = NEVER;
-        }
-    }
-    is_in_time(task, &system)
 }
 
 /// The choices that are worth comparing at the scale of `found`: of each kind of layout around it some periods, those that work.
@@ -373,8 +270,8 @@ fn layouts_of_one_kind(task: &Task) -> Vec<Layout> {
     all.into_iter().flatten().collect()
 }
 
-/// Indices below `number` that lie as far apart as they are large, about forty of a thousand: periods, the shortest first, differ little where they are long.
+/// Indices below `number` that lie as far apart as they are large, about twenty of a thousand: periods, the shortest first, differ little where they are long.
 fn spread(number: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(0_usize), |&index| Some(index + 1 + index / 8))
+    std::iter::successors(Some(0_usize), |&index| Some(index + 1 + index / 4))
         .take_while(move |&index| index < number)
 }

@@ -121,8 +121,17 @@ impl Session {
         })
     }
 
+    /// The same with another text, on the same processor.
     fn again(&self, text: &str) -> Option<Self> {
-        Self::new(&self.name, text, self.options.clone()).ok()
+        Some(Self {
+            name: self.name.clone(),
+            text: text.to_owned(),
+            system: parse(&self.name, text).ok()?,
+            platform: self.platform.clone(),
+            options: self.options.clone(),
+            keep: self.keep.clone(),
+            out_of_reach: self.out_of_reach.clone(),
+        })
     }
 
     fn round(&self, progress: Progress) -> Option<(Found, String)> {

@@ -43,6 +43,14 @@ pub struct Tuned {
     pub channel: Option<usize>,
 }
 
+impl Tuned {
+    /// May the shared timer clear it?
+    #[must_use]
+    pub fn may_share(&self) -> bool {
+        self.ways.contains(&Way::Shared)
+    }
+}
+
 /// The shared timer that may be used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slot {
@@ -93,6 +101,8 @@ impl<'a> Task<'a> {
             accepts: None,
         };
         task.slot = task.free_timer(keep);
+        // The file's shared timer goes on to run, whether a source uses it or not.
+        task.taken.only_shared.extend(task.slot.channel);
         for (source, of) in system.sources.iter().enumerate() {
             let band = Band::new(&of.rates, task.options.over_admission)
                 .filter(|_| !keep.contains(&source));

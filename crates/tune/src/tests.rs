@@ -7,12 +7,13 @@ use weir_model::{Policy, System, Timing};
 
 use crate::band::{Percent, hertz};
 use crate::fixture::{atmega128, receiver, source, system};
-use crate::layout::is_in_band;
+use crate::layout::{Bound, Layout, is_in_band, periods, plan};
 use crate::measure::measure;
 use crate::plan::{Choice, Plan, Setting, SharedTimer};
 use crate::platform::Platform;
 use crate::search::{Found, alternatives, is_feasible, search};
 use crate::task::{Options, Task};
+use crate::window::{bursts_alone, ideal, rates_alone};
 
 fn tuned<'a>(
     system: &'a System,
@@ -141,7 +142,7 @@ fn a_stated_policy_stays() {
     sources[0].limit.burst = 4;
     sources[0].limit.interval = 8_000;
     sources[0].limit.tick = 8;
-    sources[0].limit.costs = offer.costs;
+    sources[0].limit.costs = offer.costs[0];
     sources[0].limit.expiry = Some(weir_model::Expiry::Own {
         channel: "TIMER3A".to_owned(),
         level: platform.channels[3].level.clone(),
@@ -277,6 +278,34 @@ proptest! {
             prop_assert!(found.measure.scale_percent >= scale, "{} against {}", found.measure.scale_percent, scale);
             if found.measure.scale_percent == scale {
                 prop_assert!(found.measure.timer_rate_hz <= 4e6 / ticks as f64 + 1e-6);
+            }
+        }
+    }
+
+    /// What the window of periods rests on: each of the two systems asks for less than the real one.
+    #[test]
+    fn what_holds_holds_with_bursts_alone_and_rates_alone(system in small(), worst in prop::option::of(0.5..20.0_f64), apart: bool) {
+        let mut system = system;
+        if let Some(times) = worst {
+            for source in &mut system.sources {
+                let most = source.rates.tolerated.or(source.rates.expected).unwrap();
+                source.rates.worst = Some(crate::fixture::rate(most.hertz() * times));
+            }
+        }
+        let platform = atmega128();
+        let task = Task::new(&system, &platform, Options::default(), &[]);
+        let mut layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
+        if apart && layout.len() > 1 {
+            layout[0] = task.tuned[0].ways[1];
+        }
+        for scale in [20, 60, 100] {
+            for period in periods(&task, &layout, scale, Bound::Ignored).into_iter().step_by(7) {
+                let Some(plan) = plan(&task, &layout, scale, period, Bound::Ignored) else { continue };
+                if holds(&plan.apply(&system, &platform)) {
+                    prop_assert!(holds(&bursts_alone(&task, &layout, scale, period)), "{} {}", scale, period);
+                    prop_assert!(holds(&rates_alone(&task, &layout, scale, period)), "{} {}", scale, period);
+                    prop_assert!(holds(&ideal(&task, scale)), "{} {}", scale, period);
+                }
             }
         }
     }

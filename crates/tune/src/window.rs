@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The periods of a shared timer among which the best one is.
+//!
+//! Whether deadlines hold is not monotone in the period, since bursts are whole numbers. But two systems that ask for less are: one of the bursts, which only grow
+//! with the period, and one of the rates and the timer's own interrupts, which only grow as it gets shorter. What breaks a deadline in one of them does so in the
+//! system itself; so two bisections leave a window, which is searched from the longest period to the shortest.
+
+use std::cmp::Reverse;
+
+use weir_model::{EventCosts, Place, Policy, Source, System, Timer, Timing};
+
+use crate::band::{Band, Percent};
+use crate::layout::{Bound, Layout, periods, plan, suits_owners};
+use crate::measure::least_timer_rate;
+use crate::plan::{Plan, Way};
+use crate::platform::MOST_BURST;
+use crate::search::{NEVER, is_in_time};
+use crate::task::{Task, Tuned};
+
+/// Periods that are looked at before the search takes larger steps.
+const PATIENCE: usize = 48;
+
+/// What `judge` says of the first plan, from the longest period to the shortest, of which it says anything; plans of a higher timer rate than `most_rate` are of
+/// no use.
+pub fn first<T>(
+    task: &Task,
+    layout: &Layout,
+    scale: Percent,
+    bound: Bound,
+    most_rate: Option<f64>,
+    judge: impl Fn(&Plan) -> Option<T>,
+) -> Option<T> {
+    if !suits_owners(task, layout, scale) {
+        return None;
+    }
+    let mut periods = periods(task, layout, scale, bound);
+    let at = |period: u64| plan(task, layout, scale, period, bound);
+    if let Some(most) = most_rate {
+        // Rates that are equal but for rounding are compared by what comes after them.
+        let is_slow = |&period: &u64| {
+            at(period).is_none_or(|plan| {
+                let system = plan.apply(task.system, task.platform);
+                least_timer_rate(&system) <= most * (1.0 + 1e-9)
+            })
+        };
+        let slow = periods.partition_point(is_slow);
+        periods.truncate(slow);
+    }
+    if layout.contains(&Way::Shared) {
+        let works = |system: System| is_in_time(task, &system);
+        let is_long = |&period: &u64| !works(bursts_alone(task, layout, scale, period));
+        let from = periods.partition_point(is_long);
+        periods.drain(..from);
+        let is_not_short = |&period: &u64| works(rates_alone(task, layout, scale, period));
+        let to = periods.partition_point(is_not_short);
+        periods.truncate(to);
+    }
+    let judge = |&period: &u64| judge(&at(period)?);
+    let (mut next, mut seen) = (0, 0);
+    let mut unseen = 0..0;
+    while let Some(period) = periods.get(next) {
+        if let Some(found) = judge(period) {
+            // What was stepped over may be better.
+            return periods.get(unseen)?.iter().find_map(judge).or(Some(found));
+        }
+        seen += 1;
+        let step = 1 + seen / PATIENCE;
+        unseen = next + 1..(next + step).min(periods.len());
+        next += step;
+    }
+    None
+}
+
+/// Less than is asked for with a shared timer of this period: of each source that shares it the burst once, and the rest evenly. The timer costs nothing.
+pub(crate) fn bursts_alone(task: &Task, layout: &Layout, scale: Percent, period: u64) -> System {
+    let clock = task.system.cpu.clock_hz;
+    loosened(task, layout, scale, |tuned, source| {
+        let spacing = spacing(tuned, scale, clock);
+        let arrival = line(source, clock);
+        let skew = source
+            .limit
+            .tick
+            .saturating_add(source.limit.costs.request_served)
+            .saturating_add(task.system.cpu.longest_instruction);
+        let burst = Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)
+            .map_or(u64::from(MOST_BURST), u64::from);
+        // A bursty limiter lets through 2 N and N per period: never less than N and one per spacing. The bucket's own jitter takes some of N.
+        let tokens = burst.saturating_sub(skew.div_ceil(spacing));
+        let may_be_held = arrival.is_none_or(|arrival| arrival.saturating_mul(burst) < period);
+        match u32::try_from(tokens) {
+            Ok(tokens) if tokens > 1 && may_be_held => {
+                source.limit.policy = Policy::Bucket;
+                source.limit.timing = Timing::Eager;
+                source.limit.place = Place::Software;
+                source.limit.burst = tokens;
+                source.limit.interval = spacing;
+            }
+            _ => evenly(source, spacing.max(arrival.unwrap_or(0))),
+        }
+    })
+}
+
+/// Less than is asked for with a shared timer of this period: of each source that shares it one request per period, or evenly what it is asked for if that is
+/// more; and the timer.
+pub(crate) fn rates_alone(task: &Task, layout: &Layout, scale: Percent, period: u64) -> System {
+    let clock = task.system.cpu.clock_hz;
+    let mut sharing = Vec::new();
+    let mut system = loosened(task, layout, scale, |tuned, source| {
+        sharing.push(tuned.source);
+        let spacing = spacing(tuned, scale, clock).min(period);
+        evenly(source, spacing.max(line(source, clock).unwrap_or(0)));
+    });
+    // Of the timers that may be taken the least urgent one is in the way of the fewest.
+    let channels = task.platform.channels.iter();
+    let least_urgent = channels
+        .filter_map(|channel| Some((&channel.level, channel.shared.as_ref()?)))
+        .min_by_key(|(level, _)| (level.group, Reverse(level.order)));
+    if let Some((level, offer)) = least_urgent {
+        let clears = sharing
+            .iter()
+            .filter_map(|source| offer.costs.get(*source))
+            .fold(0_u64, |sum, costs| sum.saturating_add(costs.expiry_empty));
+        system.timers.push(Timer {
+            name: String::new(),
+            channel: String::new(),
+            level: level.clone(),
+            tick: 1,
+            period,
+            base: offer.base.saturating_add(clears),
+        });
+    }
+    system
+}
+
+/// The system with limiters that cost nothing, one request after the other, but for what `loosen` makes of the sources that share the timer. The timer is silent.
+fn loosened(
+    task: &Task,
+    layout: &Layout,
+    scale: Percent,
+    mut loosen: impl FnMut(&Tuned, &mut Source),
+) -> System {
+    let mut system = task.system.clone();
+    let clock = system.cpu.clock_hz;
+    for (tuned, way) in task.tuned.iter().zip(layout) {
+        let Some(source) = system.sources.get_mut(tuned.source) else {
+            continue;
+        };
+        source.limit.expiry = None;
+        source.limit.tick = 1;
+        source.limit.lag = 0;
+        source.limit.costs = EventCosts {
+            request_served: least_cost(task, tuned.source, *way)
+                .unwrap_or(task.system.cpu.unlimited.request_served),
+            ..EventCosts::default()
+        };
+        if source.moderation.is_some() {
+            // Moderation makes requests rarer in ways that are not looked at here.
+            evenly(source, NEVER);
+        } else if *way == Way::Shared {
+            loosen(tuned, source);
+        } else {
+            let spacing = spacing(tuned, scale, clock);
+            evenly(source, spacing.max(line(source, clock).unwrap_or(0)));
+        }
+    }
+    if let Some(timer) = task
+        .slot
+        .timer
+        .and_then(|timer| system.timers.get_mut(timer))
+    {
+        timer.base = 0;
+        timer.period = NEVER;
+    }
+    system
+}
+
+/// The system with limiters that cost nothing and let through just what is asked for: no limits of the tuned sources ask for less.
+#[must_use]
+pub fn ideal(task: &Task, scale: Percent) -> System {
+    let cheapest = task.tuned.iter().map(|tuned| {
+        let ways = tuned.ways.iter().copied();
+        ways.min_by_key(|&way| least_cost(task, tuned.source, way).unwrap_or(u64::MAX))
+            .unwrap_or(Way::Hardware)
+    });
+    let layout: Layout = cheapest.collect();
+    let clock = task.system.cpu.clock_hz;
+    loosened(task, &layout, scale, |tuned, source| {
+        let spacing = spacing(tuned, scale, clock);
+        evenly(source, spacing.max(line(source, clock).unwrap_or(0)));
+    })
+}
+
+/// What a request of this source costs at least that is served this way; none: no channel says.
+fn least_cost(task: &Task, source: usize, way: Way) -> Option<u64> {
+    let channels = task.platform.channels.iter();
+    let of_channels = channels.filter_map(|channel| match way {
+        Way::Shared => channel.shared.as_ref()?.costs.get(source),
+        Way::Own(policy, timing, _) => channel.offer(policy, timing)?.costs.get(source),
+        Way::Hardware => Some(&task.system.cpu.unlimited),
+    });
+    of_channels.map(|costs| costs.request_served).min()
+}
+
+/// Cycles of which one request each is no more than the limit has to let through.
+fn spacing(tuned: &Tuned, scale: Percent, clock_hz: u64) -> u64 {
+    Band::longest(tuned.band.asked(scale), 1, clock_hz).saturating_add(1)
+}
+
+/// Limits a source to one request per interval, for nothing.
+fn evenly(source: &mut Source, interval: u64) {
+    source.limit.policy = Policy::Strict;
+    source.limit.place = Place::Hardware;
+    source.limit.interval = interval;
+    source.limit.burst = 1;
+}
+
+/// Cycles between two requests of the line; none: no bound.
+fn line(source: &Source, clock_hz: u64) -> Option<u64> {
+    let worst = source.rates.worst?;
+    Some((worst.period_cycles(clock_hz).ceil() as u64).max(1))
+}
