@@ -311,7 +311,8 @@ fn the_rate_at_which_the_first_deadline_breaks_is_right() {
     let name = before["most_critical"].as_str().unwrap();
     let headroom = &one(&before["sources"], "name", name)["headroom"];
     let factor = headroom["factor"].as_f64().unwrap();
-    assert!(factor > 1.0 && headroom["exact"] == true, "{headroom}");
+    // The latency of a flow with a deadline may shrink when its limit grows: no first miss is known for sure.
+    assert!(factor > 1.0 && headroom["exact"] == false, "{headroom}");
     let binding = headroom["binding"].as_str().unwrap();
     let hz = headroom["hz"].as_f64().unwrap();
     // Well below it still holds, and well above it the row breaks that was told.
