@@ -14,7 +14,7 @@ pub(super) fn text(system: &System, report: &Report, clock: Clock) -> String {
         max_work(report),
     ];
     lines.push(stated(
-        "interrupts are kept off by code outside them for at most",
+        "code outside interrupts keeps them off once in a busy window, for at most",
         of.critical_section,
         clock,
     ));
