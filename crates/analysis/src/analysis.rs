@@ -127,7 +127,7 @@ fn row_within(units: &Units, unit: &Unit, limits: Limits) -> Row {
             &Problem {
                 own,
                 blocking,
-                until_start: &interference.until_start,
+                until_start: &interference.until_start(),
                 throughout: &interference.throughout,
             },
             limits,

@@ -117,6 +117,19 @@ impl Curve {
         std::iter::once(self.first).chain(self.rest.iter().copied())
     }
 
+    /// One event less in every window.
+    #[must_use]
+    pub fn less_one(&self) -> Self {
+        let less = |staircase: Staircase| Staircase {
+            base: staircase.base.saturating_sub(1),
+            ..staircase
+        };
+        Self {
+            first: less(self.first),
+            rest: self.rest.iter().copied().map(less).collect(),
+        }
+    }
+
     /// `times` as many events at each step.
     #[must_use]
     pub fn times(&self, times: u64) -> Self {

@@ -142,7 +142,7 @@ impl<'a> Slack<'a> {
             let problem = Problem {
                 own,
                 blocking: self.units.blocking(&unit),
-                until_start: &interference.until_start,
+                until_start: &interference.until_start(),
                 throughout: &interference.throughout,
             };
             solve(&problem).is_ok_and(|solution| {
@@ -257,7 +257,7 @@ fn points(
     let problem = Problem {
         own,
         blocking: units.blocking(unit),
-        until_start: &interference.until_start,
+        until_start: &interference.until_start(),
         throughout: &interference.throughout,
     };
     let mut points = vec![window_point(&problem, unit, &solution)];

@@ -404,6 +404,12 @@ impl<'a> Units<'a> {
                 }
             }
         }
+        if is_interrupt && self.system.cpu.longest_instruction > 0 {
+            found.own_gaps = unit.own.as_ref().map(|own| Demand {
+                cost: self.system.cpu.longest_instruction,
+                curve: own.curve.less_one(),
+            });
+        }
         if unbounded.is_empty() {
             Ok(found)
         } else {
@@ -440,12 +446,15 @@ impl<'a> Units<'a> {
             })
             .map(|(_, receiver)| receiver.critical_section.cycles)
             .fold(system.cpu.critical_section.cycles, u64::max);
-        let longest = by_units.max(by_sections.saturating_sub(1));
+        let between = system.cpu.longest_instruction;
+        // Interrupts wait for the instruction that runs when they come, and for the one after a section, and with them the tasks below them.
+        let by_code = by_sections.saturating_add(between).saturating_sub(1);
+        let longest = by_units.max(by_code);
         match unit.part {
             // The one instruction that runs between two interrupts can be the one that keeps them off.
-            Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => by_units
-                .saturating_add(by_sections)
-                .saturating_add(system.cpu.longest_instruction),
+            Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => {
+                by_units.saturating_add(by_sections).saturating_add(between)
+            }
             Part::Task(index) => longest.saturating_add(
                 system
                     .receivers
@@ -502,13 +511,21 @@ impl<'a> Units<'a> {
 /// More urgent work, by what it can do to a unit.
 #[derive(Debug, Default)]
 pub struct Interference<'a> {
-    /// It can delay the start.
-    pub until_start: Vec<&'a Demand>,
+    until_start: Vec<&'a Demand>,
+    /// Between two runs of an interrupt an instruction runs, too.
+    own_gaps: Option<Demand>,
     /// It can also preempt.
     pub throughout: Vec<&'a Demand>,
 }
 
 impl<'a> Interference<'a> {
+    /// What can delay the start, but not preempt.
+    #[must_use]
+    pub fn until_start(&self) -> Vec<&Demand> {
+        let all = self.until_start.iter().copied();
+        all.chain(&self.own_gaps).collect()
+    }
+
     fn add(&mut self, unit: &Unit, place: &Place, demand: &'a Demand) {
         if unit.place.is_preempted_by(place) {
             self.throughout.push(demand);

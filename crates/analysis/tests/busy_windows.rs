@@ -156,8 +156,8 @@ fn a_critical_section_can_follow_the_interrupt_that_blocked() {
 fn an_expiry_is_not_late_before_the_busy_window_begins() {
     let sources = vec![source(1, 300, None, bursty(Timing::Eager, 6000, 4))];
     // Four before and four after the first clearing, four after each of two more; three expiries that serve nobody. The burst, which
-    // makes the clearing late, lies in the window.
-    let expected = 9000 + (2 + 2) * 4 * 310 + 3 * 15;
+    // makes the clearing late, lies in the window. And the rest of the instruction that ran when it came.
+    let expected = 9000 + (2 + 2) * 4 * 310 + 3 * 15 + (4 - 1);
     assert_eq!(
         response(&system(0, sources, Some(9000)), Part::Task(0)),
         expected
@@ -167,8 +167,9 @@ fn an_expiry_is_not_late_before_the_busy_window_begins() {
 #[test]
 fn an_expiry_that_serves_nobody_follows_on_no_refusal() {
     let sources = vec![source(1, 300, None, bursty(Timing::Lazy, 6000, 4))];
-    // An expiry that serves costs 10 more than if the line had served, and 8 for the refusal: more than an empty one's 15. One more refusal at the end.
-    let expected = 1000 + 2 * 4 * 310 + (10 + 8) + 8;
+    // An expiry that serves costs 10 more than if the line had served, and 8 for the refusal: more than an empty one's 15. One more refusal at the end, and the
+    // rest of an instruction at the begin.
+    let expected = 1000 + 2 * 4 * 310 + (10 + 8) + 8 + (4 - 1);
     assert_eq!(
         response(&system(0, sources, Some(1000)), Part::Task(0)),
         expected

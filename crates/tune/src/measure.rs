@@ -131,7 +131,7 @@ pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
     let solution = solve(&Problem {
         own: &own,
         blocking: 0,
-        until_start: &interference.until_start,
+        until_start: &interference.until_start(),
         throughout: &interference.throughout,
     })
     .ok()?;

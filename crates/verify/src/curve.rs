@@ -79,6 +79,15 @@ impl Curve {
         self
     }
 
+    /// One event less.
+    pub(crate) fn less_one(&self) -> Self {
+        let mut less = self.clone();
+        for stairs in &mut less.0 {
+            stairs.base = stairs.base.saturating_sub(1);
+        }
+        less
+    }
+
     /// `times` as many events.
     pub(crate) fn times(mut self, times: u64) -> Self {
         for stairs in &mut self.0 {
@@ -138,8 +147,8 @@ impl Demand {
 pub(crate) const ALL: u128 = 1 << 64;
 
 /// The most cycles that all of `demands` ask for in any window of so many cycles.
-pub(crate) fn cycles(demands: &[&Demand], window: u64) -> u64 {
-    demands.iter().fold(0, |sum: u64, demand| {
+pub(crate) fn cycles<'a>(demands: impl IntoIterator<Item = &'a Demand>, window: u64) -> u64 {
+    demands.into_iter().fold(0, |sum: u64, demand| {
         sum.saturating_add(demand.cycles(window))
     })
 }

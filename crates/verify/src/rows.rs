@@ -26,7 +26,8 @@ pub(crate) fn check(units: &Units, of: &Expected, outcome: &Outcome) -> Result<(
         Outcome::Overload => {
             let urgent = urgent(units, of)?;
             let own = own(of)?;
-            let all = urgent.until_start.iter().chain(&urgent.throughout);
+            let throughout = urgent.throughout.iter().copied();
+            let all = urgent.until_start().chain(throughout);
             let share = all.fold(own.share(), |sum, demand| {
                 sum.saturating_add(demand.share())
             });
@@ -72,8 +73,8 @@ fn check_bound(own: &Demand, urgent: &Urgent, blocking: u64, claim: &Bound) -> R
         ));
     }
     let window = claim.busy_window;
-    let demand = cycles(&urgent.until_start, window)
-        .saturating_add(cycles(&urgent.throughout, window))
+    let demand = cycles(urgent.until_start(), window)
+        .saturating_add(cycles(urgent.throughout.iter().copied(), window))
         .saturating_add(own.cycles(window))
         .saturating_add(blocking);
     fits("busy_window", window.max(1), demand)?;
@@ -154,13 +155,13 @@ fn check_job(
         .events(arrival.saturating_add(1))
         .saturating_sub(1);
     let ahead = own.cost.saturating_mul(earlier).saturating_add(blocking);
-    let until_start = cycles(&urgent.until_start, start);
-    let by_start = cycles(&urgent.throughout, start)
+    let until_start = cycles(urgent.until_start(), start);
+    let by_start = cycles(urgent.throughout.iter().copied(), start)
         .saturating_add(until_start)
         .saturating_add(ahead)
         .saturating_add(1);
     fits(&format!("{place} start"), start, by_start)?;
-    let by_finish = cycles(&urgent.throughout, finish)
+    let by_finish = cycles(urgent.throughout.iter().copied(), finish)
         .saturating_add(until_start)
         .saturating_add(ahead)
         .saturating_add(own.cost);

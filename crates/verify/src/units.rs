@@ -112,13 +112,20 @@ pub(crate) struct Units<'a> {
 /// What is more urgent than a unit.
 #[derive(Debug, Default)]
 pub(crate) struct Urgent<'a> {
-    pub(crate) until_start: Vec<&'a Demand>,
+    until_start: Vec<&'a Demand>,
+    /// Between the jobs of an interrupt: an instruction each.
+    gaps: Option<Demand>,
     pub(crate) throughout: Vec<&'a Demand>,
     /// Of it, what has no bound.
     pub(crate) unbounded: Vec<Unit>,
 }
 
 impl<'a> Urgent<'a> {
+    /// What can delay the start only.
+    pub(crate) fn until_start(&self) -> impl Iterator<Item = &Demand> {
+        self.until_start.iter().copied().chain(&self.gaps)
+    }
+
     fn add(
         &mut self,
         of: &Standing,
@@ -399,8 +406,10 @@ impl<'a> Units<'a> {
             .map(|receiver| receiver.critical_section);
         let run = runs.max().unwrap_or(0).saturating_sub(1);
         let section = sections.fold(cpu.critical_section, u64::max);
-        // What blocks has begun before; but between two interrupts a section can begin.
-        let longest = run.max(section.saturating_sub(1));
+        // What blocks has begun before: a run, or code that runs to the end of its section and of the instruction behind that. But between two interrupts a
+        // section can begin.
+        let code = section.saturating_add(cpu.longest_instruction);
+        let longest = run.max(code.saturating_sub(1));
         let more = match of.unit {
             Unit(Kind::Request | Kind::Expiry | Kind::Timer, _) => {
                 return run
@@ -421,6 +430,9 @@ impl<'a> Units<'a> {
         let mut found = Urgent::default();
         let me = &of.standing;
         let is_interrupt = matches!(of.unit.0, Kind::Request | Kind::Expiry | Kind::Timer);
+        let between = self.system.cpu.longest_instruction;
+        let own = of.own.as_ref().filter(|_| is_interrupt && between > 0);
+        found.gaps = own.map(|own| Demand::new(between, own.curve.less_one()));
         for (index, source) in self.sources.iter().enumerate() {
             let views = match &source.ends {
                 _ if !is_interrupt => &source.by_tasks,

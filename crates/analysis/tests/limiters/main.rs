@@ -129,6 +129,18 @@ fn limiters_of_a_real_size_keep_their_bounds() {
     assert!(tasks.median() < 1.05, "{}", tasks.median());
 }
 
+/// Found among 80,000 others: a task below an interrupt that has to wait for an instruction of less urgent code, and an interrupt that comes anew each time it ends.
+#[test]
+fn rare_systems_keep_their_bounds() {
+    for (shape, sizes, system, adversary) in [
+        (Shape::Shared, &SMALL, 7_002_283, 2_283),
+        (Shape::Mixed, &CROWDED, 7_031_976, 31_976),
+    ] {
+        let case = random::case(&mut ChaCha8Rng::seed_from_u64(system), shape, sizes);
+        run(&case, &case.system, adversary, 40).unwrap_or_else(|broken| panic!("{broken}"));
+    }
+}
+
 /// The judge can find fault: with each limiter, some system that lets more through than was promised breaks a bound.
 #[test]
 fn a_limit_looser_than_promised_is_caught() {

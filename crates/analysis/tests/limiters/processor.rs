@@ -227,6 +227,11 @@ impl<'a> Processor<'a> {
         if job.left == 0 {
             let response = self.now + 1 - job.released;
             self.jobs[task].pop_front();
+            if self.in_section {
+                // A task turns interrupts on again before it ends.
+                self.in_section = false;
+                self.busy = self.busy.min(self.habits.instruction);
+            }
             let worst = self.responses.entry(Part::Task(task)).or_default();
             *worst = response.max(*worst);
         }
