@@ -38,7 +38,7 @@ clock = "4MHz"
 warmup = "1ms"
 length = "20ms"
 [rates]
-source = [{ id = "serial", bits-per-second = 115200, bits-per-interrupt = 10, why = "framing" }]
+offered = ["11520Hz"]
 [flavour.c]
 sources = ["experiments/none/node.c"]
 [[variant]]
