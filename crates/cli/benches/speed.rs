@@ -29,26 +29,32 @@ fn on_board(sources: usize, tasks: usize) -> String {
     text
 }
 
-/// Ten sources that only state what they do: `weir tune` chooses their limits.
+/// Ten sources that only state what they do, and three timers: `weir tune` chooses their limits.
 fn to_tune() -> String {
-    let mut text = String::from("schema = 1\n[cpu]\nboard = \"atmega128\"\nclock = \"16MHz\"\n");
-    let vectors = [
-        "INT0",
-        "INT1",
-        "INT2",
-        "INT3",
-        "INT4",
-        "INT5",
-        "INT6",
-        "INT7",
-        "USART0_RX",
-        "USART1_RX",
-    ];
-    for (index, vector) in vectors.iter().enumerate() {
+    let mut text = String::from(
+        "schema = 1\n[cpu]\nclock = \"16MHz\"\ninterrupts = \"flat\"\nlongest_instruction = \"4 cycles\"\n\
+         [cpu.costs.off]\nrequest_served = \"26 cycles\"\n\
+         [cpu.costs.shared]\nrequest_served = \"43 cycles\"\nexpiry_base = \"44 cycles\"\nclear_empty = \"12 cycles\"\n",
+    );
+    for policy in ["strict", "paced", "bursty", "bucket"] {
+        let _ = write!(
+            text,
+            "[cpu.costs.{policy}.lazy]\nrequest_served = \"60 cycles\"\nrequest_refused = \"55 cycles\"\n\
+             expiry_served = \"90 cycles\"\nexpiry_empty = \"60 cycles\"\n",
+        );
+    }
+    for timer in 0..3 {
+        let _ = write!(
+            text,
+            "[[timer]]\nname = \"timer{timer}\"\nchannel = \"CH{timer}\"\nwidth = 16\ndivisors = [1, 8, 64, 256, 1024]\nrate = \"100Hz\"\norder = {}\n",
+            100 + timer,
+        );
+    }
+    for index in 0..10 {
         let expected = 100 + 37 * index;
         let _ = write!(
             text,
-            "[[source]]\nname = \"source{index}\"\nvector = \"{vector}\"\nhandler = \"{} cycles\"\nmax_work = 1\n\
+            "[[source]]\nname = \"source{index}\"\nvector = \"IRQ{index}\"\norder = {index}\nhandler = \"{} cycles\"\nmax_work = 1\n\
              rate = {{ expected = \"{expected}Hz\", tolerated = \"{}Hz\", worst = \"100kHz\" }}\n",
             80 + 10 * index,
             2 * expected,
