@@ -223,7 +223,10 @@ impl<'a> Units<'a> {
                     place: level_of_timer(system, source)?,
                     own: Some(expiry.own.clone()),
                     longest: expiry.longest,
-                    deadline: source.deadline.filter(|_| tasks.request.is_none()),
+                    // What had to wait for the limiter is served inside the timer's interrupt.
+                    deadline: source
+                        .deadline
+                        .filter(|_| source.limit.costs.expiry_served > 0),
                 })
             });
         request.into_iter().chain(expiry)

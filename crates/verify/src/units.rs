@@ -246,8 +246,10 @@ impl<'a> Units<'a> {
                     standing,
                     own: Some(expiry.clone()),
                     longest: expiry.cost,
-                    // Who is polled ends inside the timer's interrupt.
-                    deadline: source.deadline.filter(|_| of.plain.line.is_empty()),
+                    // Who is polled, or had to wait, is served inside the timer's interrupt.
+                    deadline: source
+                        .deadline
+                        .filter(|_| source.limit.costs.expiry_served > 0),
                 });
             }
         }
