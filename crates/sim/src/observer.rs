@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run tells whoever watches it: everything that a timeline shows.
+
+/// What the processor can be busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Track {
+    /// The interrupt of the source with this index.
+    Request(usize),
+    /// The interrupt of the timer of the source's own limiter, or of its polling.
+    Expiry(usize),
+    /// The interrupt of the shared timer with this index.
+    Timer(usize),
+    /// The interrupt of the system's clock tick.
+    Tick,
+    /// The bottom half of the flow with this index.
+    BottomHalf(usize),
+    /// The bottom half of what has no receiver on the source with this index.
+    Orphan(usize),
+    /// The task with this index.
+    Task(usize),
+}
+
+/// Where packets or requests wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Queue {
+    /// In the device of the source with this index.
+    Device(usize),
+    /// For the bottom half of the flow with this index.
+    Deferred(usize),
+    /// For the bottom half of what has no receiver on the source with this index.
+    Orphans(usize),
+    /// At the receiver with this index.
+    Backlog(usize),
+}
+
+/// Why a request or a packet was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Loss {
+    /// The pending bit was set already: it is one deep.
+    Pending,
+    /// The line was masked and keeps no pending bit.
+    Masked,
+    /// The device's queue was full.
+    DeviceFull,
+    /// It is for nobody, and the network card dropped it before any interrupt (behnke2022 §2.2).
+    NoReceiver,
+    /// It was for nobody, and the processor found out.
+    Orphan,
+    /// The queue of the bottom half was full.
+    QueueFull,
+    /// The receiver's own backlog was full: its bottom half ran for nothing.
+    BacklogFull,
+}
+
+/// Something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A request or a packet arrived at a source.
+    Arrived(usize),
+    /// A request or a packet of a source was lost.
+    Lost(usize, Loss),
+    /// The limiter masked the source.
+    Masked(usize),
+    /// The source is unmasked.
+    Unmasked(usize),
+    /// Something begins to run. What ran before is stopped first, so at most one thing runs.
+    Starts(Track),
+    /// Something goes on that was preempted.
+    Resumes(Track),
+    /// What runs is preempted.
+    Stops(Track),
+    /// What runs has ended.
+    Ends(Track),
+    /// A job of a task was released.
+    Released(usize),
+    /// A job of a task ended after its deadline.
+    Missed(usize),
+    /// So much waits in a queue now.
+    Depth(Queue, u64),
+}
+
+/// Watches a run. Events come in order of time.
+pub trait Observer {
+    /// Something happened in this cycle.
+    fn event(&mut self, at: u64, event: Event);
+}
+
+/// Nobody watches: costs nothing.
+impl Observer for () {
+    #[inline(always)]
+    fn event(&mut self, _: u64, _: Event) {}
+}
