@@ -54,6 +54,7 @@ fn source(order: u32, handler: u64, worst_hz: Option<f64>, limit: Limit) -> Sour
         limit,
         deadline: None,
         moderation: None,
+        queue: None,
     }
 }
 
@@ -109,6 +110,7 @@ fn system(critical_section: u64, sources: Vec<Source>, task: Option<u64>) -> Sys
             tasks: TaskModel::Preemptive,
             unlimited: OFF,
             costs_from: String::new(),
+            time_slice: None,
         },
         sources,
         timers: Vec::new(),
@@ -122,6 +124,8 @@ fn system(critical_section: u64, sources: Vec<Source>, task: Option<u64>) -> Sys
                 wcet: cost(wcet),
                 blocking: cost(0),
                 critical_section: cost(0),
+                backlog: None,
+                port: None,
             })
             .into_iter()
             .collect(),

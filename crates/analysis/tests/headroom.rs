@@ -96,6 +96,7 @@ fn build(sources: Vec<(Limit, u64, u64, Option<u64>)>, tasks: Vec<(u64, u64)>) -
         },
         deadline,
         moderation: None,
+        queue: None,
     };
     let receiver = |(urgency, (wcet, period)): (u8, (u64, u64))| Receiver {
         name: format!("task{urgency}"),
@@ -106,6 +107,8 @@ fn build(sources: Vec<(Limit, u64, u64, Option<u64>)>, tasks: Vec<(u64, u64)>) -
         wcet: cost(wcet),
         blocking: cost(0),
         critical_section: cost(0),
+        backlog: None,
+        port: None,
     };
     System {
         name: "random".into(),
@@ -121,6 +124,7 @@ fn build(sources: Vec<(Limit, u64, u64, Option<u64>)>, tasks: Vec<(u64, u64)>) -
             tasks: TaskModel::Preemptive,
             unlimited: EventCosts::default(),
             costs_from: String::new(),
+            time_slice: None,
         },
         sources: (0..).zip(sources).map(source).collect(),
         timers: Vec::new(),

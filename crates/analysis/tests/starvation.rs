@@ -10,7 +10,7 @@ use weir_analysis::units::Part;
 use weir_analysis::{Analysis, Unbounded, analyse, holds};
 use weir_model::{
     Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Place, Policy, Rate, Rates,
-    Receiver, Source, System, TaskModel, Timer, Timing,
+    Receiver, Selector, Source, System, TaskModel, Timer, Timing,
 };
 
 fn outcome(analysis: &Analysis, part: Part) -> Result<u64, Unbounded> {
@@ -309,6 +309,7 @@ fn any_flow() -> impl Strategy<Value = Flow> {
             bottom_half: cost(bottom),
             queue,
             deadline,
+            selector: Selector::default(),
         },
     )
 }

@@ -7,10 +7,11 @@ use serde_json::{Map, Value as Json, json};
 use crate::diagnostics::capitalised;
 use crate::exact::{ExactRate, ExactTime};
 use crate::file::leaf::{
-    Address, Amount, MeasuredCost, Name, OwnVector, StatedCost, Text, Truth, Vector, Worst,
+    Amount, MeasuredCost, Name, OwnVector, StatedCost, Text, Truth, Vector, Worst,
 };
 use crate::file::sections::Root;
 use crate::file::value::{Entry, Form, Shape, Value, Word, text_of};
+use crate::system::Network;
 use crate::worst_rates;
 
 /// The JSON schema of system files, as editors take it for TOML: draft 2020-12, indented, with a final line break.
@@ -211,7 +212,7 @@ fn values(page: &mut String) {
         Amount::SHAPE,
         StatedCost::SHAPE,
         Vector::SHAPE,
-        Address::SHAPE,
+        Network::SHAPE,
         Truth::SHAPE,
     ];
     for shape in &shapes {

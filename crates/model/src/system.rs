@@ -4,6 +4,8 @@
 //! This is what a system file means. `file` reads the text and `resolve` turns it into this; nothing behind them has to think about units, names that
 //! do not exist or limits that a timer cannot keep.
 
+use std::net::IpAddr;
+
 use crate::Rate;
 
 /// A whole system. Names are unique among sources, timers, receivers and flows each.
@@ -45,6 +47,9 @@ pub struct Cpu {
     pub context_switch: Cost,
     /// Do tasks preempt each other, or does each run to its end?
     pub tasks: TaskModel,
+    /// Cycles of execution after which tasks of the same urgency take turns (round robin), at least 1; none: each runs to its end, first come, first served.
+    /// Only of preemptive tasks. A job begins its turn with a full slice; what is preempted by more urgent work keeps its turn and the rest of its slice.
+    pub time_slice: Option<u64>,
     /// What the interrupts of a source cost that no limiter looks at (`[limiter.FLAVOUR.off]` of the board): what any source would cost without its limit.
     /// Only `request_served` happens.
     pub unlimited: EventCosts,
@@ -122,6 +127,9 @@ pub struct Source {
     pub deadline: Option<u64>,
     /// Moderation by the device in front of the limit; only packets are moderated.
     pub moderation: Option<Moderation>,
+    /// Packets that the device holds (its ring) until an interrupt takes them, at least 1; none: not stated (behnke2022 §2.2). Only of sources with flows or
+    /// moderation.
+    pub queue: Option<u64>,
 }
 
 /// The three rates of a source.
@@ -261,6 +269,10 @@ pub struct Receiver {
     pub blocking: Cost,
     /// The longest time for which it keeps interrupts off itself, in cycles.
     pub critical_section: Cost,
+    /// Packets or events that can wait for it after their bottom half (a socket's buffer), at least 1; none: not stated.
+    pub backlog: Option<u64>,
+    /// The port that it listens at, 1 to 65535; none: any.
+    pub port: Option<u16>,
 }
 
 /// Packets or events on their way from a source to a receiver.
@@ -272,6 +284,8 @@ pub struct Flow {
     pub source: usize,
     /// Index in [`System::receivers`].
     pub receiver: usize,
+    /// Which packets of the source belong to it.
+    pub selector: Selector,
     /// The most packets per second of this flow; none: whatever the source brings.
     pub rate: Option<Rate>,
     /// What the interrupt does for each packet.
@@ -284,6 +298,42 @@ pub struct Flow {
     pub queue: Option<u64>,
     /// Cycles from the packet's arrival to the end of its bottom half; none if nobody minds.
     pub deadline: Option<u64>,
+}
+
+/// Which packets belong to a flow: those that have everything that is stated, so the default is all packets. No selector contradicts itself: ICMP has no
+/// port, and a frame that is not of IP neither protocol, address nor port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Selector {
+    /// The type of the Ethernet frame.
+    pub ethertype: Option<u16>,
+    /// The priority code point of the VLAN tag, 0 to 7.
+    pub pcp: Option<u8>,
+    /// The protocol above IP.
+    pub protocol: Option<Protocol>,
+    /// The other side.
+    pub address: Option<Network>,
+    /// The destination port of TCP or UDP, 1 to 65535.
+    pub port: Option<u16>,
+}
+
+/// The protocol above IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// ICMP, of either version of IP.
+    Icmp,
+}
+
+/// An IP address, or a network of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// An address of it.
+    pub address: IpAddr,
+    /// How many of the leading bits all its addresses share: 0 to 32 (IPv4) or 128 (IPv6), which is a single address.
+    pub prefix: u8,
 }
 
 /// How long a packet may wait in the device to share an interrupt (behnke2022).

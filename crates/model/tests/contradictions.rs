@@ -372,6 +372,48 @@ mod tasks_and_packets {
     }
 
     #[test]
+    fn wait_in_devices_that_have_packets() {
+        says(
+            &source("queue = «64»"),
+            "this source brings none",
+            "add a [[flow]] with source = \"a\"",
+        );
+        let moderated = |rest: &str| source(&format!("moderation = {{ absolute = \"1ms\"{rest}"));
+        says(
+            &moderated(", count = 8 }\nqueue = «7»"),
+            "a device that holds 7 packets never counts 8",
+            "a count of at most 7",
+        );
+        parsed(&moderated(", count = 8 }\nqueue = 8"));
+        says(&moderated(" }\nqueue = «0»"), "0 is out of range", "from 1");
+        parsed(&source(
+            "queue = 1\n[[receiver]]\nname = \"t\"\nurgency = 1\nbacklog = 1\n[[flow]]\nname = \"f\"\nsource = \"a\"\nreceiver = \"t\"",
+        ));
+        says(&task("backlog = «0»"), "0 is out of range", "from 1");
+        says(
+            &task("match = { port = «65536» }"),
+            "65536 is out of range",
+            "to 65535",
+        );
+    }
+
+    #[test]
+    fn take_turns_only_if_they_preempt_each_other() {
+        let problem = says(
+            &on_board("tasks = \"cooperative\"\ntime_slice = «\"10ms\"»"),
+            "cooperative tasks run to their end and take no turns",
+            "leave one of them out",
+        );
+        assert_eq!(problem.spans().count(), 2);
+        says(
+            &on_board("time_slice = «\"1ns\"»"),
+            "less than one cycle",
+            "at least",
+        );
+        parsed(&on_board("tasks = \"preemptive\"\ntime_slice = \"10ms\""));
+    }
+
+    #[test]
     fn are_selected_by_what_they_have() {
         let flow = |selector: &str| {
             source(&format!(
@@ -399,8 +441,13 @@ mod tasks_and_packets {
             "no protocol `tpc`",
             "did you mean `tcp`?",
         );
+        says(
+            &flow("ethertype = «0x0800», address = \"2001:db8::1\""),
+            "frames of type 0x0800 have addresses of the other version",
+            "leave one of them out",
+        );
         parsed(&flow(
-            "address = \"2001:db8::/128\", protocol = \"udp\", port = 5",
+            "ethertype = 0x86dd, address = \"2001:db8::/128\", protocol = \"udp\", port = 5",
         ));
     }
 }

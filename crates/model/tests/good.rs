@@ -2,12 +2,13 @@
 //! Good files mean what they say.
 mod common;
 
-use common::{example, parsed};
+use common::{example, on_board, parsed, source};
 use weir_model::{
-    Cost, EventCosts, Expiry, Nesting, Origin, Place, Policy, System, TaskModel, Timing,
+    Cost, EventCosts, Expiry, Nesting, Network, Origin, Place, Policy, Protocol, Selector, System,
+    TaskModel, Timing,
 };
 
-fn source<'a>(system: &'a System, name: &str) -> &'a weir_model::Source {
+fn named<'a>(system: &'a System, name: &str) -> &'a weir_model::Source {
     let found = system.sources.iter().find(|source| source.name == name);
     found.unwrap_or_else(|| panic!("no source {name}"))
 }
@@ -48,7 +49,7 @@ fn the_motor_controller_brings_the_boards_costs() {
             .contains("boards/atmega128/costs.toml")
     );
 
-    let encoder = source(&system, "encoder");
+    let encoder = named(&system, "encoder");
     assert_eq!(
         (encoder.level.vector.as_str(), encoder.level.order),
         ("INT0", 1)
@@ -73,13 +74,13 @@ fn the_motor_controller_brings_the_boards_costs() {
     assert!(encoder.limit.costs.request_refused > 0);
     assert_eq!(encoder.deadline, Some(3200));
 
-    let button = source(&system, "button");
+    let button = named(&system, "button");
     assert_eq!(button.rates.worst_name, Some("loose-wire"));
     assert_eq!(button.rates.worst.unwrap().hertz(), 500.0);
     // 320000 cycles need 40000 ticks at prescaler 8, and 16383 are the most.
     assert_eq!((button.limit.interval, button.limit.tick), (320_000, 64));
 
-    let uart = source(&system, "uart");
+    let uart = named(&system, "uart");
     assert_eq!(uart.limit.policy, Policy::Off);
     assert_eq!(uart.limit.costs, system.cpu.unlimited);
     assert!(uart.limit.costs.request_served > 0);
@@ -130,7 +131,7 @@ fn what_saves_registers_costs_interrupts_without_body_too() {
 #[test]
 fn the_flight_controller_loads() {
     let system = example("flight-controller");
-    let radio = source(&system, "radio");
+    let radio = named(&system, "radio");
     assert_eq!(
         (radio.limit.policy, radio.limit.timing),
         (Policy::Bursty, Timing::OneShot)
@@ -139,8 +140,8 @@ fn the_flight_controller_loads() {
     assert_eq!(radio.limit.interval, 160_000);
     // Two channels of one counter have one prescaler.
     assert_eq!(
-        source(&system, "ignition").limit.tick,
-        source(&system, "gyro").limit.tick
+        named(&system, "ignition").limit.tick,
+        named(&system, "gyro").limit.tick
     );
 }
 
@@ -226,6 +227,22 @@ fn a_system_without_a_board_has_its_own_costs_and_timers() {
     assert_eq!((system.flows[0].source, system.flows[0].receiver), (0, 0));
     assert_eq!((system.flows[1].source, system.flows[1].receiver), (0, 1));
     assert_eq!(system.flows[0].queue, Some(16));
+    assert_eq!(
+        system.flows[0].selector,
+        Selector {
+            ethertype: Some(0x0800),
+            protocol: Some(Protocol::Tcp),
+            port: Some(502),
+            ..Selector::default()
+        }
+    );
+    assert_eq!(system.flows[1].selector, Selector::default());
+    let [control, log] = system.receivers.as_slice() else {
+        panic!("{:?}", system.receivers)
+    };
+    assert_eq!((control.port, control.backlog), (Some(502), Some(32)));
+    assert_eq!((log.port, log.backlog), (None, None));
+    assert_eq!((eth.queue, system.sources[1].queue), (Some(64), None));
     assert_eq!(system.receivers[1].period, None);
 }
 
@@ -358,4 +375,38 @@ fn channels_of_one_counter_get_one_prescaler() {
     );
     let ticks: Vec<u64> = system.sources.iter().map(|s| s.limit.tick).collect();
     assert_eq!(ticks, [8, 8]);
+}
+
+#[test]
+fn a_selector_says_which_addresses_it_means() {
+    for (address, network, prefix) in [
+        ("192.0.2.7", "192.0.2.7", 32),
+        ("192.0.2.0/24", "192.0.2.0", 24),
+        ("0.0.0.0/0", "0.0.0.0", 0),
+        ("2001:db8::1", "2001:db8::1", 128),
+        ("2001:db8::/32", "2001:db8::", 32),
+    ] {
+        let system = parsed(&source(&format!(
+            "[[receiver]]\nname = \"t\"\nurgency = 1\n[[flow]]\nname = \"f\"\nsource = \"a\"\nreceiver = \"t\"\nselector = {{ address = \"{address}\", pcp = 5 }}"
+        )));
+        let selector = system.flows[0].selector;
+        let wanted = Network {
+            address: network.parse().unwrap(),
+            prefix,
+        };
+        assert_eq!((selector.address, selector.pcp), (Some(wanted), Some(5)));
+    }
+}
+
+#[test]
+fn time_slices_are_rounded_down() {
+    assert_eq!(parsed(&on_board("")).cpu.time_slice, None);
+    let slice = |text: &str| {
+        parsed(&on_board(&format!("time_slice = \"{text}\"")))
+            .cpu
+            .time_slice
+    };
+    assert_eq!(slice("10ms"), Some(160_000));
+    // 1.6 cycles: shorter slices cost more.
+    assert_eq!(slice("100ns"), Some(1));
 }

@@ -108,6 +108,7 @@ pub(crate) fn source(
         limit: off(),
         deadline: None,
         moderation: None,
+        queue: None,
     }
 }
 
@@ -139,6 +140,8 @@ pub(crate) fn receiver(number: u8, period: u64, deadline: u64, wcet: u64) -> Rec
         wcet: cost(wcet),
         blocking: cost(0),
         critical_section: cost(0),
+        backlog: None,
+        port: None,
     }
 }
 
@@ -160,6 +163,7 @@ pub(crate) fn system(clock_hz: u64, sources: Vec<Source>, receivers: Vec<Receive
                 ..EventCosts::default()
             },
             costs_from: String::new(),
+            time_slice: None,
         },
         sources,
         timers: Vec::new(),

@@ -32,6 +32,7 @@ pub fn cpu(nesting: Nesting, tasks: TaskModel) -> Cpu {
         tasks,
         unlimited: EventCosts::default(),
         costs_from: String::new(),
+        time_slice: None,
     }
 }
 
@@ -100,6 +101,7 @@ pub fn source(level: Level, handler: u64, interarrival: Option<u64>, limit: Limi
         limit,
         deadline: None,
         moderation: None,
+        queue: None,
     }
 }
 
@@ -114,5 +116,7 @@ pub fn task(urgency: u8, wcet: u64, period: u64, jitter: u64) -> Receiver {
         wcet: cost(wcet),
         blocking: cost(0),
         critical_section: cost(0),
+        backlog: None,
+        port: None,
     }
 }

@@ -23,6 +23,7 @@ pub fn system(flavour: &str) -> System {
             tasks: TaskModel::Preemptive,
             unlimited: EventCosts::default(),
             costs_from: "a test".to_owned(),
+            time_slice: None,
         },
         sources: Vec::new(),
         timers: Vec::new(),
@@ -58,6 +59,7 @@ pub fn source(name: &str, vector: &str) -> Source {
         },
         deadline: None,
         moderation: None,
+        queue: None,
     }
 }
 

@@ -11,13 +11,14 @@ use super::value::{Form, Shape, Value, mismatch, printable, section};
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::exact::{ExactRate, ExactTime};
 use crate::quantity::QuantityError;
+use crate::system::Network;
 use crate::worst_rates::{self, WorstRate};
 
 /// The longest name: the generators make identifiers of names.
 const NAME_MOST: usize = 64;
 
 /// A name that others refer to and that generated code uses.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Name(pub String);
 
 impl Value for Name {
@@ -370,11 +371,7 @@ impl Value for Vector {
     }
 }
 
-/// An address or a network of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Address;
-
-impl Value for Address {
+impl Value for Network {
     const SHAPE: Shape = Shape {
         name: "address",
         wanted: "an IP address or network, for example \"192.0.2.7\" or \"2001:db8::/32\"",
@@ -386,17 +383,8 @@ impl Value for Address {
             mismatch::<Self>(item, at, problems);
             return None;
         };
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, bits.parse::<u8>().ok()),
-            None => (text, Some(0)),
-        };
-        let most = match address.parse() {
-            Ok(IpAddr::V4(_)) => Some(32),
-            Ok(IpAddr::V6(_)) => Some(128),
-            Err(_) => None,
-        };
-        if most.zip(bits).is_some_and(|(most, bits)| bits <= most) {
-            return Some(Self);
+        if let Some(network) = network(text) {
+            return Some(network);
         }
         problems.add(
             Problem::new(
@@ -408,4 +396,19 @@ impl Value for Address {
         );
         None
     }
+}
+
+/// An address alone is a network of one.
+fn network(text: &str) -> Option<Network> {
+    let (address, bits) = match text.split_once('/') {
+        Some((address, bits)) => (address, Some(bits)),
+        None => (text, None),
+    };
+    let address: IpAddr = address.parse().ok()?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let prefix = match bits {
+        Some(bits) => bits.parse().ok().filter(|&bits| bits <= most)?,
+        None => most,
+    };
+    Some(Network { address, prefix })
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sections of the system file. Their comments, defaults and examples are the reference (docs/system-file.md).
-use super::leaf::{Address, Amount, Name, StatedCost, Text, Vector, Whole, Worst};
+use super::leaf::{Amount, Name, StatedCost, Text, Vector, Whole, Worst};
 use super::value::{List, choice, section};
 use crate::exact::{ExactRate, ExactTime};
+use crate::system::Network;
 
 /// A number that fits 32 bits.
 pub(crate) type Number32 = Whole<0, 4_294_967_295>;
 /// A count of at least one.
 pub(crate) type Count = Whole<1, 4_611_686_018_427_387_904>;
+/// A port of TCP or UDP.
+pub(crate) type Port = Whole<1, 65535>;
 /// What divides the clock for a timer.
 pub(crate) type Divisor = Whole<1, 4_294_967_295>;
 
@@ -64,9 +67,11 @@ section! {
         optional interrupts: Interrupts, default "the board's; without a board it must be stated", example "\"grouped\"";
         /// How tasks share the processor.
         optional tasks: Tasks, default "\"preemptive\"", example "\"cooperative\"";
+        /// The execution after which tasks of the same urgency take turns (round robin). A preempted task keeps its turn and the rest of its slice.
+        optional time_slice: ExactTime, default "none: each runs to its end, first come, first served", example "\"10ms\"";
         /// The longest time for which code outside of interrupts keeps them all off.
         optional critical_section: StatedCost, default "\"0 cycles\"", example "\"60 cycles\"";
-        /// What switching to a task and back costs, per release.
+        /// What switching to a task and back costs, per release and per time slice.
         optional context_switch: StatedCost, default "\"0 cycles\"", example "\"180 cycles\"";
         /// The longest instruction: an interrupt waits for its end, and one of them runs between two interrupts.
         optional longest_instruction: Amount, default "the board's; without a board it must be stated", example "\"4 cycles\"";
@@ -189,6 +194,8 @@ section! {
         optional limit: Limit, default "no limit", example "{ policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1A\" }";
         /// How long a packet may wait in the device to share an interrupt (behnke2022).
         optional moderation: Moderation, default "none: every packet interrupts", example "{ absolute = \"1ms\", packet = \"50us\", count = 8 }";
+        /// The packets that the device holds (its ring) until an interrupt takes them (behnke2022 §2.2). Only of sources with flows or moderation.
+        optional queue: Count, default "not stated", example "64";
     }
 }
 
@@ -300,6 +307,8 @@ section! {
         optional blocking: StatedCost, default "\"0 cycles\"", example "\"50us\"";
         /// The longest time for which it keeps all interrupts off.
         optional critical_section: StatedCost, default "\"0 cycles\"", example "\"40 cycles\"";
+        /// The packets or events that can wait for it after their bottom half, as in a socket's buffer.
+        optional backlog: Count, default "not stated", example "32";
         /// Which packets are for it, for the network stages.
         optional matches as "match": Match, default "none", example "{ port = 502 }";
     }
@@ -309,7 +318,7 @@ section! {
     /// How the network stages recognise a receiver.
     Match "[receiver.match]" {
         /// The port that it listens at.
-        optional port: Whole<1, 65535>, default "any", example "502";
+        optional port: Port, default "any", example "502";
         /// Its control group.
         optional cgroup: Text, default "any", example "\"/plant/control\"";
         /// The name of its program.
@@ -319,7 +328,7 @@ section! {
 
 choice! {
     /// The protocol above IP.
-    Protocol "protocol" {
+    ProtocolWord "protocol" {
         /// TCP.
         Tcp = "tcp",
         /// UDP.
@@ -337,11 +346,11 @@ section! {
         /// The priority code point of the VLAN tag.
         optional pcp: Whole<0, 7>, default "any", example "5";
         /// The protocol above IP.
-        optional protocol: Protocol, default "any", example "\"tcp\"";
+        optional protocol: ProtocolWord, default "any", example "\"tcp\"";
         /// The other side's address or network.
-        optional address: Address, default "any", example "\"192.0.2.0/24\"";
+        optional address: Network, default "any", example "\"192.0.2.0/24\"";
         /// The destination port of TCP or UDP.
-        optional port: Whole<1, 65535>, default "any", example "502";
+        optional port: Port, default "any", example "502";
     }
 }
 

@@ -73,6 +73,7 @@ pub(crate) fn resolve<'a>(
     };
     let critical_section = clock.cost(&cpu.critical_section, problems);
     let context_switch = clock.cost(&cpu.context_switch, problems);
+    let time_slice = time_slice(cpu, clock, problems);
     let tasks = match cpu.tasks.or(Tasks::Preemptive)? {
         Tasks::Preemptive => TaskModel::Preemptive,
         Tasks::Cooperative => TaskModel::Cooperative,
@@ -87,6 +88,7 @@ pub(crate) fn resolve<'a>(
             critical_section: critical_section?,
             context_switch: context_switch?,
             tasks,
+            time_slice: time_slice?,
             unlimited: EventCosts::default(),
             costs_from: costs::origin(board, cpu.costs.get()),
         },
@@ -189,6 +191,23 @@ fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -
         return None;
     }
     Some(Nesting::Flat)
+}
+
+/// The slice, rounded down: the shorter it is, the more often tasks are switched.
+fn time_slice(cpu: &raw::Cpu, clock: Clock, problems: &mut Problems<'_>) -> Option<Option<u64>> {
+    if cpu.time_slice.is_stated() && cpu.tasks.get() == Some(&Tasks::Cooperative) {
+        problems.add(
+            Problem::new(
+                "cooperative tasks run to their end and take no turns",
+                cpu.time_slice.at,
+                "the time slice",
+            )
+            .and_at(cpu.tasks.at, "how tasks share the processor")
+            .help("leave one of them out"),
+        );
+        return None;
+    }
+    clock.optional(&cpu.time_slice, problems)
 }
 
 /// The value of a key that a system without a board must have.

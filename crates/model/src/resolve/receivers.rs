@@ -3,9 +3,10 @@
 use super::cpu::Processor;
 use super::{Names, refer};
 use crate::diagnostics::{Problem, Problems};
-use crate::file::leaf::Amount;
-use crate::file::sections::{self as raw, Protocol, Root};
-use crate::system::{Flow, Receiver};
+use crate::file::leaf::{Amount, Whole};
+use crate::file::sections::{self as raw, Port, ProtocolWord, Root};
+use crate::file::value::Key;
+use crate::system::{Flow, Protocol, Receiver, Selector};
 
 /// Source and receiver of every flow; none where there is no such.
 pub(crate) type Links = Vec<Option<(usize, usize)>>;
@@ -82,6 +83,12 @@ fn one(
     let wcet = clock.cost(&receiver.wcet, problems);
     let blocking = clock.cost(&receiver.blocking, problems);
     let critical_section = clock.cost(&receiver.critical_section, problems);
+    let backlog = receiver.backlog.optional();
+    let listens_at = match receiver.matches.get() {
+        Some(matches) => port(&matches.port),
+        None if receiver.matches.is_absent() => Some(None),
+        None => None,
+    };
     let period = period?.or(interarrival?);
     Some(Receiver {
         name: receiver.name.get()?.0.clone(),
@@ -92,7 +99,16 @@ fn one(
         wcet: wcet?,
         blocking: blocking?,
         critical_section: critical_section?,
+        backlog: backlog?.map(|count| count.0),
+        port: listens_at?,
     })
+}
+
+fn port(key: &Key<Port>) -> Option<Option<u16>> {
+    match key.optional()? {
+        None => Some(None),
+        Some(Whole(port)) => u16::try_from(port).ok().map(Some),
+    }
 }
 
 /// All flows.
@@ -108,7 +124,7 @@ pub(crate) fn flows(
         .iter()
         .zip(links)
         .map(|(flow, link)| {
-            selector(flow, problems);
+            let selector = selector(&flow.selector, problems);
             let clock = processor.clock;
             let top_half = clock.cost(&flow.top_half, problems);
             let demux = clock.cost(&flow.demux, problems);
@@ -119,6 +135,7 @@ pub(crate) fn flows(
                 name: flow.name.get()?.0.clone(),
                 source,
                 receiver,
+                selector: selector?,
                 rate: flow.rate.optional()?.map(|rate| rate.rate),
                 top_half: top_half?,
                 demux: demux?,
@@ -131,14 +148,34 @@ pub(crate) fn flows(
     all.into_iter().collect()
 }
 
+/// The packets of a flow; all if the file does not say. None if no packet can match.
+fn selector(key: &Key<raw::Selector>, problems: &mut Problems<'_>) -> Option<Selector> {
+    if key.is_absent() {
+        return Some(Selector::default());
+    }
+    let selector = key.get()?;
+    contradictions(selector, problems);
+    let protocol = selector.protocol.optional()?.map(|word| match word {
+        ProtocolWord::Tcp => Protocol::Tcp,
+        ProtocolWord::Udp => Protocol::Udp,
+        ProtocolWord::Icmp => Protocol::Icmp,
+    });
+    let ethertype = selector.ethertype.optional()?;
+    let pcp = selector.pcp.optional()?;
+    Some(Selector {
+        ethertype: ethertype.and_then(|kind| u16::try_from(kind.0).ok()),
+        pcp: pcp.and_then(|pcp| u8::try_from(pcp.0).ok()),
+        protocol,
+        address: selector.address.optional()?,
+        port: port(&selector.port)?,
+    })
+}
+
 /// Reports a selector that no packet can match.
-fn selector(flow: &raw::Flow, problems: &mut Problems<'_>) {
+fn contradictions(selector: &raw::Selector, problems: &mut Problems<'_>) {
     const IPV4: u64 = 0x0800;
     const IPV6: u64 = 0x86dd;
-    let Some(selector) = flow.selector.get() else {
-        return;
-    };
-    if selector.protocol.get() == Some(&Protocol::Icmp) && selector.port.is_stated() {
+    if selector.protocol.get() == Some(&ProtocolWord::Icmp) && selector.port.is_stated() {
         problems.add(
             Problem::new("ICMP has no ports", selector.port.at, "a port")
                 .and_at(selector.protocol.at, "the protocol")
@@ -159,6 +196,28 @@ fn selector(flow: &raw::Flow, problems: &mut Problems<'_>) {
                     "not IP",
                 )
                 .help("write 0x0800 (IPv4) or 0x86dd (IPv6), or leave `protocol`, `address` and `port` out"),
+            );
+        }
+        let of_version = |version: u64| ethertype.0 == version;
+        let other = selector.address.get().is_some_and(|network| {
+            of_version(if network.address.is_ipv4() {
+                IPV6
+            } else {
+                IPV4
+            })
+        });
+        if other {
+            problems.add(
+                Problem::new(
+                    format!(
+                        "frames of type {:#06x} have addresses of the other version of IP",
+                        ethertype.0
+                    ),
+                    selector.ethertype.at,
+                    "the type",
+                )
+                .and_at(selector.address.at, "the address")
+                .help("leave one of them out"),
             );
         }
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sources with their limits, and the timers that they share.
+use std::collections::HashSet;
+
 use super::allocate::{Counted, Use, allocate};
 use super::band::{self, Effective};
 use super::costs::{self, Table};
@@ -9,6 +11,7 @@ use super::limits::{self, Plan};
 use super::timers::Bank;
 use super::units::Digits;
 use crate::diagnostics::{Problem, Problems};
+use crate::file::leaf::{Name, Whole};
 use crate::file::sections::{self as raw, Root};
 use crate::system::{
     Cost, EventCosts, Expiry, Level, Limit, Moderation, Place, Policy, Rates, Source, Timer, Timing,
@@ -49,6 +52,12 @@ pub(crate) fn resolve(
     let periods: Vec<Option<Counted>> = counted.by_ref().take(of_timers.len()).collect();
     let timers = timers(&bank, &periods, processor, problems);
 
+    let with_flows: HashSet<&Name> = root
+        .flow
+        .elements()
+        .iter()
+        .filter_map(|flow| flow.source.get())
+        .collect();
     let mut sources = Vec::new();
     for ((source, level), plan) in raw.iter().zip(levels).zip(&plans) {
         let rates = band::rates(source, problems);
@@ -61,7 +70,8 @@ pub(crate) fn resolve(
             };
             context.limit(plan, &mut counted, problems)
         });
-        sources.push(one(source, level, rates, limit, processor, problems));
+        let queue = queue(source, &with_flows, problems);
+        sources.push(one(source, level, rates, limit, queue, processor, problems));
     }
     Some((sources.into_iter().collect::<Option<_>>()?, timers?))
 }
@@ -294,6 +304,7 @@ fn one(
     level: Option<Level>,
     rates: Option<Rates>,
     limit: Option<Limit>,
+    queue: Option<Option<u64>>,
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<Source> {
@@ -317,7 +328,47 @@ fn one(
         limit: limit?,
         deadline: deadline?,
         moderation: moderation?,
+        queue: queue?,
     })
+}
+
+/// The device's ring, which packets wait in: of a source of packets, and not shorter than the count that moderation waits for.
+fn queue(
+    source: &raw::Source,
+    with_flows: &HashSet<&Name>,
+    problems: &mut Problems<'_>,
+) -> Option<Option<u64>> {
+    let Some(Whole(queue)) = source.queue.optional()? else {
+        return Some(None);
+    };
+    let name = source.name.get()?;
+    if source.moderation.is_absent() && !with_flows.contains(name) {
+        problems.add(
+            Problem::new(
+                "only packets wait in a device, and this source brings none: it has neither flows nor moderation",
+                source.queue.at,
+                "a queue of packets",
+            )
+            .help(format!("add a [[flow]] with source = \"{}\", or leave `queue` out", name.0)),
+        );
+    }
+    let count = source.moderation.get().map(|moderation| &moderation.count);
+    if let Some(count) = count {
+        if let Some(&Whole(packets)) = count.get().filter(|&&Whole(packets)| packets > queue) {
+            problems.add(
+                Problem::new(
+                    format!("a device that holds {queue} packets never counts {packets}"),
+                    source.queue.at,
+                    "the queue",
+                )
+                .and_at(count.at, "the count")
+                .help(format!(
+                    "write a count of at most {queue}, or a longer queue"
+                )),
+            );
+        }
+    }
+    Some(Some(queue))
 }
 
 /// What saving all registers that a compiler may keep values in costs at most: 30 of them, 4 cycles each (ATmega128 data sheet, PUSH and POP).

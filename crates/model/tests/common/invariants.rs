@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What crates/model/src/system.rs says of every system.
 use std::collections::HashSet;
+use std::net::IpAddr;
 
-use weir_model::{Expiry, Level, Limit, Nesting, Place, Policy, System, Timing};
+use weir_model::{
+    Expiry, Level, Limit, Nesting, Place, Policy, Protocol, Selector, Source, System, TaskModel,
+    Timing,
+};
 
 /// Cycles that can be added to each other without overflow.
 const CYCLES_MOST: u64 = 1 << 62;
@@ -21,6 +25,10 @@ pub fn hold(system: &System) {
     assert_eq!(system.cpu.board.is_some(), system.cpu.flavour.is_some());
     assert!(!system.cpu.costs_from.is_empty());
     assert!(system.cpu.longest_instruction <= CYCLES_MOST);
+    if let Some(slice) = system.cpu.time_slice {
+        assert!((1..=CYCLES_MOST).contains(&slice));
+        assert_eq!(system.cpu.tasks, TaskModel::Preemptive);
+    }
     unique(system.sources.iter().map(|source| &source.name));
     unique(system.timers.iter().map(|timer| &timer.name));
     unique(system.receivers.iter().map(|receiver| &receiver.name));
@@ -45,6 +53,7 @@ pub fn hold(system: &System) {
         ] {
             assert!(time.is_none_or(|time| (1..=CYCLES_MOST).contains(&time)));
         }
+        ring(system, source);
         limit(system, &source.limit);
         in_band(system, source);
     }
@@ -56,11 +65,45 @@ pub fn hold(system: &System) {
             receiver.period.is_some() || receiver.wcet.cycles == 0,
             "{receiver:?}"
         );
+        assert!(receiver.backlog != Some(0) && receiver.port != Some(0));
         assert!(receiver.jitter <= CYCLES_MOST && receiver.wcet.cycles <= CYCLES_MOST);
     }
     for flow in &system.flows {
         assert!(flow.source < system.sources.len() && flow.receiver < system.receivers.len());
         assert!(flow.queue != Some(0));
+        selector(&flow.selector);
+    }
+}
+
+/// Packets wait in devices that have any, and so many as moderation counts.
+fn ring(system: &System, source: &Source) {
+    let Some(queue) = source.queue else {
+        return;
+    };
+    assert!(queue >= 1);
+    let mut flows = system.flows.iter();
+    assert!(
+        source.moderation.is_some() || flows.any(|flow| system.sources[flow.source] == *source),
+        "{source:?}"
+    );
+    let count = source.moderation.and_then(|moderation| moderation.count);
+    assert!(count.is_none_or(|count| count <= queue), "{source:?}");
+}
+
+/// Some packet has all of it.
+fn selector(selector: &Selector) {
+    let of_ip =
+        selector.protocol.is_some() || selector.address.is_some() || selector.port.is_some();
+    assert!(!of_ip || matches!(selector.ethertype, None | Some(0x0800 | 0x86dd)));
+    assert!(selector.protocol != Some(Protocol::Icmp) || selector.port.is_none());
+    assert!(selector.port != Some(0) && selector.pcp.is_none_or(|pcp| pcp <= 7));
+    if let Some(network) = selector.address {
+        let (bits, kind) = match network.address {
+            IpAddr::V4(_) => (32, 0x0800),
+            IpAddr::V6(_) => (128, 0x86dd),
+        };
+        assert!(network.prefix <= bits);
+        assert!(selector.ethertype.is_none_or(|ethertype| ethertype == kind));
     }
 }
 
@@ -140,7 +183,7 @@ fn limit(system: &System, limit: &Limit) {
 }
 
 /// The effective rate lies between what is expected and what is tolerated.
-fn in_band(system: &System, source: &weir_model::Source) {
+fn in_band(system: &System, source: &Source) {
     let limit = &source.limit;
     if limit.policy == Policy::Off {
         return;

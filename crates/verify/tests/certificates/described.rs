@@ -4,7 +4,7 @@
 use serde_json::Value;
 use weir_model::{
     Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Place, Policy, Rate, Rates,
-    Receiver, Source, System, TaskModel, Timer, Timing,
+    Receiver, Selector, Source, System, TaskModel, Timer, Timing,
 };
 
 use crate::systems::{CLOCK, cost, level};
@@ -56,6 +56,7 @@ pub fn system(of: &Value) -> System {
                 "preemptive" => TaskModel::Preemptive,
                 _ => TaskModel::Cooperative,
             },
+            time_slice: None,
             unlimited: EventCosts::default(),
             costs_from: String::new(),
         },
@@ -77,11 +78,14 @@ pub fn system(of: &Value) -> System {
             wcet: cost(number(receiver, "wcet")),
             blocking: cost(number(receiver, "blocking")),
             critical_section: cost(number(receiver, "critical_section")),
+            backlog: None,
+            port: None,
         }),
         flows: list(of, "flows", |flow| Flow {
             name: String::new(),
             source: index(flow, "source"),
             receiver: index(flow, "receiver"),
+            selector: Selector::default(),
             rate: interarrival(flow),
             top_half: cost(number(flow, "top_half")),
             demux: cost(number(flow, "demux")),
@@ -113,6 +117,7 @@ fn source(source: &Value) -> Source {
             packet: moderation["packet"].as_u64(),
             count: moderation["count"].as_u64(),
         }),
+        queue: None,
     }
 }
 

@@ -50,6 +50,7 @@ fn source(index: u32) -> Source {
         },
         deadline: None,
         moderation: None,
+        queue: None,
     }
 }
 
@@ -64,6 +65,8 @@ fn receiver(index: u32) -> Receiver {
         wcet: cost(20_000_000 / u64::from(COUNT) / 3),
         blocking: cost(0),
         critical_section: cost(0),
+        backlog: None,
+        port: None,
     }
 }
 
@@ -83,6 +86,7 @@ fn a_thousand_sources_and_a_thousand_tasks_take_seconds_at_most() {
             tasks: TaskModel::Preemptive,
             unlimited: EventCosts::default(),
             costs_from: String::new(),
+            time_slice: None,
         },
         sources: (0..COUNT).map(source).collect(),
         timers: Vec::new(),

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use weir_model::{
     Cost, Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Origin, Place, Policy,
-    Rate, Rates, Receiver, Source, System, TaskModel, Timer, Timing,
+    Rate, Rates, Receiver, Selector, Source, System, TaskModel, Timer, Timing,
 };
 
 /// Cycles per second of every system here.
@@ -127,6 +127,7 @@ fn source() -> impl Strategy<Value = Source> {
                     limit,
                     deadline,
                     moderation,
+                    queue: None,
                 }
             },
         )
@@ -150,6 +151,8 @@ fn receiver() -> impl Strategy<Value = Receiver> {
                 wcet: cost(wcet),
                 blocking: cost(blocking),
                 critical_section: cost(section),
+                backlog: None,
+                port: None,
             },
         )
 }
@@ -174,6 +177,7 @@ fn flow() -> impl Strategy<Value = Flow> {
                 bottom_half: cost(bottom),
                 queue,
                 deadline,
+                selector: Selector::default(),
             },
         )
 }
@@ -208,6 +212,7 @@ fn cpu() -> impl Strategy<Value = Cpu> {
             } else {
                 TaskModel::Cooperative
             },
+            time_slice: None,
             unlimited: EventCosts::default(),
             costs_from: String::new(),
         },
