@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A system as units that compete for the processor: interrupts, tasks and bottom halves, each with its rank.
+mod interference;
 
-use weir_model::{Cpu, EventCosts, Expiry, Flow, Policy, Source, System, Timing};
+use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System};
 
 use crate::curve::{Curve, FOREVER, Staircase};
-use crate::limiter::{self, Body, Interrupt, Tasks, Window};
+use crate::limiter::{self, Body, Tasks, Window};
 use crate::rank::Place;
 use crate::rta::Demand;
 use crate::shared_timer::TimerDemands;
 
 pub use crate::shared_timer::longest_timer;
+pub use interference::Interference;
 
 /// What a unit is; the numbers are indices into the system's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -336,152 +338,6 @@ impl<'a> Units<'a> {
             .is_some_and(|longest| latency <= longest)
     }
 
-    /// The more urgent work that delays `unit`: what only delays its start, and what also preempts it. None: some of it has no bound, and which.
-    pub fn interference(&self, unit: &Unit) -> Result<Interference<'_>, Vec<Part>> {
-        self.interference_if(unit, None)
-    }
-
-    /// As [`Self::interference`], if one source had other tasks.
-    pub(crate) fn interference_if<'b>(
-        &'b self,
-        unit: &Unit,
-        changed: Option<(usize, &'b Seen)>,
-    ) -> Result<Interference<'b>, Vec<Part>> {
-        let mut found = Interference::default();
-        let mut unbounded = Vec::new();
-        let is_interrupt = matches!(
-            unit.part,
-            Part::Request(_) | Part::Expiry(_) | Part::Timer(_)
-        );
-        for (index, seen) in self.seen.iter().enumerate() {
-            let seen = changed
-                .filter(|&(source, _)| source == index)
-                .map_or(seen, |(_, seen)| seen);
-            let (Some(source), Some(request_place)) =
-                (self.system.sources.get(index), self.place_of_request(index))
-            else {
-                continue;
-            };
-            let timer_place = level_of_timer(self.system, source);
-            let is_below_timer = timer_place
-                .as_ref()
-                .is_some_and(|timer| unit.place.is_delayed_by(timer));
-            let tasks = match (is_interrupt, is_below_timer) {
-                (false, _) => &seen.by_tasks,
-                (true, true) => &seen.below_timer,
-                (true, false) => &seen.above_timer,
-            };
-            if tasks.serves.is_none() {
-                if unit.part != Part::Request(index) && unit.place.is_delayed_by(&request_place) {
-                    unbounded.push(Part::Request(index));
-                }
-                continue;
-            }
-            let request = tasks.request.as_ref().map(|of| (of, request_place));
-            let expiry = tasks.expiry.as_ref().zip(timer_place);
-            found.add_source(unit, index, tasks, request, expiry);
-        }
-        for (index, demands) in self.timers.iter().enumerate() {
-            let Some(timer) = self.system.timers.get(index) else {
-                continue;
-            };
-            let place = Place::of_interrupt(&self.system.cpu, &timer.level);
-            if unit.part != Part::Timer(index) {
-                let demand = if is_interrupt {
-                    &demands.by_interrupts
-                } else {
-                    &demands.by_tasks
-                };
-                found.add(unit, &place, demand);
-            }
-        }
-        if !is_interrupt {
-            for other in &self.units {
-                let is_task = matches!(other.part, Part::Task(_) | Part::BottomHalf(_));
-                if !is_task || other.part == unit.part || !unit.place.is_delayed_by(&other.place) {
-                    continue;
-                }
-                match &other.own {
-                    Some(demand) => found.add(unit, &other.place, demand),
-                    None => unbounded.push(other.part),
-                }
-            }
-        }
-        if is_interrupt && self.system.cpu.longest_instruction > 0 {
-            found.own_gaps = unit.own.as_ref().map(|own| Demand {
-                cost: self.system.cpu.longest_instruction,
-                curve: own.curve.less_one(),
-            });
-        }
-        if unbounded.is_empty() {
-            Ok(found)
-        } else {
-            Err(unbounded)
-        }
-    }
-
-    fn place_of_request(&self, source: usize) -> Option<Place> {
-        let of = self.system.sources.get(source)?;
-        Some(Place::of_interrupt(&self.system.cpu, &of.level))
-    }
-
-    /// Cycles for which less urgent work can keep `unit` waiting once it runs.
-    #[must_use]
-    pub fn blocking(&self, unit: &Unit) -> u64 {
-        let system = self.system;
-        // Whoever blocks has begun before the unit's release: hence one cycle less.
-        let by_units = self
-            .units
-            .iter()
-            .filter(|other| {
-                unit.place.is_blocked_by(&other.place)
-                    || (other.part == unit.part && self.queues_behind_itself(unit))
-            })
-            .map(|other| other.longest.saturating_sub(1))
-            .fold(0, u64::max);
-        let by_sections = system
-            .receivers
-            .iter()
-            .enumerate()
-            .filter(|&(index, _)| {
-                unit.place.rank > place_of_receiver(system, index).rank
-                    && unit.part != Part::Task(index)
-            })
-            .map(|(_, receiver)| receiver.critical_section.cycles)
-            .fold(system.cpu.critical_section.cycles, u64::max);
-        let between = system.cpu.longest_instruction;
-        // Interrupts wait for the instruction that runs when they come, and for the one after a section, and with them the tasks below them.
-        let by_code = by_sections.saturating_add(between).saturating_sub(1);
-        let longest = by_units.max(by_code);
-        match unit.part {
-            // The one instruction that runs between two interrupts can be the one that keeps them off.
-            Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => {
-                by_units.saturating_add(by_sections).saturating_add(between)
-            }
-            Part::Task(index) => longest.saturating_add(
-                system
-                    .receivers
-                    .get(index)
-                    .map_or(0, |receiver| receiver.blocking.cycles),
-            ),
-            Part::BottomHalf(_) => longest,
-        }
-    }
-
-    /// Can a request of a limited source come while the one before it is being served, and be served as well? Only if it has to wait until it is in time, and
-    /// only where the line stays enabled. Its curve, which tells interrupts apart by when they begin, knows nothing of that wait.
-    fn queues_behind_itself(&self, unit: &Unit) -> bool {
-        let Part::Request(index) = unit.part else {
-            return false;
-        };
-        let is_lazy = |source: &Source| {
-            source.limit.policy != Policy::Off
-                && source.limit.place == weir_model::Place::Software
-                && source.limit.timing == Timing::Lazy
-        };
-        self.system.sources.get(index).is_some_and(is_lazy) && !self.is_counted_on(index)
-    }
-
     /// What tasks can be delayed by because of a shared timer's interrupt; the handlers that run inside it count as the lines'.
     #[must_use]
     pub fn timer(&self, timer: usize) -> Option<&Demand> {
@@ -508,85 +364,5 @@ impl<'a> Units<'a> {
     #[must_use]
     pub fn tasks(&self, source: usize) -> Option<&Tasks> {
         self.plain.get(source)
-    }
-}
-
-/// More urgent work, by what it can do to a unit.
-#[derive(Debug, Default)]
-pub struct Interference<'a> {
-    until_start: Vec<&'a Demand>,
-    /// Between two runs of an interrupt an instruction runs, too.
-    own_gaps: Option<Demand>,
-    /// It can also preempt.
-    pub throughout: Vec<&'a Demand>,
-}
-
-impl<'a> Interference<'a> {
-    /// What can delay the start, but not preempt.
-    #[must_use]
-    pub fn until_start(&self) -> Vec<&Demand> {
-        let all = self.until_start.iter().copied();
-        all.chain(&self.own_gaps).collect()
-    }
-
-    fn add(&mut self, unit: &Unit, place: &Place, demand: &'a Demand) {
-        if unit.place.is_preempted_by(place) {
-            self.throughout.push(demand);
-        } else if unit.place.is_delayed_by(place) {
-            self.until_start.push(demand);
-        }
-    }
-
-    fn add_source(
-        &mut self,
-        unit: &Unit,
-        index: usize,
-        tasks: &'a Tasks,
-        request: Option<(&'a Interrupt, Place)>,
-        expiry: Option<(&'a Interrupt, Place)>,
-    ) {
-        if unit.part == Part::Request(index) || unit.part == Part::Expiry(index) {
-            // Of the source's own interrupts, what is not this one; refused requests delay those that are served.
-            if let Some((interrupt, place)) = request {
-                if unit.part == Part::Request(index) {
-                    self.until_start.extend(&interrupt.other);
-                } else {
-                    interrupt
-                        .demands()
-                        .for_each(|demand| self.add(unit, &place, demand));
-                }
-            }
-            if let Some((interrupt, place)) = expiry.filter(|_| unit.part == Part::Request(index)) {
-                interrupt
-                    .demands()
-                    .for_each(|demand| self.add(unit, &place, demand));
-            }
-            return;
-        }
-        let delays = |of: &Option<(&Interrupt, Place)>| {
-            of.as_ref().map(|(_, place)| {
-                (
-                    unit.place.is_delayed_by(place),
-                    unit.place.is_preempted_by(place),
-                )
-            })
-        };
-        match (delays(&request), delays(&expiry)) {
-            (Some(line), Some(timer)) if line == timer && line.0 => {
-                let place = request.map(|(_, place)| place);
-                for demand in &tasks.together {
-                    if let Some(place) = &place {
-                        self.add(unit, place, demand);
-                    }
-                }
-            }
-            _ => {
-                for (interrupt, place) in request.into_iter().chain(expiry) {
-                    interrupt
-                        .demands()
-                        .for_each(|demand| self.add(unit, &place, demand));
-                }
-            }
-        }
     }
 }
