@@ -132,10 +132,6 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
         return wrong("the run is too long: at most 2^62 cycles".to_owned());
     }
     for (index, flood) in spec.floods.iter().enumerate() {
-        flood.stimulus.check().map_err(|cause| RunError::Stimulus {
-            line: flood.line,
-            cause,
-        })?;
         if spec.floods[..index]
             .iter()
             .any(|other| other.line == flood.line)
@@ -227,7 +223,11 @@ impl<'a> Boards<'a> {
                 &flood.stimulus,
                 spec.clock_hz,
                 limit.map(|limit| limit.interval_cycles),
-            );
+            )
+            .map_err(|cause| RunError::Stimulus {
+                line: flood.line,
+                cause,
+            })?;
             match (&mut front, &spec.front) {
                 (Some((board, to)), Some(controller)) if *to == flood.line => {
                     board.drive(controller.input, driver)

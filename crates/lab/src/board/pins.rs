@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::iter::Peekable;
 
 use crate::limiter::Limiter;
-use crate::stimulus::{Stimulus, levels};
+use crate::stimulus::{Stimulus, StimulusError, arrivals, level};
 
 /// A request's pulse is this long, or half the time to the next one if that is shorter.
 pub const PULSE_CYCLES: u64 = 8;
@@ -38,25 +38,29 @@ pub enum Driver {
 
 impl Driver {
     /// Drives a pin with a stimulus, behind the ideal filter of regehr2005 §3.4 if there is a limit (in cycles).
-    pub fn new(stimulus: &Stimulus, clock_hz: u64, limit: Option<u64>) -> Self {
-        if let Stimulus::Level {
-            low_cycles,
-            high_cycles,
-        } = *stimulus
-        {
+    ///
+    /// # Errors
+    /// The stimulus cannot be run.
+    pub fn new(
+        stimulus: &Stimulus,
+        clock_hz: u64,
+        limit: Option<u64>,
+    ) -> Result<Self, StimulusError> {
+        let arrivals = arrivals(stimulus, clock_hz)?;
+        if matches!(stimulus, Stimulus::Level { .. }) {
             let moves: Box<dyn Iterator<Item = (u64, bool)> + Send> =
-                Box::new(levels(low_cycles, high_cycles));
-            return Self::Levels(moves.peekable());
+                Box::new(arrivals.filter_map(|moved| Some((moved.at, level(moved.what)?))));
+            return Ok(Self::Levels(moves.peekable()));
         }
-        let edges = stimulus.edges(clock_hz);
+        let edges = arrivals.map(|edge| edge.at);
         let edges: Box<dyn Iterator<Item = u64> + Send> = match limit {
             Some(interval) => Box::new(Limiter::new(edges, interval)),
             None => Box::new(edges),
         };
-        Self::Requests {
+        Ok(Self::Requests {
             edges: edges.peekable(),
             rest_at: None,
-        }
+        })
     }
 
     /// When the pin moves next.
@@ -98,7 +102,7 @@ mod tests {
 
     fn moves(text: &str, limit: Option<u64>, count: usize) -> Vec<(u64, Move)> {
         let flood = Flood::parse(text, 4_000_000).unwrap();
-        let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit);
+        let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit).unwrap();
         (0..count)
             .map(|_| (driver.next_move().unwrap(), driver.take().unwrap()))
             .collect()

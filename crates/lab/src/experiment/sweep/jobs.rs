@@ -8,6 +8,7 @@ use super::super::bench::{Bench, as_f64, flood};
 use super::subject::{Admission, Setting, Subject};
 use super::{SweepSpec, suffix};
 use crate::run::{RunSpec, Stimulus};
+use crate::stimulus::arrivals;
 
 /// A run, by the id of its subject.
 pub(super) type Key = (String, Case);
@@ -94,7 +95,7 @@ pub(super) fn jobs(
             };
             add(Case::Sleep(0), asleep.clone());
             for (s, rate) in spec.sleep.iter().enumerate() {
-                let times = until_quiet(bench, &periodic(rate.0.hertz()));
+                let times = until_quiet(bench, &periodic(rate.0.hertz()))?;
                 add(Case::Sleep(s + 1), flooded(&asleep, times));
             }
         }
@@ -125,7 +126,7 @@ pub(super) fn adversaries(
         for &seed in &spec.poisson.seeds {
             stimuli.push(Stimulus::Poisson {
                 rate_hz: rate.0.hertz(),
-                seed,
+                seed: Some(seed),
             });
         }
     }
@@ -168,25 +169,26 @@ pub(super) fn admissible(
             });
         }
     }
-    Ok(stimuli
+    stimuli
         .iter()
         .map(|stimulus| until_quiet(bench, stimulus))
-        .collect())
+        .collect()
 }
 
 /// The edges of the first nine tenths of the counted part.
-fn until_quiet(bench: &Bench, stimulus: &Stimulus) -> Stimulus {
+fn until_quiet(bench: &Bench, stimulus: &Stimulus) -> Result<Stimulus, ExperimentError> {
     let end = bench.warmup_cycles + bench.length_cycles / 10 * 9;
     // Not the very first cycle, at which the warm-up's last instruction may still run.
     let begin = bench.warmup_cycles + 100;
-    Stimulus::Trace {
+    let edges = arrivals(stimulus, bench.clock_hz)
+        .map_err(|cause| ExperimentError::Evaluation(cause.to_string()))?;
+    Ok(Stimulus::Trace {
         name: stimulus.to_string(),
-        times: stimulus
-            .edges(bench.clock_hz)
-            .map(|at| at + begin)
+        times: edges
+            .map(|edge| edge.at + begin)
             .take_while(|at| *at < end)
             .collect(),
-    }
+    })
 }
 
 fn claimed(bench: &Bench, subject: &Subject, suffix: &str) -> bool {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recorded edges: a CSV file with one column, `time_us` or `cycle`, in ascending order.
 use std::path::{Path, PathBuf};
 

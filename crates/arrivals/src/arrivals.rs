@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What arrives, one after the other.
+use std::sync::Arc;
+
+use crate::steps::{Alternating, Bursts, Periodic, Poisson, Uniform};
+
+/// No arrival comes in this cycle or later, so that a program may add a time of its own without an overflow: at 1 GHz 292 years.
+pub const LATEST: u64 = 1 << 63;
+
+/// Something arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// In this cycle from the start; never before the arrival before it.
+    pub at: u64,
+    /// What it is.
+    pub what: What,
+}
+
+/// What arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// A request: an edge of the direction that the program waits for, or a packet that nothing is known of.
+    Request,
+    /// The line goes high.
+    Rise,
+    /// The line goes low.
+    Fall,
+    /// A recorded packet.
+    Packet(Packet),
+}
+
+/// What a recording tells about a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Packet {
+    /// The protocol above IP; none where the recording does not say, and for all others.
+    pub protocol: Option<Protocol>,
+    /// The destination port of TCP or UDP; none where the recording does not say.
+    pub port: Option<u16>,
+    /// Bytes on the wire without the checksum; 0 where the recording does not say.
+    pub length: u32,
+}
+
+/// A protocol above IP, as a flow's selector names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// ICMP, of IPv4 and of IPv6.
+    Icmp,
+}
+
+/// The arrivals of a [`Pattern`](crate::Pattern), in ascending order: endless for all but traces.
+pub struct Arrivals(Source);
+
+/// One kind of stream. Nothing stands behind a pointer that is needed for every arrival.
+pub(crate) enum Source {
+    Periodic(Periodic),
+    Poisson(Poisson),
+    Bursts(Bursts),
+    Uniform(Uniform),
+    Level(Alternating),
+    Times { times: Arc<[u64]>, index: usize },
+}
+
+impl Arrivals {
+    pub(crate) fn new(source: Source) -> Self {
+        Self(source)
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    #[inline]
+    fn next(&mut self) -> Option<Arrival> {
+        let request = |at| Arrival {
+            at,
+            what: What::Request,
+        };
+        match &mut self.0 {
+            Source::Periodic(periodic) => periodic.next().map(request),
+            Source::Poisson(poisson) => poisson.next().map(request),
+            Source::Bursts(bursts) => bursts.next().map(request),
+            Source::Uniform(uniform) => uniform.next().map(request),
+            Source::Level(level) => level.next(),
+            Source::Times { times, index } => {
+                let at = *times.get(*index)?;
+                *index += 1;
+                Some(request(at))
+            }
+        }
+        .filter(|arrival| arrival.at < LATEST)
+    }
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a flood is: its description, before it starts.
+use std::fmt;
+use std::sync::Arc;
+
+use rand::distr::Uniform as Between;
+use weir_model::{Duration, Rate};
+
+use crate::arrivals::{Arrivals, Source};
+use crate::steps::{Alternating, Bursts, Periodic, Poisson, Uniform};
+use crate::text::{self, PatternError};
+
+/// A pattern of arrivals. All times are cycles of the processor's clock, from the start of the run.
+///
+/// `Display` writes the text form, which [`Pattern::parse`] reads back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pattern {
+    /// The k-th arrival (from 0) at `phase_cycles + k * clock / rate_hz`, rounded: fractions do not add up to a drift.
+    Periodic {
+        /// Arrivals per second: more than zero, at most 10¹².
+        rate_hz: f64,
+        /// When the first one comes.
+        phase_cycles: u64,
+    },
+    /// Exponentially distributed gaps.
+    Poisson {
+        /// Arrivals per second on average: more than zero, at most 10¹².
+        rate_hz: f64,
+        /// The same seed gives the same arrivals; none: the one given to [`Pattern::start`].
+        seed: Option<u64>,
+    },
+    /// Two arrivals close together, every period.
+    Pairs {
+        /// From the first arrival of a pair to the first of the next; more than the gap.
+        period_cycles: u64,
+        /// From the first arrival of a pair to its second.
+        gap_cycles: u64,
+    },
+    /// `count` arrivals close together, every period.
+    Bursts {
+        /// Arrivals per burst, at least 1.
+        count: u32,
+        /// Between the arrivals of a burst.
+        gap_cycles: u64,
+        /// From the first arrival of a burst to the first of the next; more than the burst lasts.
+        period_cycles: u64,
+    },
+    /// Gaps that are equally likely to be any whole number of cycles between two bounds.
+    Uniform {
+        /// The shortest gap.
+        min_cycles: u64,
+        /// The longest gap.
+        max_cycles: u64,
+        /// As in [`Pattern::Poisson`].
+        seed: Option<u64>,
+    },
+    /// The line itself, not requests: low, then high, and so on.
+    Level {
+        /// How long it is low.
+        low_cycles: u64,
+        /// How long it is high.
+        high_cycles: u64,
+    },
+    /// Requests that a program lists, in ascending order.
+    Trace {
+        /// Where they come from, for messages.
+        name: String,
+        /// Cycles.
+        times: Arc<[u64]>,
+    },
+}
+
+impl Pattern {
+    /// Reads the text form; `clock_hz` turns times into cycles. A trace's file is read.
+    ///
+    /// # Errors
+    /// An unknown pattern, a bad quantity, a trace that cannot be read; the message says what would be right.
+    pub fn parse(text: &str, clock_hz: u64) -> Result<Self, PatternError> {
+        let pattern = text::parse(text.trim(), clock_hz)?;
+        pattern.check()?;
+        Ok(pattern)
+    }
+
+    /// The arrivals at a clock of `clock_hz`. Where the pattern is random and has no seed of its own, it takes `seed`.
+    ///
+    /// # Errors
+    /// As [`Self::check`], or a clock of 0 Hz.
+    pub fn start(&self, clock_hz: u64, seed: u64) -> Result<Arrivals, PatternError> {
+        self.check()?;
+        if clock_hz == 0 {
+            return impossible("a clock of 0 Hz does not run: give for example 4 MHz".to_owned());
+        }
+        let source = match self {
+            Self::Periodic {
+                rate_hz,
+                phase_cycles,
+            } => Source::Periodic(Periodic::new(*rate_hz, *phase_cycles, clock_hz)),
+            Self::Poisson { rate_hz, seed: own } => Source::Poisson(Poisson::new(
+                Rate::from_hertz(*rate_hz)?.period_cycles(clock_hz),
+                own.unwrap_or(seed),
+            )),
+            Self::Pairs {
+                period_cycles,
+                gap_cycles,
+            } => Source::Bursts(Bursts::new(2, *gap_cycles, *period_cycles)),
+            Self::Bursts {
+                count,
+                gap_cycles,
+                period_cycles,
+            } => Source::Bursts(Bursts::new(*count, *gap_cycles, *period_cycles)),
+            Self::Uniform {
+                min_cycles,
+                max_cycles,
+                seed: own,
+            } => Source::Uniform(Uniform::new(
+                gaps(*min_cycles, *max_cycles)?,
+                own.unwrap_or(seed),
+            )),
+            Self::Level {
+                low_cycles,
+                high_cycles,
+            } => Source::Level(Alternating::new(*low_cycles, *high_cycles)),
+            Self::Trace { times, .. } => Source::Times {
+                times: Arc::clone(times),
+                index: 0,
+            },
+        };
+        Ok(Arrivals::new(source))
+    }
+
+    /// Whether the arrivals are random and depend on the seed given to [`Self::start`].
+    #[must_use]
+    pub fn needs_seed(&self) -> bool {
+        matches!(
+            self,
+            Self::Poisson { seed: None, .. } | Self::Uniform { seed: None, .. }
+        )
+    }
+
+    /// Requests per second in the long run at a clock of `clock_hz`; of a level, its periods. None for a trace.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a rate to 16 digits")]
+    pub fn mean_rate(&self, clock_hz: u64) -> Option<Rate> {
+        let clock = clock_hz as f64;
+        let hertz = match self {
+            Self::Periodic { rate_hz, .. } | Self::Poisson { rate_hz, .. } => *rate_hz,
+            Self::Pairs { period_cycles, .. } => 2.0 * clock / *period_cycles as f64,
+            Self::Bursts {
+                count,
+                period_cycles,
+                ..
+            } => f64::from(*count) * clock / *period_cycles as f64,
+            Self::Uniform {
+                min_cycles,
+                max_cycles,
+                ..
+            } => 2.0 * clock / (*min_cycles as f64 + *max_cycles as f64),
+            Self::Level {
+                low_cycles,
+                high_cycles,
+            } => clock / (*low_cycles as f64 + *high_cycles as f64),
+            Self::Trace { .. } => return None,
+        };
+        Rate::from_hertz(hertz).ok()
+    }
+
+    /// Whether the pattern can be run: rates and periods above zero, bursts shorter than their period, a trace in order.
+    ///
+    /// # Errors
+    /// What is wrong and what would be right.
+    pub fn check(&self) -> Result<(), PatternError> {
+        match self {
+            Self::Periodic { rate_hz, .. } | Self::Poisson { rate_hz, .. } => {
+                Rate::from_hertz(*rate_hz)?;
+                Ok(())
+            }
+            Self::Pairs {
+                period_cycles,
+                gap_cycles,
+            } => check_burst(2, *gap_cycles, *period_cycles),
+            Self::Bursts {
+                count,
+                gap_cycles,
+                period_cycles,
+            } => check_burst(*count, *gap_cycles, *period_cycles),
+            Self::Uniform {
+                min_cycles,
+                max_cycles,
+                ..
+            } => gaps(*min_cycles, *max_cycles).map(|_| ()),
+            Self::Level { low_cycles: 0, .. } | Self::Level { high_cycles: 0, .. } => impossible(
+                "a level that lasts 0 cycles is no level: give low and high at least 1 cycle"
+                    .to_owned(),
+            ),
+            Self::Level { .. } => Ok(()),
+            Self::Trace { name, times } => {
+                match times.windows(2).position(|pair| pair[0] > pair[1]) {
+                    Some(at) => impossible(format!(
+                        "the trace {name} is out of order: edge {} at cycle {} comes after cycle {}",
+                        at + 2,
+                        times[at + 1],
+                        times[at]
+                    )),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+fn impossible<T>(what: String) -> Result<T, PatternError> {
+    Err(PatternError::Impossible(what))
+}
+
+fn check_burst(count: u32, gap: u64, period: u64) -> Result<(), PatternError> {
+    if count == 0 {
+        return impossible("a burst of 0 edges is no burst: write at least bursts:1".to_owned());
+    }
+    if gap == 0 {
+        return impossible(
+            "edges 0 cycles apart are one edge: give a gap of at least 1 cycle".to_owned(),
+        );
+    }
+    let lasts = gap.checked_mul(u64::from(count - 1));
+    if lasts.is_none_or(|lasts| lasts >= period) {
+        return impossible(format!(
+            "{count} edges {gap} cycles apart do not fit into a period of {period} cycles: make the gap shorter or the period longer"
+        ));
+    }
+    Ok(())
+}
+
+/// The gaps of a uniform pattern.
+fn gaps(min: u64, max: u64) -> Result<Between<u64>, PatternError> {
+    if min == 0 {
+        return impossible(
+            "a gap of 0 cycles is none: let the shortest be at least 1 cycle".to_owned(),
+        );
+    }
+    Between::new_inclusive(min, max).or_else(|_| {
+        impossible(format!(
+            "no gap is between {min} and {max} cycles: write the shorter time first, for example uniform:10us..90us"
+        ))
+    })
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = |hertz: &f64| {
+            Rate::from_hertz(*hertz).map_or_else(|_| format!("{hertz}Hz"), |r| r.to_string())
+        };
+        let time = |cycles: &u64| Duration::Cycles(*cycles);
+        match self {
+            Self::Periodic {
+                rate_hz,
+                phase_cycles: 0,
+            } => f.write_str(&rate(rate_hz)),
+            Self::Periodic {
+                rate_hz,
+                phase_cycles,
+            } => write!(f, "{}:phase={}", rate(rate_hz), time(phase_cycles)),
+            Self::Poisson { rate_hz, seed } => {
+                write!(f, "poisson:{}{}", rate(rate_hz), Seed(*seed))
+            }
+            Self::Pairs {
+                period_cycles,
+                gap_cycles,
+            } => {
+                write!(f, "pairs:{}:gap={}", time(period_cycles), time(gap_cycles))
+            }
+            Self::Bursts {
+                count,
+                gap_cycles,
+                period_cycles,
+            } => {
+                write!(
+                    f,
+                    "bursts:{count}:gap={}:period={}",
+                    time(gap_cycles),
+                    time(period_cycles)
+                )
+            }
+            Self::Uniform {
+                min_cycles,
+                max_cycles,
+                seed,
+            } => {
+                write!(
+                    f,
+                    "uniform:{}..{}{}",
+                    time(min_cycles),
+                    time(max_cycles),
+                    Seed(*seed)
+                )
+            }
+            Self::Level {
+                low_cycles,
+                high_cycles,
+            } => {
+                write!(
+                    f,
+                    "level:low={}:high={}",
+                    time(low_cycles),
+                    time(high_cycles)
+                )
+            }
+            Self::Trace { name, .. } => write!(f, "trace:{name}"),
+        }
+    }
+}
+
+/// The part of the text that gives a seed, if there is one.
+struct Seed(Option<u64>);
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |seed| write!(f, ":seed={seed}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arrivals::What;
+
+    const CLOCK: u64 = 4_000_000;
+
+    fn times(text: &str) -> impl Iterator<Item = u64> {
+        Pattern::parse(text, CLOCK)
+            .unwrap()
+            .start(CLOCK, 7)
+            .unwrap()
+            .map(|arrival| arrival.at)
+    }
+
+    #[test]
+    fn a_period_that_is_no_whole_number_of_cycles_does_not_drift() {
+        // 4 MHz / 4.7 kHz = 851.06 cycles.
+        let last = times("4.7kHz").nth(4_700_000).unwrap();
+        assert_eq!(last, 1000 * CLOCK);
+    }
+
+    #[test]
+    fn a_phase_delays_the_first_arrival() {
+        assert_eq!(
+            times("1kHz:phase=10us").take(2).collect::<Vec<_>>(),
+            [40, 4040]
+        );
+    }
+
+    #[test]
+    fn pairs_and_bursts_come_every_period() {
+        assert_eq!(
+            times("pairs:2ms:gap=10us").take(4).collect::<Vec<_>>(),
+            [0, 40, 8000, 8040]
+        );
+        assert_eq!(
+            times("bursts:3:gap=20us:period=1ms")
+                .take(5)
+                .collect::<Vec<_>>(),
+            [0, 80, 160, 4000, 4080]
+        );
+    }
+
+    #[test]
+    fn levels_alternate() {
+        let level = Pattern::parse("level:low=100us:high=1ms", CLOCK).unwrap();
+        let moves = level.start(CLOCK, 0).unwrap();
+        assert_eq!(
+            moves
+                .take(4)
+                .map(|arrival| (arrival.at, arrival.what))
+                .collect::<Vec<_>>(),
+            [
+                (0, What::Fall),
+                (400, What::Rise),
+                (4400, What::Fall),
+                (4800, What::Rise)
+            ]
+        );
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From one arrival to the next, in whole cycles. What a step leaves of a cycle is carried to the next one, so that no rate drifts.
+use rand::SeedableRng;
+use rand::distr::{Distribution, Open01, Uniform as Between};
+use rand_chacha::ChaCha8Rng;
+
+use crate::arrivals::{Arrival, LATEST, What};
+
+/// The k-th arrival (from 0) at `phase + k * clock / rate`, rounded to the nearest cycle; exact, since a rate is a fraction.
+pub(crate) struct Periodic {
+    /// None after the last one before [`LATEST`].
+    at: Option<u64>,
+    /// The whole cycles of a period, and what is left of it: `over / parts` of a cycle.
+    cycles: u64,
+    over: u64,
+    parts: u64,
+    /// What has been left over so far, in parts of a cycle; begins at one half, which rounds.
+    carried: u64,
+}
+
+impl Periodic {
+    /// `rate_hz` is a [`Rate`](weir_model::Rate): more than zero and at most 10¹².
+    pub fn new(rate_hz: f64, phase: u64, clock_hz: u64) -> Self {
+        let (numerator, denominator) = fraction(rate_hz);
+        // Where the product is too large for 128 bits, the period is longer than 2^73 cycles.
+        let (cycles, over) = match u128::from(clock_hz).checked_mul(denominator) {
+            Some(product) => (
+                u64::try_from(product / u128::from(numerator)).unwrap_or(LATEST),
+                product % u128::from(numerator),
+            ),
+            None => (LATEST, 0),
+        };
+        Self {
+            at: Some(phase),
+            cycles,
+            // A remainder is less than the numerator, which has 64 bits.
+            over: u64::try_from(over).unwrap_or(0),
+            parts: numerator,
+            carried: numerator / 2,
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Option<u64> {
+        let now = self.at?;
+        self.carried += self.over;
+        let mut cycles = self.cycles;
+        if self.carried >= self.parts {
+            self.carried -= self.parts;
+            cycles += 1;
+        }
+        self.at = now.checked_add(cycles);
+        Some(now)
+    }
+}
+
+/// A positive rate as the fraction that it is: below 2^54, and a power of two.
+fn fraction(rate_hz: f64) -> (u64, u128) {
+    // Multiplying by two is exact; 128 times are enough for rates that have a second arrival before the end of time.
+    let mut scaled = rate_hz;
+    let mut denominator = 1_u128;
+    while scaled.fract() != 0.0 && denominator < 1 << 126 {
+        scaled *= 2.0;
+        denominator *= 2;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and either at most 1e12 or a fraction times two, which has 53 digits"
+    )]
+    let numerator = (scaled as u64).max(1);
+    (numerator, denominator)
+}
+
+/// A position in time that moves on by times which are no whole numbers of cycles.
+struct Position {
+    at: u64,
+    /// Of the cycle `at`; begins at one half, which rounds.
+    fraction: f64,
+}
+
+impl Position {
+    const START: Self = Self {
+        at: 0,
+        fraction: 0.5,
+    };
+
+    /// Moves on by zero cycles or more. Beyond what a u64 holds, it stays there.
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "not negative; saturates beyond the end of time; whole numbers below 2^53 are exact, and larger ones have no fraction"
+    )]
+    fn advance(&mut self, cycles: f64) -> u64 {
+        let sum = self.fraction + cycles;
+        let whole = sum as u64;
+        self.fraction = sum - whole as f64;
+        self.at = self.at.saturating_add(whole);
+        self.at
+    }
+}
+
+/// Exponentially distributed, of mean 1, by inversion: at least 0 and less than 37.
+#[inline]
+fn exponential(random: &mut ChaCha8Rng) -> f64 {
+    let uniform: f64 = Open01.sample(random);
+    -libm::log(uniform)
+}
+
+/// Exponentially distributed gaps, the first of them before the first arrival.
+pub(crate) struct Poisson {
+    /// Cycles.
+    mean: f64,
+    position: Position,
+    random: ChaCha8Rng,
+}
+
+impl Poisson {
+    pub fn new(mean_cycles: f64, seed: u64) -> Self {
+        Self {
+            mean: mean_cycles,
+            position: Position::START,
+            random: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Option<u64> {
+        Some(
+            self.position
+                .advance(self.mean * exponential(&mut self.random)),
+        )
+    }
+}
+
+/// Gaps of so many cycles as a die says, the first of them before the first arrival.
+pub(crate) struct Uniform {
+    at: u64,
+    gap: Between<u64>,
+    random: ChaCha8Rng,
+}
+
+impl Uniform {
+    pub fn new(gap: Between<u64>, seed: u64) -> Self {
+        Self {
+            at: 0,
+            gap,
+            random: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Option<u64> {
+        self.at = self.at.saturating_add(self.gap.sample(&mut self.random));
+        Some(self.at)
+    }
+}
+
+/// `count` arrivals `gap` apart, every `period`.
+pub(crate) struct Bursts {
+    count: u64,
+    gap: u64,
+    period: u64,
+    /// When the current burst begins.
+    begin: u64,
+    /// Of the arrival within the burst.
+    index: u64,
+}
+
+impl Bursts {
+    /// The burst is shorter than its period.
+    pub fn new(count: u32, gap: u64, period: u64) -> Self {
+        Self {
+            count: u64::from(count),
+            gap,
+            period,
+            begin: 0,
+            index: 0,
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Option<u64> {
+        let at = self.begin.checked_add(self.index * self.gap)?;
+        self.index += 1;
+        if self.index == self.count {
+            self.index = 0;
+            self.begin = self.begin.saturating_add(self.period);
+        }
+        Some(at)
+    }
+}
+
+/// A level: low from cycle 0, then high, and so on.
+pub(crate) struct Alternating {
+    low: u64,
+    high: u64,
+    at: u64,
+    is_high: bool,
+}
+
+impl Alternating {
+    pub fn new(low: u64, high: u64) -> Self {
+        Self {
+            low,
+            high,
+            at: 0,
+            is_high: false,
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Option<Arrival> {
+        let (what, lasts) = if self.is_high {
+            (What::Rise, self.high)
+        } else {
+            (What::Fall, self.low)
+        };
+        let now = Arrival { at: self.at, what };
+        self.at = self.at.saturating_add(lasts);
+        self.is_high = !self.is_high;
+        Some(now)
+    }
+}
