@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C policies of `core/`, for a host program that needs every tick width at once.
 //!
-//! [`Limiter`] is the limit machine of `include/weir/limit.h`; [`curve`] is what `CONTRACTS.md` promises of it.
+//! [`Limiter`] is the limit machine of `include/weir/limit.h`; [`curve`] is what `CONTRACTS.md` promises of it. [`moderate`] and
+//! [`account`] are the machines of the headers of these names.
 
+pub mod account;
+mod account_ffi;
 pub mod curve;
 mod ffi;
 mod limiter;
+pub mod moderate;
+mod moderate_ffi;
 
 pub use limiter::{
     Action, Bare, Config, ConfigError, Limiter, Policy, Record, Step, Timing, Trigger, W16, W32,

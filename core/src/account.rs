@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Interrupt time charged to the process it was for (`include/weir/account.h`, zhang2006 §3.1 and §4), in 64-bit cycles.
+
+use std::ptr::null_mut;
+
+use crate::account_ffi::{self as ffi, RawAccount, RawConfig, RawDevice, RawProcess};
+
+/// In what a balance is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// In cycles, as measured: exact.
+    Measured,
+    /// In interrupts per device, a tick being worth N(t) of them: zhang2006 §3.1 to the letter, with its errors (ACCOUNT-COUNTED-2).
+    Counted,
+}
+
+/// What an account is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// In what balances are kept.
+    pub mode: Mode,
+    /// Cycles of a clock tick, 1 to 2³⁶.
+    pub cycles_per_tick: u64,
+    /// Counted: the weight of the newest N(t) in its average, in 65,536ths: 1 to 65,535, or [`Config::GAMMA`]. Measured: not used.
+    pub gamma: u16,
+}
+
+impl Config {
+    /// zhang2006 §4: 0.3.
+    pub const GAMMA: u16 = 19_661;
+}
+
+/// Why an account is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountError {
+    /// The clock tick is 0 or above 2³⁶ cycles.
+    Tick,
+    /// The weight is 0.
+    Gamma,
+    /// More than 65,535 devices.
+    Devices,
+}
+
+impl std::fmt::Display for AccountError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            AccountError::Tick => "a clock tick must last 1 to 68719476736 cycles",
+            AccountError::Gamma => "the weight gamma must be above 0 and below 1",
+            AccountError::Devices => "there may be at most 65535 devices",
+        })
+    }
+}
+
+impl std::error::Error for AccountError {}
+
+fn result(code: u32) -> Result<(), AccountError> {
+    match code {
+        0 => Ok(()),
+        1 => Err(AccountError::Tick),
+        _ => Err(AccountError::Gamma),
+    }
+}
+
+/// What a clock tick changes for the process that it is charged to, beside the tick itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[must_use]
+pub struct Adjustment {
+    /// Add to the process's system time and take from its time-slice, in ticks; below 0 it is given back.
+    pub ticks: i32,
+}
+
+/// What was handled for a process, and in its ticks; in cycles, modulo 2⁶⁴.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ProcessReport {
+    /// Handled for it.
+    pub received: u64,
+    /// Handled in ticks that were charged to it, for whomever.
+    pub hosted: u64,
+    /// Of both: handled for it in its own ticks.
+    pub own: u64,
+    /// Ticks that it was charged, less those that it was given back: the sum of its [`Adjustment`]s.
+    pub adjusted: i32,
+    /// Not adjusted yet: above 0, still to be charged; below 0, still to be given back. Counted: by the current N(t).
+    pub owed: i64,
+}
+
+impl ProcessReport {
+    /// Handled for it while others, or nobody, were charged the tick.
+    #[must_use]
+    pub fn charged(&self) -> u64 {
+        self.received.wrapping_sub(self.own)
+    }
+
+    /// Handled for others, and for orphans, in ticks that were charged to it.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.hosted.wrapping_sub(self.own)
+    }
+
+    /// What the account corrects for it in all, in cycles: the ticks adjusted and what is still owed. Measured: `charged() - taken()`.
+    #[must_use]
+    pub fn compensated(&self, cycles_per_tick: u64) -> i64 {
+        i64::from(self.adjusted)
+            .wrapping_mul(cycles_per_tick as i64)
+            .wrapping_add(self.owed)
+    }
+}
+
+/// What a device brought.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct DeviceReport {
+    /// Packets handled, modulo 2³².
+    pub handled: u32,
+    /// What they cost, in cycles, modulo 2⁶⁴.
+    pub cycles: u64,
+    /// Counted: the average of N(t), how many make a tick; none until something was measured.
+    pub per_tick: Option<f64>,
+}
+
+/// What belongs to no process; in cycles, modulo 2⁶⁴.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Handled for nobody: given back to who ran, and charged to nobody.
+    pub orphans: u64,
+    /// Handled in ticks that were charged to nobody.
+    pub idle: u64,
+    /// What processes owed when they exited.
+    pub unpaid: u64,
+    /// What they had still to be given back.
+    pub unreturned: u64,
+    /// Handled since the last tick.
+    pub pending: u64,
+}
+
+/// The account of one processor; processes and devices by index. A clone is independent, in the same state.
+#[derive(Clone, Debug)]
+pub struct Account {
+    mode: Mode,
+    account: RawAccount,
+    processes: Vec<RawProcess>,
+    devices: Vec<RawDevice>,
+    /// Counted: a row of balances for each process.
+    x: Vec<i64>,
+}
+
+impl Account {
+    /// `weir_account_start()`: nothing handled.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, or [`AccountError::Devices`].
+    pub fn new(processes: usize, devices: usize, config: &Config) -> Result<Self, AccountError> {
+        u16::try_from(devices).map_err(|_| AccountError::Devices)?;
+        let raw = RawConfig {
+            tick: config.cycles_per_tick,
+            gamma: match config.mode {
+                Mode::Measured => Config::GAMMA,
+                Mode::Counted => config.gamma,
+            },
+        };
+        let mut account = RawAccount::default();
+        // SAFETY: both live through the call; both sides assert their layouts.
+        result(unsafe { ffi::weir_account_ffi_start(&raw mut account, &raw const raw) })?;
+        let cells = match config.mode {
+            Mode::Measured => 0,
+            Mode::Counted => processes * devices,
+        };
+        Ok(Account {
+            mode: config.mode,
+            account,
+            processes: vec![RawProcess::default(); processes],
+            devices: vec![RawDevice::default(); devices],
+            x: vec![0; cells],
+        })
+    }
+
+    /// Cycles of a clock tick.
+    #[must_use]
+    pub fn cycles_per_tick(&self) -> u64 {
+        self.account.config.tick
+    }
+
+    /// The process's row of balances (counted), and the number of its elements.
+    fn row(&self, process: usize) -> &[i64] {
+        &self.x[process * self.devices.len()..][..self.devices.len()]
+    }
+
+    fn row_mut(&mut self, process: usize) -> *mut i64 {
+        let devices = self.devices.len();
+        self.x[process * devices..][..devices].as_mut_ptr()
+    }
+
+    fn count(&self) -> u16 {
+        self.devices.len() as u16 // checked in `new`
+    }
+
+    /// `weir_account_handled()`: a packet of `device` was handled for `process`, or for an orphan, and that cost `cycles`.
+    ///
+    /// # Panics
+    /// If there is no such device or process; so do all that name one.
+    pub fn handled(&mut self, device: usize, process: Option<usize>, cycles: u64) {
+        let x = match (self.mode, process) {
+            // SAFETY: the row has an element for each device; where `device` is none, the index below panics before this is used.
+            (Mode::Counted, Some(process)) => self.row_mut(process).wrapping_add(device),
+            _ => null_mut(),
+        };
+        let account = &raw mut self.account;
+        let device = &raw mut self.devices[device];
+        let receiver = match process {
+            Some(process) => &raw mut self.processes[process],
+            None => null_mut(),
+        };
+        // SAFETY: all point to elements of `self`, of the types that C has; a process may be null, and `x` is read only where it is not.
+        unsafe {
+            match self.mode {
+                Mode::Measured => ffi::weir_account_ffi_handled(account, device, receiver, cycles),
+                Mode::Counted => {
+                    ffi::weir_account_ffi_handled_counted(account, device, receiver, x, cycles);
+                }
+            }
+        }
+    }
+
+    /// `weir_account_tick()`: the clock tick that is charged to `running`, or to nobody (idle).
+    pub fn tick(&mut self, running: Option<usize>) -> Adjustment {
+        let x = match (self.mode, running) {
+            (Mode::Counted, Some(process)) => self.row_mut(process),
+            _ => null_mut(),
+        };
+        let (devices, count) = (self.devices.as_mut_ptr(), self.count());
+        let process = match running {
+            Some(process) => &raw mut self.processes[process],
+            None => null_mut(),
+        };
+        let account = &raw mut self.account;
+        // SAFETY: all point to elements of `self`, of the types that C has; `devices` and `x` have `count` elements. A process may be null,
+        // and `x` is used only where it is not.
+        let ticks = unsafe {
+            match self.mode {
+                Mode::Measured => ffi::weir_account_ffi_tick(account, process),
+                Mode::Counted => {
+                    ffi::weir_account_ffi_tick_counted(account, devices, count, process, x)
+                }
+            }
+        };
+        Adjustment { ticks }
+    }
+
+    /// `weir_account_exit()`: what the process owes is written off into [`Account::totals`], and its index is free for another.
+    pub fn exit(&mut self, process: usize) {
+        let x = match self.mode {
+            Mode::Measured => null_mut(),
+            Mode::Counted => self.row_mut(process),
+        };
+        let (devices, count) = (self.devices.as_ptr(), self.count());
+        let leaving = &raw mut self.processes[process];
+        let account = &raw mut self.account;
+        // SAFETY: all point to elements of `self`, of the types that C has; `devices` and, in counted mode, `x` have `count` elements.
+        unsafe {
+            match self.mode {
+                Mode::Measured => ffi::weir_account_ffi_exit(account, leaving),
+                Mode::Counted => {
+                    ffi::weir_account_ffi_exit_counted(account, devices, count, leaving, x);
+                }
+            }
+        }
+    }
+
+    /// `weir_account_move()`: the process runs on the processor of `to` now, which it owes what it owed here. Measured mode.
+    pub fn move_to(&mut self, process: usize, to: &mut Account) {
+        let (from, to) = (
+            &raw mut self.processes[process],
+            &raw mut to.processes[process],
+        );
+        // SAFETY: `self` and `to` are borrowed exclusively, and so are different accounts.
+        unsafe { ffi::weir_account_ffi_move(from, to) }
+    }
+
+    /// What was handled for a process, and in its ticks.
+    #[must_use]
+    pub fn process(&self, process: usize) -> ProcessReport {
+        let raw = &self.processes[process];
+        ProcessReport {
+            received: raw.received,
+            hosted: raw.hosted,
+            own: raw.own,
+            adjusted: raw.adjusted,
+            owed: match self.mode {
+                Mode::Measured => raw.owed,
+                Mode::Counted => self.worth(process),
+            },
+        }
+    }
+
+    fn worth(&self, process: usize) -> i64 {
+        let (account, devices) = (&raw const self.account, self.devices.as_ptr());
+        // SAFETY: all point to elements of `self`; `devices` and the row have `count` elements.
+        unsafe {
+            ffi::weir_account_ffi_worth_counted(
+                account,
+                devices,
+                self.count(),
+                self.row(process).as_ptr(),
+            )
+        }
+    }
+
+    /// Counted: x, the unaccounted interrupts of one device for one process (zhang2006 §3.1). Measured: 0.
+    #[must_use]
+    pub fn unaccounted(&self, device: usize, process: usize) -> i64 {
+        match self.mode {
+            Mode::Measured => 0,
+            Mode::Counted => self.row(process)[device],
+        }
+    }
+
+    /// What a device brought.
+    #[must_use]
+    pub fn device(&self, device: usize) -> DeviceReport {
+        let raw = &self.devices[device];
+        DeviceReport {
+            handled: raw.handled,
+            cycles: raw.cycles,
+            per_tick: (raw.per_tick != 0).then(|| raw.per_tick as f64 / 65_536.0),
+        }
+    }
+
+    /// What belongs to no process.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        Totals {
+            orphans: self.account.orphans,
+            idle: self.account.idle,
+            unpaid: self.account.unpaid,
+            unreturned: self.account.unreturned,
+            pending: self.account.handled,
+        }
+    }
+}

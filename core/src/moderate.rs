@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Interrupt moderation (`include/weir/moderate.h`, behnke2022 §2.2) at a tick width chosen by a type.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use crate::Width;
+use crate::moderate_ffi::{self as ffi, Functions, RawConfig, RawQueue};
+
+/// What a queue is told: `weir_moderate_config_t`. Without `absolute` the queue interrupts as soon as a packet waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct QueueConfig {
+    /// The longest that a packet waits for an interrupt, from the first that waits, in ticks; 1 or more, below half a wrap.
+    pub absolute: Option<u64>,
+    /// Interrupt when no packet has come for so many ticks; 1 to `absolute`, which it needs.
+    pub packet: Option<u64>,
+    /// Interrupt when so many packets wait; 1 to `size`. Above 1 it needs `absolute`.
+    pub count: Option<u32>,
+    /// Packets that can wait, 1 to 65,535; one more is dropped.
+    pub size: u32,
+}
+
+/// Why the parameters of a queue are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueError {
+    /// The size is 0 or above 65,535.
+    Size,
+    /// The absolute timer is 0 or reaches half a wrap, or is missing where a packet timer or a count needs it.
+    Absolute,
+    /// The packet timer is 0 or above the absolute one.
+    Packet,
+    /// The count is 0 or above the size.
+    Count,
+    /// More than 65,535 queues.
+    Queues,
+}
+
+impl std::fmt::Display for QueueError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            QueueError::Size => "the size of a queue must be 1 to 65535 packets",
+            QueueError::Absolute => {
+                "the absolute timer must be at least 1 tick and below half a wrap of the timer; a packet timer, or a count above 1, needs one, \
+                 since alone it may let packets wait for ever"
+            }
+            QueueError::Packet => "the packet timer must be at least 1 tick and at most the absolute timer",
+            QueueError::Count => "the count must be at least 1 packet and at most the size of the queue",
+            QueueError::Queues => "there may be at most 65535 queues",
+        })
+    }
+}
+
+impl std::error::Error for QueueError {}
+
+fn result(code: u32) -> Result<(), QueueError> {
+    match code {
+        0 => Ok(()),
+        1 => Err(QueueError::Size),
+        2 => Err(QueueError::Absolute),
+        3 => Err(QueueError::Packet),
+        _ => Err(QueueError::Count),
+    }
+}
+
+fn functions<W: Width>() -> &'static Functions {
+    match W::BITS {
+        16 => &ffi::BITS16,
+        32 => &ffi::BITS32,
+        _ => &ffi::BITS64,
+    }
+}
+
+impl QueueConfig {
+    fn raw(&self) -> Result<RawConfig, QueueError> {
+        // 0 stands for "none" in C, and so must not come in as a value.
+        let nonzero = |value: Option<u64>, error| match value {
+            Some(0) => Err(error),
+            value => Ok(value.unwrap_or(0)),
+        };
+        let count = nonzero(self.count.map(u64::from), QueueError::Count)?;
+        Ok(RawConfig {
+            absolute: nonzero(self.absolute, QueueError::Absolute)?,
+            packet: nonzero(self.packet, QueueError::Packet)?,
+            size: u16::try_from(self.size).map_err(|_| QueueError::Size)?,
+            count: u16::try_from(count).map_err(|_| QueueError::Count)?,
+        })
+    }
+
+    /// `weir_moderate_check()` at the width `W`.
+    ///
+    /// # Errors
+    /// What is wrong; a timer that does not fit the width is too long.
+    pub fn check<W: Width>(&self) -> Result<(), QueueError> {
+        self.checked::<W>().map(|_| ())
+    }
+
+    fn checked<W: Width>(&self) -> Result<RawConfig, QueueError> {
+        let raw = self.raw()?;
+        if W::wrap(raw.absolute) != raw.absolute {
+            return Err(QueueError::Absolute);
+        }
+        if W::wrap(raw.packet) != raw.packet {
+            return Err(QueueError::Packet);
+        }
+        // SAFETY: `raw` lives through the call; both sides assert its layout.
+        result(unsafe { (functions::<W>().check)(&raw const raw) })?;
+        Ok(raw)
+    }
+}
+
+/// What became of a packet: `weir_moderate_step_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// It waits in the queue; else the queue was full and it is dropped.
+    pub accepted: bool,
+    /// The queue interrupts now.
+    pub interrupt: bool,
+}
+
+/// What happened at a queue since it was started; counts wrap at 2³².
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct QueueRecord {
+    /// Packets that were let in.
+    pub accepted: u32,
+    /// Packets that found the queue full.
+    pub dropped: u32,
+    /// Times that the queue raised its interrupt.
+    pub interrupts: u32,
+}
+
+/// The moderated queues of one NIC, by index. A clone is independent, in the same state. Instants are taken modulo the width.
+#[derive(Clone, Debug)]
+pub struct Moderator<W: Width> {
+    /// An array of `weir_moderate_t`.
+    memory: Vec<u64>,
+    queues: u16,
+    width: PhantomData<W>,
+}
+
+impl<W: Width> Moderator<W> {
+    /// `weir_moderate_start()` on each queue: empty, nothing counted.
+    ///
+    /// # Errors
+    /// As [`QueueConfig::check`], or [`QueueError::Queues`].
+    ///
+    /// # Panics
+    /// Never: only if the C side asked for an alignment above 8 bytes.
+    pub fn new(configs: &[QueueConfig]) -> Result<Self, QueueError> {
+        let queues = u16::try_from(configs.len()).map_err(|_| QueueError::Queues)?;
+        let functions = functions::<W>();
+        // SAFETY: both functions take nothing and touch nothing.
+        let (size, alignment) = unsafe { ((functions.size)(), (functions.alignment)()) };
+        assert!(alignment <= align_of::<u64>());
+        let mut moderator = Moderator {
+            memory: vec![0; (size * configs.len()).div_ceil(8)],
+            queues,
+            width: PhantomData,
+        };
+        for (queue, config) in (0..queues).zip(configs) {
+            let raw = config.checked::<W>()?;
+            // SAFETY: `memory` holds `queues` queues of `size` bytes, suitably aligned (asserted above), and `queue` is below that; `raw`
+            // lives through the call.
+            unsafe { (functions.start)(moderator.pointer(), queue, &raw const raw) };
+        }
+        Ok(moderator)
+    }
+
+    fn pointer(&mut self) -> *mut c_void {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    /// The index as C takes it.
+    fn index(&self, queue: usize) -> u16 {
+        assert!(
+            queue < usize::from(self.queues),
+            "queue {queue} of {}",
+            self.queues
+        );
+        queue as u16
+    }
+
+    fn read(&self, queue: usize) -> RawQueue {
+        let queue = self.index(queue);
+        let mut raw = RawQueue::default();
+        // SAFETY: `queue` is a started queue of `memory`; `raw` lives through the call; the function only reads `memory`.
+        unsafe { (functions::<W>().read)(self.memory.as_ptr().cast(), queue, &raw mut raw) };
+        raw
+    }
+
+    /// The number of queues.
+    #[must_use]
+    pub fn queues(&self) -> usize {
+        usize::from(self.queues)
+    }
+
+    /// `weir_moderate_arrive()`: a packet for this queue.
+    ///
+    /// # Panics
+    /// If there is no such queue; so do all that name a queue.
+    pub fn arrive(&mut self, queue: usize, now: u64) -> Arrived {
+        let queue = self.index(queue);
+        // SAFETY: `queue` is a started queue of `memory`.
+        let step = unsafe { (functions::<W>().arrive)(self.pointer(), queue, now) };
+        Arrived {
+            accepted: step & 1 != 0,
+            interrupt: step & 2 != 0,
+        }
+    }
+
+    /// `weir_moderate_expired()`: the queues, in ascending order, whose timers are due; each interrupts now. What the iterator does not
+    /// come to stays due.
+    pub fn due(&mut self, now: u64) -> impl Iterator<Item = usize> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let (count, memory) = (self.queues, self.pointer());
+            // SAFETY: `memory` holds `count` started queues, and `from` is at most `count`.
+            let found = unsafe { (functions::<W>().expired)(memory, count, from, now) };
+            from = found.saturating_add(1).min(count);
+            (found < count).then_some(usize::from(found))
+        })
+    }
+
+    /// `weir_moderate_take()`: the queue's interrupt takes `count` packets, or as many as there are, and is over. True iff the queue
+    /// interrupts again at once.
+    #[must_use = "the queue may interrupt again"]
+    pub fn take(&mut self, queue: usize, count: u32, now: u64) -> bool {
+        self.remove(queue, count);
+        self.done(queue, now)
+    }
+
+    /// `weir_moderate_remove()`: takes up to `count` packets, of which it returns how many there were, without ending the interrupt.
+    pub fn remove(&mut self, queue: usize, count: u32) -> u32 {
+        let queue = self.index(queue);
+        let count = u16::try_from(count).unwrap_or(u16::MAX);
+        // SAFETY: as in `arrive`.
+        unsafe { (functions::<W>().remove)(self.pointer(), queue, count) }.into()
+    }
+
+    /// `weir_moderate_done_with()`: the queue's interrupt is over. True iff the queue interrupts again at once.
+    #[must_use = "the queue may interrupt again"]
+    pub fn done(&mut self, queue: usize, now: u64) -> bool {
+        let queue = self.index(queue);
+        // SAFETY: as in `arrive`.
+        unsafe { (functions::<W>().done)(self.pointer(), queue, now) }
+    }
+
+    /// `weir_moderate_reconfigure()`: true iff the queue interrupts now.
+    ///
+    /// # Errors
+    /// As [`QueueConfig::check`]; nothing is changed then.
+    pub fn reconfigure(
+        &mut self,
+        queue: usize,
+        to: &QueueConfig,
+        now: u64,
+    ) -> Result<bool, QueueError> {
+        let queue = self.index(queue);
+        let raw = to.checked::<W>()?;
+        let mut interrupt = false;
+        // SAFETY: as in `arrive`; `raw` and `interrupt` live through the call.
+        result(unsafe {
+            let (pointer, raw, interrupt) = (self.pointer(), &raw const raw, &raw mut interrupt);
+            (functions::<W>().reconfigure)(pointer, queue, raw, now, interrupt)
+        })?;
+        Ok(interrupt)
+    }
+
+    /// `weir_moderate_next()`: the earliest instant at which a queue is due, `now` if one is due already. Not modulo the width: at most
+    /// half a wrap after `now`.
+    #[must_use]
+    pub fn next(&self, now: u64) -> Option<u64> {
+        self.next_among(0, self.queues, now)
+    }
+
+    /// [`Moderator::next`] of one queue, in constant time.
+    #[must_use]
+    pub fn next_of(&self, queue: usize, now: u64) -> Option<u64> {
+        self.next_among(self.index(queue), 1, now)
+    }
+
+    fn next_among(&self, from: u16, count: u16, now: u64) -> Option<u64> {
+        let (pointer, mut at) = (self.memory.as_ptr().cast(), 0);
+        // SAFETY: `memory` holds `from + count` started queues or more; `at` lives through the call; the function only reads `memory`.
+        let any = unsafe { (functions::<W>().next)(pointer, from, count, now, &raw mut at) };
+        any.then(|| now + W::wrap(at.wrapping_sub(now)))
+    }
+
+    /// Packets in the queue.
+    #[must_use]
+    pub fn waiting(&self, queue: usize) -> u32 {
+        self.read(queue).waiting.into()
+    }
+
+    /// Whether the queue has raised an interrupt that has not taken packets yet.
+    #[must_use]
+    pub fn is_raised(&self, queue: usize) -> bool {
+        self.read(queue).phase == 2
+    }
+
+    /// What happened at the queue.
+    #[must_use]
+    pub fn record(&self, queue: usize) -> QueueRecord {
+        let raw = self.read(queue);
+        QueueRecord {
+            accepted: raw.accepted,
+            dropped: raw.dropped,
+            interrupts: raw.interrupts,
+        }
+    }
+}
