@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * Classes: what demux sorts packets into, what defer queues them by and what a predictor knows receivers by.
+ *
+ * A class is an index, 0 to WEIR_CLASSES - 1. Where classes are compared with each other (the most urgent reader of a socket, the most urgent process
+ * that waits) the higher index is the more urgent. What a class means to the scheduler, its urgency, stands in weir_defer_t alone.
+ */
+#ifndef WEIR_CLASSES_H
+#define WEIR_CLASSES_H
+
+#include "weir/ticks.h"
+
+/**
+ * How many classes there are: 8, 16, 32 or 64. Every file of a program, src/demux.c and src/defer.c too, must be compiled with the same value: with
+ * another it does not link. The smallest processors want 8: a set of classes is then one byte.
+ */
+#ifndef WEIR_CLASSES
+#define WEIR_CLASSES 32
+#endif
+
+/* What depends on it in src/ is named after it. */
+#define WEIR_CLASSES_JOIN_(name, classes) name##_with_##classes##_classes
+#define WEIR_CLASSES_JOIN(name, classes) WEIR_CLASSES_JOIN_(name, classes)
+
+/** A set of classes: bit c is class c. */
+#if WEIR_CLASSES == 8
+typedef uint8_t weir_classes_t;
+#elif WEIR_CLASSES == 16
+typedef uint16_t weir_classes_t;
+#elif WEIR_CLASSES == 32
+typedef uint32_t weir_classes_t;
+#elif WEIR_CLASSES == 64
+typedef uint64_t weir_classes_t;
+#else
+#error "WEIR_CLASSES must be 8, 16, 32 or 64"
+#endif
+
+/** No class at all. */
+#define WEIR_CLASS_NONE 0xffu
+
+/* A class that is below WEIR_CLASSES for a compiler or a verifier that cannot know it. */
+#define WEIR_CLASS_INDEX(which) ((uint8_t) ((which) & (WEIR_CLASSES - 1u)))
+
+/** The set of one class, below WEIR_CLASSES. */
+WEIR_INLINE weir_classes_t weir_classes_of(uint8_t which)
+{
+    return (weir_classes_t) ((weir_classes_t) 1 << WEIR_CLASS_INDEX(which));
+}
+
+/** `set` without one class. */
+WEIR_INLINE weir_classes_t weir_classes_without(weir_classes_t set, uint8_t which)
+{
+    return (weir_classes_t) (set & (weir_classes_t) ~weir_classes_of(which));
+}
+
+/** The highest class of a set that is not empty; 0 if it is. Constant time. */
+WEIR_INLINE uint8_t weir_classes_highest(weir_classes_t set)
+{
+    uint8_t highest = 0;
+#if WEIR_CLASSES > 32
+    if ((set >> 32) != 0) {
+        set = (weir_classes_t) (set >> 32);
+        highest = 32;
+    }
+#endif
+#if WEIR_CLASSES > 16
+    if ((set >> 16) != 0) {
+        set = (weir_classes_t) (set >> 16);
+        highest = (uint8_t) (highest + 16u);
+    }
+#endif
+#if WEIR_CLASSES > 8
+    if ((set >> 8) != 0) {
+        set = (weir_classes_t) (set >> 8);
+        highest = (uint8_t) (highest + 8u);
+    }
+#endif
+    uint8_t rest = (uint8_t) set;
+    if ((rest & 0xf0u) != 0) {
+        rest = (uint8_t) (rest >> 4);
+        highest = (uint8_t) (highest + 4u);
+    }
+    if ((rest & 0x0cu) != 0) {
+        rest = (uint8_t) (rest >> 2);
+        highest = (uint8_t) (highest + 2u);
+    }
+    if ((rest & 0x02u) != 0) {
+        highest = (uint8_t) (highest + 1u);
+    }
+    return highest;
+}
+
+#endif

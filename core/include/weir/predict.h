@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * predict: how urgent a device's bottom half is while nobody knows whom its packets are for (zhang2006 §3.2).
+ *
+ * Classes are urgencies: a process registers its class with the device and says when it waits for it. Three predictions:
+ *
+ * - of the most urgent process that waits: zhang2006's;
+ * - of the most urgent one that is registered: never too low, however the process waits;
+ * - from history, which zhang2006 leaves to future work: the class such that a share of the recent packets, `share`, was for receivers at least that
+ *   urgent; never above the first. Of each class it keeps the share of recent packets, exponentially weighted, and of what it has not
+ *   seen, which counts as most urgent: without history it is zhang2006's.
+ *
+ * What is deferred teaches nothing: its receiver becomes known when it is handled. Were an urgent process's first packet after a long silence taken
+ * for one of the many before it, it could wait behind a process that runs for ever. So after `patience` deferrals in a row the prediction is
+ * zhang2006's, until a packet has been handled.
+ *
+ * One weir_predict_t for each device, in the caller's memory; 6 bytes a class and some. Its functions must not interrupt each other. No division; constant
+ * time, bounded by WEIR_CLASSES.
+ */
+#ifndef WEIR_PREDICT_H
+#define WEIR_PREDICT_H
+
+#include "weir/classes.h"
+
+/* The function of src/defer.c, unless somebody has named it already. */
+#ifndef weir_predict_start
+#define weir_predict_start WEIR_CLASSES_JOIN(weir_predict_start, WEIR_CLASSES)
+#endif
+
+/** The share of all packets. */
+#define WEIR_PREDICT_ALL 0x8000u
+
+/** The longest history: the shares' rounding errors grow with it. */
+#define WEIR_PREDICT_LONGEST 8u
+
+/** Which prediction. */
+enum {
+    WEIR_PREDICT_WAITING = 0,    /**< the most urgent process that waits for the device (zhang2006 §3.2) */
+    WEIR_PREDICT_REGISTERED = 1, /**< the most urgent process that is registered with it */
+    WEIR_PREDICT_HISTORY = 2     /**< from whom recent packets were for */
+};
+
+/** How history is used. */
+typedef struct {
+    uint16_t share;   /**< 1 to WEIR_PREDICT_ALL: a class is predicted if at least this share of recent packets was for it or a more urgent one */
+    uint8_t shift;    /**< 0 to WEIR_PREDICT_LONGEST: the newest packet weighs 2^-shift; history spans some 2^shift packets */
+    uint8_t patience; /**< deferrals in a row after which history is not believed; 0: it never is, 255: always */
+} weir_predict_config_t;
+
+/** What a device's predictor remembers. Started by weir_predict_start(). */
+typedef struct {
+    weir_classes_t waiting;    /**< classes of which a process waits */
+    weir_classes_t registered; /**< classes of which a process is registered */
+    weir_classes_t known;      /**< classes whose share is not 0 */
+    uint16_t unseen;           /**< the share of packets before the first that was handled */
+    uint8_t deferrals;         /**< since a packet was handled; saturates at `patience` */
+    uint16_t waits[WEIR_CLASSES];
+    uint16_t registers[WEIR_CLASSES];
+    uint16_t shares[WEIR_CLASSES];
+} weir_predict_t;
+
+/* One more of a class; false if there is no such class, or 65535 are counted already. */
+WEIR_INLINE bool weir_predict_count(weir_classes_t *set, uint16_t *counts, uint8_t which)
+{
+    if (which >= WEIR_CLASSES || counts[WEIR_CLASS_INDEX(which)] == UINT16_MAX) {
+        return false;
+    }
+    counts[WEIR_CLASS_INDEX(which)]++;
+    *set = (weir_classes_t) (*set | weir_classes_of(which));
+    return true;
+}
+
+/* One less of a class; false if none is counted. */
+WEIR_INLINE bool weir_predict_discount(weir_classes_t *set, uint16_t *counts, uint8_t which)
+{
+    if (which >= WEIR_CLASSES || counts[WEIR_CLASS_INDEX(which)] == 0) {
+        return false;
+    }
+    counts[WEIR_CLASS_INDEX(which)]--;
+    if (counts[WEIR_CLASS_INDEX(which)] == 0) {
+        *set = weir_classes_without(*set, which);
+    }
+    return true;
+}
+
+/** A process of a class begins to wait for the device. False if there is no such class, or 65535 wait already. */
+WEIR_INLINE bool weir_predict_wait(weir_predict_t *p, uint8_t which)
+{
+    return weir_predict_count(&p->waiting, p->waits, which);
+}
+
+/** A process of a class does not wait any more. False if none did. */
+WEIR_INLINE bool weir_predict_stop_waiting(weir_predict_t *p, uint8_t which)
+{
+    return weir_predict_discount(&p->waiting, p->waits, which);
+}
+
+/** A process of a class opens a socket on the device. False if there is no such class, or 65535 are registered already. */
+WEIR_INLINE bool weir_predict_register(weir_predict_t *p, uint8_t which)
+{
+    return weir_predict_count(&p->registered, p->registers, which);
+}
+
+/** A process of a class closes its socket; with the last one of a class its history is forgotten: what still comes is for nobody. False if none was open. */
+WEIR_INLINE bool weir_predict_unregister(weir_predict_t *p, uint8_t which)
+{
+    if (!weir_predict_discount(&p->registered, p->registers, which)) {
+        return false;
+    }
+    if (p->registers[WEIR_CLASS_INDEX(which)] == 0) {
+        p->shares[WEIR_CLASS_INDEX(which)] = 0;
+        p->known = weir_classes_without(p->known, which);
+    }
+    return true;
+}
+
+/* A share that loses 2^-shift of itself, rounded up: it does reach 0, and the shares never add up to more than all. */
+WEIR_INLINE uint16_t weir_predict_decayed(uint16_t share, uint8_t shift)
+{
+    uint16_t lost = (uint16_t) (share >> shift);
+    if ((uint16_t) (lost << shift) != share) {
+        lost++;
+    }
+    return (uint16_t) (share - lost);
+}
+
+/** A packet of the device was handled; it was for a receiver of class `which`, or for nobody (WEIR_CLASS_NONE, or any that does not exist). */
+WEIR_INLINE void weir_predict_handled(weir_predict_t *p, const weir_predict_config_t *config, uint8_t which)
+{
+    p->deferrals = 0;
+    p->unseen = weir_predict_decayed(p->unseen, config->shift);
+    weir_classes_t rest = p->known;
+    for (uint8_t i = 0; i < WEIR_CLASSES && rest != 0; i++) {
+        uint8_t at = weir_classes_highest(rest);
+        rest = weir_classes_without(rest, at);
+        uint16_t share = weir_predict_decayed(p->shares[WEIR_CLASS_INDEX(at)], config->shift);
+        p->shares[WEIR_CLASS_INDEX(at)] = share;
+        if (share == 0) {
+            p->known = weir_classes_without(p->known, at);
+        }
+    }
+    if (which < WEIR_CLASSES) {
+        uint16_t *share = &p->shares[WEIR_CLASS_INDEX(which)];
+        *share = (uint16_t) (*share + (WEIR_PREDICT_ALL >> config->shift));
+        p->known = (weir_classes_t) (p->known | weir_classes_of(which));
+    }
+}
+
+/**
+ * A bottom half of the device was deferred that the most urgent waiting process might be waiting for: call it after a top half that ends without a bottom half,
+ * and, so that the wait is bounded in time, at each clock tick while one is deferred.
+ */
+WEIR_INLINE void weir_predict_deferred(weir_predict_t *p, const weir_predict_config_t *config)
+{
+    if (p->deferrals < config->patience) {
+        p->deferrals++;
+    }
+}
+
+/* The most urgent class of a set. */
+WEIR_INLINE uint8_t weir_predict_most_urgent(weir_classes_t set)
+{
+    return set == 0 ? WEIR_CLASS_NONE : weir_classes_highest(set);
+}
+
+/* From history; see above. */
+WEIR_INLINE uint8_t weir_predict_from_history(const weir_predict_t *p, const weir_predict_config_t *config)
+{
+    uint8_t most = weir_predict_most_urgent(p->waiting);
+    if (most == WEIR_CLASS_NONE || (p->deferrals >= config->patience && config->patience != UINT8_MAX) || p->unseen >= config->share) {
+        return most;
+    }
+    uint16_t sum = p->unseen;
+    weir_classes_t rest = p->known;
+    for (uint8_t i = 0; i < WEIR_CLASSES && rest != 0; i++) {
+        uint8_t at = weir_classes_highest(rest);
+        rest = weir_classes_without(rest, at);
+        sum = (uint16_t) (sum + p->shares[WEIR_CLASS_INDEX(at)]);
+        if (sum >= config->share) {
+            return at < most ? at : most;
+        }
+    }
+    return WEIR_CLASS_NONE;
+}
+
+/**
+ * How urgent the next packet of the device probably is: a class, or WEIR_CLASS_NONE if it is probably for nobody who is more urgent than anything: nobody
+ * waits, or (history) hardly any recent packet had a receiver.
+ */
+WEIR_INLINE uint8_t weir_predict(const weir_predict_t *p, const weir_predict_config_t *config, uint8_t how)
+{
+    if (how == WEIR_PREDICT_HISTORY) {
+        return weir_predict_from_history(p, config);
+    }
+    return weir_predict_most_urgent(how == WEIR_PREDICT_REGISTERED ? p->registered : p->waiting);
+}
+
+/** Nobody waits, nobody is registered, nothing was seen. False, and nothing is changed, if `config` is not valid. In src/defer.c. */
+bool weir_predict_start(weir_predict_t *p, const weir_predict_config_t *config);
+
+#endif

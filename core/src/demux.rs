@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which receiver a packet is for (`include/weir/demux.h`).
+
+use crate::classes_ffi::{self as ffi, Head, Link, NONE, RawFound, RawPacket, Slot};
+
+/// Classes that there are: a class is an index below this, and a higher one is more urgent.
+pub const CLASSES: u8 = 64;
+
+/// What a socket is bound to: `weir_demux_key_t`. IPv4 and IPv6 are not told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(u32);
+
+impl Key {
+    const fn new(kind: u32, protocol: u8, value: u16) -> Self {
+        Key(((kind + 1) << 24) | ((protocol as u32) << 16) | value as u32)
+    }
+
+    /// A UDP destination port.
+    #[must_use]
+    pub const fn udp(port: u16) -> Self {
+        Key::new(0, 17, port)
+    }
+
+    /// A TCP destination port.
+    #[must_use]
+    pub const fn tcp(port: u16) -> Self {
+        Key::new(0, 6, port)
+    }
+
+    /// Everything of an IP protocol that no port takes.
+    #[must_use]
+    pub const fn protocol(protocol: u8) -> Self {
+        Key::new(1, protocol, 0)
+    }
+
+    /// Everything of an EtherType, 0x600 or more, that nothing above takes.
+    #[must_use]
+    pub const fn ethertype(ethertype: u16) -> Self {
+        Key::new(2, 0, ethertype)
+    }
+
+    /// Everything with a VLAN priority, 0 to 7, that nothing above takes.
+    #[must_use]
+    pub const fn pcp(pcp: u8) -> Self {
+        Key::new(3, 0, pcp as u16)
+    }
+}
+
+/// What was found in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// UDP (17) or TCP (6), and the destination port.
+    Port {
+        /// IP protocol.
+        protocol: u8,
+        /// Destination.
+        port: u16,
+    },
+    /// Another IP protocol.
+    OtherProtocol(u8),
+    /// Not IP.
+    NotIp,
+    /// The first fragment of a packet of this IP protocol; its port is not looked at.
+    FirstFragment(u8),
+    /// A fragment that has no port.
+    LaterFragment(u8),
+}
+
+/// Why a frame is for nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The bytes end before the headers do.
+    Truncated,
+    /// The headers contradict themselves.
+    Malformed,
+    /// More extension headers than are looked behind.
+    TooDeep,
+}
+
+/// What a frame says of itself: `weir_demux_packet_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet(RawPacket);
+
+impl Packet {
+    /// What was found, or why the frame is for nobody.
+    ///
+    /// # Errors
+    /// The frame is truncated, malformed or too deep.
+    pub fn outcome(&self) -> Result<Outcome, Reason> {
+        let protocol = self.0.protocol;
+        match self.0.outcome {
+            0 => Ok(Outcome::Port {
+                protocol,
+                port: self.0.port,
+            }),
+            1 => Ok(Outcome::OtherProtocol(protocol)),
+            2 => Ok(Outcome::NotIp),
+            3 => Ok(Outcome::FirstFragment(protocol)),
+            4 => Ok(Outcome::LaterFragment(protocol)),
+            5 => Err(Reason::Truncated),
+            6 => Err(Reason::Malformed),
+            _ => Err(Reason::TooDeep),
+        }
+    }
+
+    /// The EtherType behind the VLAN tags; none of an 802.3 frame, which has a length there, or if the tags are truncated.
+    #[must_use]
+    pub fn ethertype(&self) -> Option<u16> {
+        (self.0.ethertype != 0).then_some(self.0.ethertype)
+    }
+
+    /// Identifier, 0 to 4095, and priority, 0 to 7, of the outermost VLAN tag.
+    #[must_use]
+    pub fn tag(&self) -> Option<(u16, u8)> {
+        (self.0.pcp != NONE).then_some((self.0.vlan, self.0.pcp))
+    }
+}
+
+/// Reads the headers of an Ethernet frame without preamble and checksum: `weir_demux_parse()`. Only the first 65535 bytes are looked at.
+#[must_use]
+pub fn parse(frame: &[u8]) -> Packet {
+    let mut raw = RawPacket::default();
+    let length = u16::try_from(frame.len()).unwrap_or(u16::MAX);
+    // SAFETY: `frame` has at least `length` bytes, and C reads none behind them; `raw` lives through the call.
+    unsafe { ffi::weir_ffi_demux_parse(frame.as_ptr(), length, &raw mut raw) };
+    Packet(raw)
+}
+
+/// Why a table is not made or not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DemuxError {
+    /// The sockets are not a power of two up to 32768, or the readers not 1 to 65535.
+    Capacity,
+    /// A value that this kind of key does not have.
+    Key,
+    /// Not below [`CLASSES`].
+    Class,
+    /// No room for another socket.
+    NoSlot,
+    /// No room for another reader of a socket.
+    NoLinks,
+    /// That reader does not read that socket, or any.
+    NotBound,
+}
+
+impl std::fmt::Display for DemuxError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            DemuxError::Capacity => {
+                "a table holds a power of two of sockets, up to 32768, and 1 to 65535 readers"
+            }
+            DemuxError::Key => {
+                "an EtherType is 0x600 or more, a VLAN priority 0 to 7, and a port is UDP's or TCP's"
+            }
+            DemuxError::Class => "a class is 0 to 63",
+            DemuxError::NoSlot => "the table has no room for another socket",
+            DemuxError::NoLinks => "the table has no room for another reader of a socket",
+            DemuxError::NotBound => "the reader does not read that socket",
+        })
+    }
+}
+
+impl std::error::Error for DemuxError {}
+
+fn result(code: u32) -> Result<(), DemuxError> {
+    match code {
+        0 => Ok(()),
+        1 => Err(DemuxError::Capacity),
+        2 => Err(DemuxError::Key),
+        3 => Err(DemuxError::Class),
+        4 => Err(DemuxError::NoSlot),
+        5 => Err(DemuxError::NoLinks),
+        _ => Err(DemuxError::NotBound),
+    }
+}
+
+/// Whom a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// A socket, of which this is the most urgent reader (of several as urgent, the one that came first).
+    Bound(u16),
+    /// Nobody.
+    Orphan,
+    /// Nobody who could be told from a fragment.
+    Fragment,
+}
+
+/// What a lookup finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The class to queue the packet in; none: it is dropped.
+    pub class: Option<u8>,
+    /// Whom it is for.
+    pub receiver: Receiver,
+}
+
+/// The table: `weir_demux_t` and its memory. A clone is an independent table.
+#[derive(Clone, Debug)]
+pub struct Demux {
+    head: Head,
+    slots: Box<[Slot]>,
+    links: Box<[Link]>,
+}
+
+impl Demux {
+    /// `weir_demux_start()`: a table with room for `sockets`, a power of two (it gets full at nine tenths or more), and `readers`, one
+    /// for each reader of each socket. What has no receiver, and fragments, get these classes; none: they are dropped.
+    ///
+    /// # Errors
+    /// [`DemuxError::Capacity`], [`DemuxError::Class`].
+    pub fn new(
+        sockets: usize,
+        readers: usize,
+        orphans: Option<u8>,
+        fragments: Option<u8>,
+    ) -> Result<Self, DemuxError> {
+        // The C side refuses more as well, but only after the memory would have been asked for.
+        if sockets > 1 << 15 || readers > usize::from(u16::MAX) {
+            return Err(DemuxError::Capacity);
+        }
+        let class = |class: Option<u8>| match class {
+            Some(NONE) => Err(DemuxError::Class),
+            class => Ok(class.unwrap_or(NONE)),
+        };
+        let (orphans, fragments) = (class(orphans)?, class(fragments)?);
+        let mut demux = Demux {
+            head: Head::default(),
+            slots: vec![Slot::default(); sockets].into_boxed_slice(),
+            links: vec![Link::default(); readers].into_boxed_slice(),
+        };
+        // SAFETY: the arrays have as many elements as C is told; their layouts are asserted on both sides.
+        result(unsafe {
+            ffi::weir_ffi_demux_start(
+                &raw mut demux.head,
+                demux.slots.as_mut_ptr(),
+                sockets as u32,
+                demux.links.as_mut_ptr(),
+                readers as u32,
+                orphans,
+                fragments,
+            )
+        })?;
+        Ok(demux)
+    }
+
+    /// `weir_demux_bind()`: `reader` reads the socket `key`. It has one class, the one told last, in all its sockets.
+    ///
+    /// # Errors
+    /// [`DemuxError::Key`], [`DemuxError::Class`], [`DemuxError::NoSlot`], [`DemuxError::NoLinks`]; nothing is changed then.
+    pub fn bind(&mut self, key: Key, reader: u16, class: u8) -> Result<(), DemuxError> {
+        // SAFETY: `new` has initialised the three; C indexes the arrays only as far as they reach.
+        result(unsafe {
+            ffi::weir_ffi_demux_bind(
+                &raw mut self.head,
+                self.slots.as_mut_ptr(),
+                self.links.as_mut_ptr(),
+                key.0,
+                reader,
+                class,
+            )
+        })
+    }
+
+    /// `weir_demux_unbind()`: `reader` does not read the socket any more.
+    ///
+    /// # Errors
+    /// [`DemuxError::NotBound`].
+    pub fn unbind(&mut self, key: Key, reader: u16) -> Result<(), DemuxError> {
+        // SAFETY: as in `bind`.
+        result(unsafe {
+            ffi::weir_ffi_demux_unbind(
+                &raw mut self.head,
+                self.slots.as_mut_ptr(),
+                self.links.as_mut_ptr(),
+                key.0,
+                reader,
+            )
+        })
+    }
+
+    /// `weir_demux_set_class()`: the class of `reader` changes, in all its sockets.
+    ///
+    /// # Errors
+    /// [`DemuxError::Class`]; [`DemuxError::NotBound`] if it reads none.
+    pub fn set_class(&mut self, reader: u16, class: u8) -> Result<(), DemuxError> {
+        // SAFETY: as in `bind`.
+        result(unsafe {
+            ffi::weir_ffi_demux_set_class(
+                &raw mut self.head,
+                self.slots.as_mut_ptr(),
+                self.links.as_mut_ptr(),
+                reader,
+                class,
+            )
+        })
+    }
+
+    fn found(&self, raw: RawFound) -> Found {
+        Found {
+            class: (raw.which != NONE).then_some(raw.which),
+            receiver: match raw.kind {
+                0 => Receiver::Bound(self.links[usize::from(raw.link)].reader),
+                1 => Receiver::Orphan,
+                _ => Receiver::Fragment,
+            },
+        }
+    }
+
+    /// `weir_demux_lookup()`: whom a packet for `key` is for.
+    #[must_use]
+    pub fn lookup(&self, key: Key) -> Found {
+        // SAFETY: as in `bind`; C only reads.
+        self.found(unsafe {
+            ffi::weir_ffi_demux_lookup(&raw const self.head, self.slots.as_ptr(), key.0)
+        })
+    }
+
+    /// `weir_demux_classify()`: whom a parsed frame is for.
+    #[must_use]
+    pub fn classify(&self, packet: &Packet) -> Found {
+        // SAFETY: as in `lookup`; `packet` is borrowed through the call.
+        self.found(unsafe {
+            ffi::weir_ffi_demux_classify(
+                &raw const self.head,
+                self.slots.as_ptr(),
+                &raw const packet.0,
+            )
+        })
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How urgent a device's bottom half is while nobody knows whom its packets are for (`include/weir/predict.h`).
+
+use std::ffi::c_void;
+
+use crate::classes_ffi::{self as ffi, NONE, RawHistory};
+
+/// Which prediction (zhang2006 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Prediction {
+    /// The most urgent process that waits for the device.
+    Waiting = 0,
+    /// The most urgent process that is registered with it.
+    Registered = 1,
+    /// From whom recent packets were for; never above [`Prediction::Waiting`].
+    History = 2,
+}
+
+/// How history is used: `weir_predict_config_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct History {
+    /// A class is predicted if at least this share of recent packets was for it or a more urgent one: 1 to [`History::ALL`].
+    pub share: u16,
+    /// The newest packet weighs 2^-shift; 0 to 8.
+    pub shift: u8,
+    /// Deferrals in a row after which history is not believed; 0: it never is, 255: always.
+    pub patience: u8,
+}
+
+impl History {
+    /// The share of all packets.
+    pub const ALL: u16 = 0x8000;
+
+    fn raw(self) -> RawHistory {
+        RawHistory {
+            share: self.share,
+            shift: self.shift,
+            patience: self.patience,
+        }
+    }
+}
+
+impl Default for History {
+    /// One packet in eight, over some 32 packets; every sixteenth deferral is not believed.
+    fn default() -> Self {
+        History {
+            share: Self::ALL / 8,
+            shift: 5,
+            patience: 16,
+        }
+    }
+}
+
+/// The share or the shift is out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadHistory;
+
+impl std::fmt::Display for BadHistory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the share must be 1 to 32768 parts of 32768, and the shift 0 to 8")
+    }
+}
+
+impl std::error::Error for BadHistory {}
+
+/// The predictor of one device: `weir_predict_t`. A clone is independent.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    config: RawHistory,
+    memory: Box<[u64]>,
+}
+
+impl Predictor {
+    fn pointer(&mut self) -> *mut c_void {
+        self.memory.as_mut_ptr().cast()
+    }
+
+    /// `weir_predict_start()`: nobody waits, nobody is registered, nothing was seen.
+    ///
+    /// # Errors
+    /// The share or the shift is out of range.
+    pub fn new(history: History) -> Result<Self, BadHistory> {
+        // SAFETY: takes nothing and touches nothing.
+        let size = unsafe { ffi::weir_ffi_predict_size() };
+        let mut predictor = Predictor {
+            config: history.raw(),
+            memory: vec![0; size.div_ceil(8)].into_boxed_slice(),
+        };
+        let config = predictor.config;
+        // SAFETY: the memory has at least `size` bytes, and nothing in a weir_predict_t needs a greater alignment than a u64's.
+        let valid = unsafe { ffi::weir_ffi_predict_start(predictor.pointer(), &raw const config) };
+        if valid {
+            Ok(predictor)
+        } else {
+            Err(BadHistory)
+        }
+    }
+
+    /// `weir_predict_wait()`: a process of a class begins to wait. False if there is no such class, or 65535 wait already.
+    pub fn wait(&mut self, class: u8) -> bool {
+        // SAFETY: the memory is a weir_predict_t that `new` has started.
+        unsafe { ffi::weir_ffi_predict_wait(self.pointer(), class) }
+    }
+
+    /// `weir_predict_stop_waiting()`: a process of a class does not wait any more. False if none did.
+    pub fn stop_waiting(&mut self, class: u8) -> bool {
+        // SAFETY: as in `wait`.
+        unsafe { ffi::weir_ffi_predict_stop_waiting(self.pointer(), class) }
+    }
+
+    /// `weir_predict_register()`: a process of a class opens a socket on the device. False if there is no such class, or 65535 are registered already.
+    pub fn register(&mut self, class: u8) -> bool {
+        // SAFETY: as in `wait`.
+        unsafe { ffi::weir_ffi_predict_register(self.pointer(), class) }
+    }
+
+    /// `weir_predict_unregister()`: a process of a class closes its socket; with the last one of a class its history is forgotten. False if none was open.
+    pub fn unregister(&mut self, class: u8) -> bool {
+        // SAFETY: as in `wait`.
+        unsafe { ffi::weir_ffi_predict_unregister(self.pointer(), class) }
+    }
+
+    /// `weir_predict_handled()`: a packet of the device was handled, and was for a receiver of this class, or for nobody.
+    pub fn handled(&mut self, class: Option<u8>) {
+        let config = self.config;
+        // SAFETY: as in `wait`; `config` lives through the call.
+        unsafe {
+            ffi::weir_ffi_predict_handled(self.pointer(), &raw const config, class.unwrap_or(NONE));
+        }
+    }
+
+    /// `weir_predict_deferred()`: a bottom half of the device was deferred. After a top half that ends without a bottom half, and at each clock tick
+    /// while one is deferred.
+    pub fn deferred(&mut self) {
+        let config = self.config;
+        // SAFETY: as in `handled`.
+        unsafe { ffi::weir_ffi_predict_deferred(self.pointer(), &raw const config) }
+    }
+
+    /// `weir_predict()`: the class that the device's next packet is probably for. None: for nobody who waits, or (history) hardly any recent packet had a
+    /// receiver.
+    #[must_use]
+    pub fn predict(&self, how: Prediction) -> Option<u8> {
+        // SAFETY: as in `handled`; C only reads.
+        let class = unsafe {
+            ffi::weir_ffi_predict(
+                self.memory.as_ptr().cast(),
+                &raw const self.config,
+                how as u8,
+            )
+        };
+        (class != NONE).then_some(class)
+    }
+}
