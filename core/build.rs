@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles the shims: what depends on the tick width once per width, with and without the record, under prefixed names.
+//! Compiles the shims: what depends on the tick width once per width, the limit machine also with and without its record, under prefixed names.
 
 fn compile(shim: &str, library: &str, defines: &[(&str, &str)]) {
     let mut build = cc::Build::new();
@@ -33,6 +33,16 @@ fn main() {
                 ],
             );
         }
+        let library = format!("weir_moderate{bits}");
+        compile(
+            "src/moderate_ffi.c",
+            &library,
+            &[
+                ("WEIR_TICK_BITS", bits),
+                ("WEIR_FFI_PREFIX", &format!("{library}_")),
+            ],
+        );
     }
+    compile("src/account_ffi.c", "weir_account", &[]);
     compile("src/classes_ffi.c", "weir_classes", &[]);
 }

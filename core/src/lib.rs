@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C policies of `core/`, for a host program that needs every tick width at once.
 //!
-//! [`Limiter`] is the limit machine of `include/weir/limit.h`; [`curve`] is what `CONTRACTS.md` promises of it. [`demux`],
-//! [`defer`] and [`predict`] are the machines of the headers of these names.
+//! [`Limiter`] is the limit machine of `include/weir/limit.h`; [`curve`] is what `CONTRACTS.md` promises of it. [`moderate`],
+//! [`account`], [`demux`], [`defer`] and [`predict`] are the machines of the headers of these names.
 
+pub mod account;
+mod account_ffi;
 mod classes_ffi;
 pub mod curve;
 pub mod defer;
 pub mod demux;
 mod ffi;
 mod limiter;
+pub mod moderate;
+mod moderate_ffi;
 pub mod predict;
 
 pub use limiter::{
