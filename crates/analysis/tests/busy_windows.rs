@@ -65,6 +65,7 @@ fn off() -> Limit {
         place: Place::Software,
         interval: 1,
         tick: 1,
+        bits: 16,
         burst: 1,
         lag: 0,
         expiry: None,

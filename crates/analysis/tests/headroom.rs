@@ -32,6 +32,7 @@ fn limit(policy: Policy, timing: Timing, interval: u64, burst: u32) -> Limit {
         place: Place::Software,
         interval,
         tick: 8,
+        bits: 16,
         burst,
         lag: 0,
         expiry: None,

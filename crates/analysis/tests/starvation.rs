@@ -221,6 +221,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
             place,
             interval: interval.max(1),
             tick: tick.max(1),
+            bits: 16,
             burst,
             lag,
             expiry,
@@ -329,8 +330,11 @@ fn any_cpu() -> impl Strategy<Value = Cpu> {
     let nesting = prop_oneof![Just(Nesting::Flat), Just(Nesting::Grouped)];
     let tasks = prop_oneof![Just(TaskModel::Preemptive), Just(TaskModel::Cooperative)];
     let clock = prop_oneof![Just(1_u64), Just(16_000_000), Just(1 << 40)];
-    (nesting, tasks, clock, (extreme(), extreme(), extreme())).prop_map(
-        |(nesting, tasks, clock_hz, (instruction, section, switch))| Cpu {
+    let slice = proptest::option::of(extreme());
+    let costs = (extreme(), extreme(), extreme());
+    (nesting, tasks, clock, costs, slice).prop_map(
+        |(nesting, tasks, clock_hz, (instruction, section, switch), slice)| Cpu {
+            time_slice: slice.map(|slice| slice.max(1)),
             clock_hz,
             longest_instruction: instruction,
             critical_section: cost(section),

@@ -159,6 +159,8 @@ pub struct Limit {
     pub interval: u64,
     /// Cycles of one tick of the timer that measures the interval (its prescaler).
     pub tick: u64,
+    /// Bits of the timer that counts these ticks; 64 where nothing counts.
+    pub bits: u32,
     /// N: requests per period, or tokens; at least 1.
     pub burst: u32,
     /// Ticks by which the one-shot is set short, to make up for the least latency of its service.

@@ -47,6 +47,7 @@ pub(crate) fn atmega128() -> Platform {
         timing,
         costs: vec![costs; SOURCES],
         lag: 0,
+        bits: 16,
         ranges: ranges(16_383),
     };
     let channel = |name: &str, counter, order| Channel {
@@ -62,6 +63,7 @@ pub(crate) fn atmega128() -> Platform {
         shared: Some(SharedOffer {
             costs: vec![events(43, 0, 0, 12); SOURCES],
             base: 44,
+            bits: 16,
             ranges: ranges(65_535),
         }),
     };
@@ -121,6 +123,7 @@ pub(crate) fn off() -> Limit {
         tick: 1,
         burst: 1,
         lag: 0,
+        bits: 16,
         expiry: None,
         costs: EventCosts {
             request_served: 26,

@@ -120,6 +120,7 @@ impl Plan {
                         interval: setting.cycles(),
                         tick: setting.divisor,
                         burst,
+                        bits: offer.bits,
                         lag: 0,
                         expiry: Some(Expiry::Shared(timer)),
                         costs: costs(&offer.costs, index),
@@ -145,6 +146,7 @@ impl Plan {
                         interval: setting.cycles(),
                         tick: setting.divisor,
                         burst,
+                        bits: offer.bits,
                         lag: offer.lag,
                         expiry: Some(Expiry::Own {
                             channel: channel.name.clone(),

@@ -63,6 +63,8 @@ pub struct Offer {
     pub costs: Vec<EventCosts>,
     /// The `lag` of its one-shot in ticks ([`weir_model::Limit::lag`]).
     pub lag: u32,
+    /// Bits of its timer ([`weir_model::Limit::bits`]).
+    pub bits: u32,
     /// What it can count, by divisor in ascending order; divisors with which it does not work are missing.
     pub ranges: Vec<Range>,
 }
@@ -74,6 +76,8 @@ pub struct SharedOffer {
     pub costs: Vec<EventCosts>,
     /// What the timer's interrupt costs beside.
     pub base: u64,
+    /// Its bits ([`weir_model::Limit::bits`]).
+    pub bits: u32,
     /// What it can count, by divisor in ascending order; divisors with which it does not work are missing.
     pub ranges: Vec<Range>,
 }

@@ -345,6 +345,7 @@ fn add(
             channel.shared = Some(SharedOffer {
                 costs,
                 base: answer.timers.first().map_or(0, |timer| timer.base),
+                bits: source.limit.bits,
                 ranges: ranges.to_vec(),
             });
         }
@@ -353,6 +354,7 @@ fn add(
             timing,
             costs,
             lag: source.limit.lag,
+            bits: source.limit.bits,
             ranges: ranges.to_vec(),
         }),
         Way::Hardware => {}

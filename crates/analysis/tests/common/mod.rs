@@ -77,6 +77,7 @@ pub fn no_limit() -> Limit {
         place: Place::Software,
         interval: 1,
         tick: 1,
+        bits: 64,
         burst: 1,
         lag: 0,
         expiry: None,

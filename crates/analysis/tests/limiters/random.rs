@@ -125,6 +125,7 @@ fn limit(rng: &mut ChaCha8Rng, (policy, timing): (Policy, Timing), sizes: &Sizes
         place: Place::Software,
         interval: interval.div_ceil(tick) * tick,
         tick,
+        bits: 16,
         burst,
         lag: 0,
         expiry: None,

@@ -53,6 +53,7 @@ pub fn source(name: &str, vector: &str) -> Source {
             interval: 0,
             tick: 1,
             burst: 1,
+            bits: 16,
             lag: 0,
             expiry: None,
             costs: EventCosts::default(),

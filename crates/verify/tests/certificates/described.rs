@@ -56,7 +56,7 @@ pub fn system(of: &Value) -> System {
                 "preemptive" => TaskModel::Preemptive,
                 _ => TaskModel::Cooperative,
             },
-            time_slice: None,
+            time_slice: cpu["time_slice"].as_u64(),
             unlimited: EventCosts::default(),
             costs_from: String::new(),
         },
@@ -143,6 +143,7 @@ fn limit(limit: &Value) -> Limit {
         },
         interval: number(limit, "interval"),
         tick: number(limit, "tick"),
+        bits: 64,
         burst: small(limit, "burst"),
         lag: small(limit, "lag"),
         expiry: if expiry.is_null() {

@@ -36,6 +36,7 @@ fn source(index: u32) -> Source {
             interval: u64::from(COUNT) * 1500 * u64::from(1 + index % 5),
             tick: 8,
             burst: if is_bursty { 4 } else { 1 },
+            bits: 16,
             lag: 0,
             expiry: Some(Expiry::Own {
                 channel: String::new(),

@@ -72,6 +72,7 @@ fn limit() -> impl Strategy<Value = Limit> {
                 place,
                 interval: happens(policy != Policy::Off, interval),
                 tick,
+                bits: 16,
                 burst,
                 lag,
                 expiry: has_expiry.then(|| Expiry::Own {
@@ -194,8 +195,9 @@ fn timer() -> impl Strategy<Value = Timer> {
 }
 
 fn cpu() -> impl Strategy<Value = Cpu> {
-    (any::<(bool, bool)>(), 0..6_u64, 0..20_u64, 0..6_u64).prop_map(
-        |((flat, preemptive), longest_instruction, section, switch)| Cpu {
+    let slice = proptest::option::weighted(0.3, 5..300_u64);
+    (any::<(bool, bool)>(), 0..6_u64, 0..20_u64, 0..6_u64, slice).prop_map(
+        |((flat, preemptive), longest_instruction, section, switch, slice)| Cpu {
             board: None,
             flavour: None,
             clock_hz: CLOCK,
@@ -212,7 +214,7 @@ fn cpu() -> impl Strategy<Value = Cpu> {
             } else {
                 TaskModel::Cooperative
             },
-            time_slice: None,
+            time_slice: slice.filter(|_| preemptive),
             unlimited: EventCosts::default(),
             costs_from: String::new(),
         },
