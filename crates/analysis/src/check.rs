@@ -171,7 +171,8 @@ fn utilisation(system: &System, units: &Units) -> Option<f64> {
         }
     }
     let timers = (0..system.timers.len()).filter_map(|timer| units.timer(timer));
-    Some(sum + timers.map(Demand::utilisation).sum::<f64>())
+    let others = timers.chain(units.switches());
+    Some(sum + others.map(Demand::utilisation).sum::<f64>())
 }
 
 impl Report {

@@ -2,7 +2,7 @@
 //! A system as units that compete for the processor: interrupts, tasks and bottom halves, each with its rank.
 mod interference;
 
-use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System};
+use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System, TaskModel};
 
 use crate::curve::{Curve, FOREVER, Staircase};
 use crate::limiter::{self, Body, Tasks, Window};
@@ -92,6 +92,8 @@ pub struct Units<'a> {
     seen: Vec<Seen>,
     /// The shared timers' interrupts.
     timers: Vec<TimerDemands>,
+    /// The switches at the ends of time slices, where tasks take turns.
+    switches: Vec<(Place, Demand)>,
 }
 
 /// What one run of a source's handler costs, with the most work it may do: the units of work, and of each packet the top half and the demultiplexing.
@@ -167,6 +169,33 @@ fn place_of_receiver(system: &System, receiver: usize) -> Place {
     Place::of_task(&system.cpu, urgency)
 }
 
+/// The switches with which time slices end, at each urgency that more than one task or bottom half has. They are a slice apart there, for turns at one urgency do
+/// not overlap: who is preempted by more urgent work keeps the turn.
+fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(Place, Demand)> {
+    let cost = cpu.context_switch.cycles;
+    let takes_turns = cpu.tasks == TaskModel::Preemptive && cost > 0;
+    let Some(slice) = cpu.time_slice.filter(|_| takes_turns) else {
+        return Vec::new();
+    };
+    let mut places: Vec<Place> = units
+        .iter()
+        .filter(|unit| matches!(unit.part, Part::Task(_) | Part::BottomHalf(_)))
+        .map(|unit| unit.place)
+        .collect();
+    places.sort_unstable_by_key(|place| place.rank);
+    let switch = Demand {
+        cost,
+        curve: Curve::new(Staircase::sporadic(slice, 0)),
+    };
+    places
+        .chunk_by(|one, next| one.rank == next.rank)
+        .filter_map(|equals| match equals {
+            &[place, _, ..] => Some((place, switch.clone())),
+            _ => None,
+        })
+        .collect()
+}
+
 impl<'a> Units<'a> {
     /// The units of `system` if timers are served as late as `latencies` says.
     #[must_use]
@@ -190,8 +219,10 @@ impl<'a> Units<'a> {
             plain,
             seen,
             timers,
+            switches: Vec::new(),
         };
         units.units = units.list();
+        units.switches = switches(&system.cpu, &units.units);
         units
     }
 
@@ -342,6 +373,11 @@ impl<'a> Units<'a> {
     #[must_use]
     pub fn timer(&self, timer: usize) -> Option<&Demand> {
         self.timers.get(timer).map(|demands| &demands.by_tasks)
+    }
+
+    /// The switches at the ends of time slices, once for each urgency at which tasks take turns.
+    pub fn switches(&self) -> impl Iterator<Item = &Demand> {
+        self.switches.iter().map(|(_, switch)| switch)
     }
 
     /// The tasks of a source as others see them.

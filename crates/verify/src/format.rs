@@ -93,6 +93,7 @@ pub(crate) struct Cpu {
     _clock_hz: u64,
     pub(crate) nesting: Nesting,
     pub(crate) tasks: Tasks,
+    pub(crate) time_slice: Option<u64>,
     pub(crate) longest_instruction: u64,
     pub(crate) critical_section: u64,
     pub(crate) context_switch: u64,

@@ -2,7 +2,7 @@
 //! Is the system that a certificate describes one that can be? The equations count on what is looked at here.
 
 use crate::curve::TooLarge;
-use crate::format::{BadInput, Expiry, Place, Policy, Source, System, Timing};
+use crate::format::{BadInput, Expiry, Place, Policy, Source, System, Tasks, Timing};
 
 fn bad(place: String, what: impl Into<String>) -> BadInput {
     BadInput::System {
@@ -14,6 +14,13 @@ fn bad(place: String, what: impl Into<String>) -> BadInput {
 /// # Errors
 /// An index of nothing, a period of zero, a limit that contradicts itself.
 pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
+    positive("system.cpu", "time_slice", system.cpu.time_slice)?;
+    if system.cpu.tasks == Tasks::Cooperative && system.cpu.time_slice.is_some() {
+        return Err(bad(
+            "system.cpu.time_slice".to_owned(),
+            "cooperative tasks run to their end and take no turns: null",
+        ));
+    }
     for (index, source) in system.sources.iter().enumerate() {
         let place = format!("system.sources[{index}]");
         positive(&place, "max_work", source.max_work)?;

@@ -3,7 +3,7 @@
 mod urgent;
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::curve::{Curve, Demand, TooLarge};
 use crate::format::{
@@ -105,6 +105,8 @@ pub(crate) struct Units<'a> {
     latencies: &'a [u64],
     sources: Vec<OfSource>,
     timers: Vec<OfTimer>,
+    /// Where two or more take turns: the switches at the ends of their slices.
+    turns: Vec<(Standing, Demand)>,
     /// In no order that matters.
     pub(crate) list: Vec<Expected>,
     index: HashMap<Unit, usize>,
@@ -138,6 +140,7 @@ impl<'a> Units<'a> {
             latencies,
             sources: Vec::new(),
             timers: Vec::new(),
+            turns: Vec::new(),
             list: Vec::new(),
             index: HashMap::new(),
             packets: Vec::new(),
@@ -155,6 +158,7 @@ impl<'a> Units<'a> {
             .map(|flow| units.packets_of(flow, latencies))
             .collect::<Result<_, _>>()?;
         units.list_tasks()?;
+        units.turns = units.turns()?;
         units.index = (units.list.iter().map(|of| of.unit)).zip(0..).collect();
         Ok(units)
     }
@@ -297,6 +301,26 @@ impl<'a> Units<'a> {
             });
         }
         Ok(())
+    }
+
+    fn turns(&self) -> Result<Vec<(Standing, Demand)>, TooLarge> {
+        let cpu = &self.system.cpu;
+        let Some(slice) = cpu.time_slice.filter(|_| cpu.context_switch > 0) else {
+            return Ok(Vec::new());
+        };
+        let mut at: BTreeMap<u32, Vec<Standing>> = BTreeMap::new();
+        for of in &self.list {
+            if let Unit(Kind::Task | Kind::BottomHalf, _) = of.unit {
+                let (_, urgency, _) = of.standing.rank;
+                at.entry(urgency).or_default().push(of.standing);
+            }
+        }
+        let switches = Curve::stairs(1, 1, slice, 0)?;
+        let shared = at.into_values().filter(|standings| standings.len() >= 2);
+        Ok(shared
+            .filter_map(|standings| standings.first().copied())
+            .map(|standing| (standing, Demand::new(cpu.context_switch, switches.clone())))
+            .collect())
     }
 
     /// The most packets whose bottom halves `flow` asks for in any window; none: no bound.

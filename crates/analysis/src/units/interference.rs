@@ -159,6 +159,9 @@ impl Units<'_> {
                     None => unbounded.push(other.part),
                 }
             }
+            for (place, switch) in &self.switches {
+                found.add(unit, place, switch);
+            }
         }
         if is_interrupt && self.system.cpu.longest_instruction > 0 {
             found.own_gaps = unit.own.as_ref().map(|own| Demand {

@@ -154,6 +154,9 @@ impl Units<'_> {
                     None => found.unbounded.push(other.unit),
                 }
             }
+            for (standing, switches) in &self.turns {
+                found.add(me, standing, [switches]);
+            }
         }
         found
     }

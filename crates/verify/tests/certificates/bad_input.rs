@@ -119,6 +119,7 @@ fn every_key_has_to_be_there_and_no_other() {
         if !was.is_null() {
             let optional = verify(less.to_string().as_bytes()).is_ok();
             let may_be_null = [
+                "time_slice",
                 "max_work",
                 "interarrival",
                 "moderation",
@@ -160,6 +161,9 @@ fn a_system_that_cannot_be_is_told_with_its_key() {
         .position(|source| source["limit"]["expiry"]["shared"].is_u64())
         .unwrap();
     let limit = format!("/system/sources/{shared}/limit");
+    let mut cooperative = valid["system"]["cpu"].clone();
+    cooperative["tasks"] = json!("cooperative");
+    cooperative["time_slice"] = json!(100);
     for (path, value, part) in [
         (
             "/system/flows/0/source".to_owned(),
@@ -170,6 +174,16 @@ fn a_system_that_cannot_be_is_told_with_its_key() {
             "/system/flows/0/receiver".to_owned(),
             json!(99),
             "system.flows[0].receiver",
+        ),
+        (
+            "/system/cpu/time_slice".to_owned(),
+            json!(0),
+            "system.cpu.time_slice: 0 is too little",
+        ),
+        (
+            "/system/cpu".to_owned(),
+            cooperative,
+            "system.cpu.time_slice: cooperative tasks",
         ),
         (
             "/system/timers/0/period".to_owned(),

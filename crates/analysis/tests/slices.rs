@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Time slices: what it costs that tasks of the same urgency take turns.
+
+mod common;
+
+use std::collections::VecDeque;
+
+use common::{cost, cpu, system, task};
+use proptest::prelude::*;
+use weir_analysis::analyse;
+use weir_analysis::units::Part;
+use weir_model::{Nesting, Receiver, System, TaskModel};
+
+/// Tasks of the urgencies, WCETs and periods `tasks`, with switches of `switch` cycles after each `slice`.
+fn sliced(slice: Option<u64>, switch: u64, tasks: &[(u8, u64, u64)]) -> System {
+    let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    system.cpu.time_slice = slice;
+    system.cpu.context_switch = cost(switch);
+    let task = |&(urgency, wcet, period): &(u8, u64, u64)| task(urgency, wcet, period, 0);
+    system.receivers = tasks.iter().map(task).collect();
+    system
+}
+
+fn responses(system: &System) -> Vec<Option<u64>> {
+    let analysis = analyse(system);
+    let response = |index| {
+        let row = analysis.row(Part::Task(index)).expect("a row");
+        row.outcome.as_ref().ok().map(|of| of.response)
+    };
+    (0..system.receivers.len()).map(response).collect()
+}
+
+/// Two that take turns, one above and one below them.
+const FOUR: [(u8, u64, u64); 4] = [
+    (3, 50, 10_000),
+    (2, 90, 10_000),
+    (2, 140, 10_000),
+    (1, 40, 10_000),
+];
+
+#[test]
+fn each_slice_of_those_that_take_turns_costs_a_switch() {
+    let without = sliced(None, 10, &FOUR);
+    assert_eq!(
+        responses(&without),
+        [60, 310, 310, 360].map(Some),
+        "one switch per release"
+    );
+    // w = 310 + 10·(1 + ⌊(w - 1)/30⌋) and w = 360 + 10·(1 + ⌊(w - 1)/30⌋).
+    let with = sliced(Some(30), 10, &FOUR);
+    assert_eq!(responses(&with), [60, 470, 470, 540].map(Some));
+}
+
+#[test]
+fn who_has_no_equal_or_a_switch_for_nothing_loses_nothing_by_slices() {
+    let alone: Vec<_> = (1..)
+        .zip(FOUR)
+        .map(|(urgency, (_, wcet, period))| (urgency, wcet, period))
+        .collect();
+    for (switch, tasks) in [(10, &alone[..]), (0, &FOUR[..])] {
+        assert_eq!(
+            responses(&sliced(Some(1), switch, tasks)),
+            responses(&sliced(None, switch, tasks))
+        );
+    }
+}
+
+#[test]
+fn switches_that_take_as_long_as_the_slices_leave_no_bound() {
+    let with = sliced(Some(10), 10, &FOUR);
+    assert_eq!(responses(&with), [Some(60), None, None, None]);
+}
+
+/// A job on its way.
+struct Job {
+    task: usize,
+    released: u64,
+    left: u64,
+}
+
+/// One urgency of a round robin: whose turn it is, and who waits for one.
+#[derive(Default)]
+struct Ring {
+    ready: VecDeque<Job>,
+    /// Cycles that are left of the turn; the first of `ready` has it.
+    turn: u64,
+    /// Cycles that are left of the switch to it.
+    switching: u64,
+}
+
+/// The longest response of each task in so many cycles, cycle by cycle. Task i comes first at `phases[i]` and then with its period.
+fn observed(system: &System, phases: &[u64], cycles: u64) -> Vec<u64> {
+    let (slice, switch) = (
+        system.cpu.time_slice.expect("a slice"),
+        system.cpu.context_switch.cycles,
+    );
+    let mut rings: Vec<Ring> = (0..4).map(|_| Ring::default()).collect();
+    let mut longest = vec![0; system.receivers.len()];
+    let is_released = |of: &Receiver, phase: u64, now: u64| {
+        now >= phase && (now - phase) % of.period.expect("a period") == 0
+    };
+    for now in 0..cycles {
+        for (task, (of, &phase)) in system.receivers.iter().zip(phases).enumerate() {
+            if is_released(of, phase, now) {
+                let ring = &mut rings[usize::from(of.urgency)];
+                if ring.ready.is_empty() {
+                    ring.turn = slice;
+                }
+                ring.ready.push_back(Job {
+                    task,
+                    released: now,
+                    left: of.wcet.cycles + switch,
+                });
+            }
+        }
+        let Some(ring) = rings.iter_mut().rev().find(|ring| !ring.ready.is_empty()) else {
+            continue;
+        };
+        if ring.switching > 0 {
+            ring.switching -= 1;
+            continue;
+        }
+        let running = ring
+            .ready
+            .front_mut()
+            .expect("the first of those that are ready");
+        (running.left, ring.turn) = (running.left - 1, ring.turn - 1);
+        if running.left == 0 {
+            longest[running.task] = (now + 1 - running.released).max(longest[running.task]);
+            ring.ready.pop_front();
+            ring.turn = slice;
+        } else if ring.turn == 0 {
+            ring.turn = slice;
+            // The jobs of one task run one after the other.
+            let is_equal = |job: &Job| job.task != ring.ready[0].task;
+            if ring.ready.iter().any(is_equal) {
+                ring.switching = switch;
+                ring.ready.rotate_left(1);
+            }
+        }
+    }
+    longest
+}
+
+fn tasks() -> impl Strategy<Value = Vec<((u8, u64, u64), u64)>> {
+    let task = (1..4_u8, 5..60_u64, 150..900_u64);
+    prop::collection::vec((task, 0..100_u64), 2..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn a_round_robin_keeps_the_bounds(tasks in tasks(), slice in 3..40_u64, switch in 1..4_u64) {
+        let (tasks, phases): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
+        let system = sliced(Some(slice), switch, &tasks);
+        let seen = observed(&system, &phases, 5_000);
+        for (bound, seen) in responses(&system).into_iter().zip(seen) {
+            prop_assert!(bound.is_none_or(|bound| seen <= bound), "{seen} above {bound:?}");
+        }
+    }
+}
+
+/// The round robin of these tests does switch: without the demand of the slices the bounds, 310 and 360, would be too low.
+#[test]
+fn a_round_robin_needs_more_than_a_switch_per_release() {
+    let seen = observed(&sliced(Some(30), 10, &FOUR), &[0; 4], 5_000);
+    assert_eq!(seen, [60, 310, 370, 420]);
+}
