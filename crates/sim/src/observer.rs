@@ -52,6 +52,19 @@ pub enum Loss {
     BacklogFull,
 }
 
+impl Loss {
+    /// All reasons, in the order of a packet's way.
+    pub const ALL: [Loss; 7] = [
+        Loss::Pending,
+        Loss::Masked,
+        Loss::DeviceFull,
+        Loss::NoReceiver,
+        Loss::Orphan,
+        Loss::QueueFull,
+        Loss::BacklogFull,
+    ];
+}
+
 /// Something happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run as a trace that the Perfetto UI opens: who runs when, what waits, what is lost (docs/trace.md).
+//!
+//! The file is a Perfetto trace in protocol buffers; [`messages`] is the part of the format that is used.
+mod clock;
+pub mod messages;
+mod tracks;
+
+use std::io::{self, Write};
+
+use prost::Message;
+use weir_model::System;
+
+use self::clock::Clock;
+use self::messages::{
+    EventType, InternedData, SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, Trace,
+    TracePacket, TrackEvent,
+};
+use self::tracks::{Declarations, Note, Uuids};
+use crate::observer::{Event, Observer, Track};
+
+/// So many bytes are gathered before they are written.
+const BUFFER: usize = 64 * 1024;
+/// There is one sequence of packets, so any number other than 0 does.
+const SEQUENCE: u32 = 1;
+
+/// Writes a trace while a run goes on, in memory that depends on the system only. [`finish`](Self::finish) makes it whole; without it the end is missing.
+#[derive(Debug)]
+pub struct PerfettoTrace<W> {
+    writer: W,
+    /// The first error of the writer; nothing is written after it.
+    written: io::Result<()>,
+    buffer: Vec<u8>,
+    /// The packet that is being written: a trace is its packets' traces, one after the other.
+    packet: Trace,
+    clock: Clock,
+    uuids: Uuids,
+    running: Option<Track>,
+    /// By uuid: the flow that joins the parts of a job that was preempted; 0: it was not yet.
+    parts: Vec<u64>,
+    /// The flow of the job that is preempted next.
+    next_flow: u64,
+    lines: Vec<Line>,
+}
+
+/// What was told of a source.
+#[derive(Debug, Clone, Copy, Default)]
+struct Line {
+    masked: bool,
+    /// The instant of the last notes, in nanoseconds.
+    at: u64,
+    /// What was noted in it, by iid.
+    noted: u16,
+}
+
+impl<W: Write> PerfettoTrace<W> {
+    /// Begins the trace of a run of `system`.
+    #[must_use]
+    pub fn new(writer: W, system: &System) -> Self {
+        let uuids = Uuids::of(system);
+        let mut trace = Self {
+            writer,
+            written: Ok(()),
+            buffer: Vec::with_capacity(BUFFER),
+            packet: Trace {
+                packet: vec![TracePacket::default()],
+            },
+            clock: Clock {
+                hz: system.cpu.clock_hz,
+            },
+            uuids,
+            running: None,
+            parts: vec![0; uuids.end() as usize],
+            next_flow: 1,
+            lines: vec![Line::default(); system.sources.len()],
+        };
+        let Declarations { tracks, names } = Declarations::of(system);
+        trace.write(TracePacket {
+            interned_data: Some(InternedData { event_names: names }),
+            sequence_flags: Some(SEQ_INCREMENTAL_STATE_CLEARED | SEQ_NEEDS_INCREMENTAL_STATE),
+            ..TracePacket::default()
+        });
+        for track in tracks {
+            trace.write(TracePacket {
+                track_descriptor: Some(track),
+                ..TracePacket::default()
+            });
+        }
+        trace
+    }
+
+    /// Ends what runs and what is masked at the end of the run, `at` cycles after its start, and gives the writer back when all is written and flushed.
+    ///
+    /// # Errors
+    /// The first error that the writer returned, whenever that was: a full disk, for example.
+    pub fn finish(mut self, at: u64) -> io::Result<W> {
+        let at = self.clock.nanoseconds(at);
+        if let Some(track) = self.running {
+            self.end(at, self.uuids.track(track), None);
+        }
+        for source in 0..self.lines.len() {
+            self.unmask(at, source);
+        }
+        self.drain();
+        self.written?;
+        self.writer.flush()?;
+        Ok(self.writer)
+    }
+
+    /// The flow of the job on a track; 0 as long as it was not preempted.
+    fn job(&mut self, uuid: u64) -> &mut u64 {
+        &mut self.parts[uuid as usize]
+    }
+
+    fn unmask(&mut self, at: u64, source: usize) {
+        if std::mem::take(&mut self.lines[source].masked) {
+            self.end(at, self.uuids.source(source), None);
+        }
+    }
+
+    /// Notes something at a source. What is said again in the same nanosecond would only be drawn below itself.
+    fn note_at_source(&mut self, at: u64, source: usize, note: Note) {
+        let line = &mut self.lines[source];
+        if line.at != at {
+            line.at = at;
+            line.noted = 0;
+        }
+        let bit = 1 << note.iid();
+        if line.noted & bit == 0 {
+            line.noted |= bit;
+            self.note(at, self.uuids.source(source), note);
+        }
+    }
+
+    fn note(&mut self, at: u64, uuid: u64, note: Note) {
+        self.named(at, EventType::Instant, uuid, note.iid(), None);
+    }
+
+    /// Slices of a track are named like the track.
+    fn begin(&mut self, at: u64, uuid: u64, flow: Option<u64>) {
+        self.named(at, EventType::SliceBegin, uuid, uuid, flow);
+    }
+
+    fn end(&mut self, at: u64, uuid: u64, flow: Option<u64>) {
+        self.write(TracePacket {
+            timestamp: Some(at),
+            track_event: Some(TrackEvent {
+                flow_ids: flow,
+                ..track_event(EventType::SliceEnd, uuid)
+            }),
+            ..TracePacket::default()
+        });
+    }
+
+    fn named(&mut self, at: u64, what: EventType, uuid: u64, iid: u64, flow: Option<u64>) {
+        self.write(TracePacket {
+            timestamp: Some(at),
+            sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE),
+            track_event: Some(TrackEvent {
+                name_iid: Some(iid),
+                flow_ids: flow,
+                ..track_event(what, uuid)
+            }),
+            ..TracePacket::default()
+        });
+    }
+
+    fn write(&mut self, packet: TracePacket) {
+        self.packet.packet[0] = TracePacket {
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            ..packet
+        };
+        self.packet
+            .encode(&mut self.buffer)
+            .expect("a vector has room for a message");
+        if self.buffer.len() >= BUFFER {
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        if self.written.is_ok() {
+            self.written = self.writer.write_all(&self.buffer);
+        }
+        self.buffer.clear();
+    }
+}
+
+fn track_event(what: EventType, uuid: u64) -> TrackEvent {
+    TrackEvent {
+        r#type: Some(what.into()),
+        track_uuid: Some(uuid),
+        ..TrackEvent::default()
+    }
+}
+
+impl<W: Write> Observer for PerfettoTrace<W> {
+    fn event(&mut self, at: u64, event: Event) {
+        let at = self.clock.nanoseconds(at);
+        match event {
+            Event::Arrived(source) => self.note_at_source(at, source, Note::Arrived),
+            Event::Lost(source, why) => self.note_at_source(at, source, Note::Lost(why)),
+            Event::Masked(source) => {
+                if !std::mem::replace(&mut self.lines[source].masked, true) {
+                    let uuid = self.uuids.source(source);
+                    self.named(at, EventType::SliceBegin, uuid, Note::Masked.iid(), None);
+                }
+            }
+            Event::Unmasked(source) => self.unmask(at, source),
+            Event::Starts(track) => {
+                self.running = Some(track);
+                self.begin(at, self.uuids.track(track), None);
+            }
+            Event::Resumes(track) => {
+                self.running = Some(track);
+                let uuid = self.uuids.track(track);
+                let flow = *self.job(uuid);
+                self.begin(at, uuid, (flow != 0).then_some(flow));
+            }
+            Event::Stops(track) => {
+                self.running = None;
+                let uuid = self.uuids.track(track);
+                // A part that was resumed has the flow since its begin.
+                let first = *self.job(uuid) == 0;
+                if first {
+                    *self.job(uuid) = self.next_flow;
+                    self.next_flow += 1;
+                }
+                let flow = *self.job(uuid);
+                self.end(at, uuid, first.then_some(flow));
+            }
+            Event::Ends(track) => {
+                self.running = None;
+                let uuid = self.uuids.track(track);
+                *self.job(uuid) = 0;
+                self.end(at, uuid, None);
+            }
+            Event::Released(task) => {
+                self.note(at, self.uuids.track(Track::Task(task)), Note::Released)
+            }
+            Event::Missed(task) => self.note(at, self.uuids.track(Track::Task(task)), Note::Missed),
+            Event::Depth(queue, waiting) => self.write(TracePacket {
+                timestamp: Some(at),
+                track_event: Some(TrackEvent {
+                    counter_value: Some(i64::try_from(waiting).unwrap_or(i64::MAX)),
+                    ..track_event(EventType::Counter, self.uuids.queue(queue))
+                }),
+                ..TracePacket::default()
+            }),
+        }
+    }
+}
+
+/// Watches if it is there: for what is asked for at run time.
+impl<O: Observer> Observer for Option<O> {
+    #[inline]
+    fn event(&mut self, at: u64, event: Event) {
+        if let Some(observer) = self {
+            observer.event(at, event);
+        }
+    }
+}
