@@ -3,6 +3,7 @@
 mod reader;
 mod sequences;
 
+use std::cell::Cell;
 use std::io::{self, Write};
 
 use weir_model::{Nesting, System};
@@ -283,6 +284,31 @@ fn a_full_disk_is_reported_at_the_end() {
         let error = trace.finish(100_000).err().expect("the disk is full");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
+}
+
+#[test]
+fn a_long_run_does_not_stay_in_memory() {
+    struct Counted<'a>(&'a Cell<usize>);
+    impl Write for Counted<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.set(self.0.get() + bytes.len());
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let written = Cell::new(0);
+    let mut trace = PerfettoTrace::new(Counted(&written), &system());
+    for at in 0..100_000 {
+        trace.event(at, Event::Arrived(0));
+    }
+    let before = written.get();
+    trace.finish(100_000).unwrap();
+    assert!(
+        before > 1_000_000 && written.get() - before < 70_000,
+        "{before} of {written:?}"
+    );
 }
 
 #[test]
