@@ -203,7 +203,7 @@ pub struct Demux {
 }
 
 impl Demux {
-    /// `weir_demux_start()`: a table with room for `sockets`, a power of two (it gets full at nine tenths or more), and `readers`, one
+    /// `weir_demux_start()`: a table with room for `sockets`, a power of two and better twice as many as will be needed, and `readers`, one
     /// for each reader of each socket. What has no receiver, and fragments, get these classes; none: they are dropped.
     ///
     /// # Errors

@@ -125,20 +125,24 @@ typedef struct {
 
 /* ------------------------------------------------------------------------------------------------ lookup: constant time */
 
-/* A bucket's number before it is masked, and what a key's other bucket differs by: odd, so that it is another one. */
+/*
+ * A bucket's number before it is masked. Sockets of one kind and protocol differ in 16 bits, and each step here keeps them different; every bit of the port
+ * reaches every bit of the number, since ports are often a fixed distance apart.
+ */
 WEIR_INLINE uint16_t weir_demux_hash(weir_demux_key_t key)
 {
-    /* Keys of one kind and protocol differ in 16 bits, and an odd factor keeps them different. */
-    uint16_t folded = (uint16_t) ((uint16_t) key ^ (uint16_t) ((uint16_t) (key >> 16) * 0x2d35u));
-    uint16_t mixed = (uint16_t) ((uint32_t) folded * 0x9e37u);
-    return (uint16_t) (mixed ^ (mixed >> 7));
+    uint16_t mixed = (uint16_t) ((uint16_t) key ^ (uint16_t) ((uint32_t) (key >> 16) * 0x2d35u));
+    mixed = (uint16_t) (mixed ^ (mixed >> 8));
+    mixed = (uint16_t) ((uint32_t) mixed * 0x88b5u);
+    mixed = (uint16_t) (mixed ^ (mixed >> 7));
+    mixed = (uint16_t) ((uint32_t) mixed * 0xdb2du);
+    return (uint16_t) (mixed ^ (mixed >> 9));
 }
 
-WEIR_INLINE uint16_t weir_demux_other(weir_demux_key_t key)
+/* What a bucket's number and that of the key's other bucket differ by: odd, so that it is another one. */
+WEIR_INLINE uint16_t weir_demux_other(uint16_t hash)
 {
-    uint16_t folded = (uint16_t) ((uint16_t) key ^ (uint16_t) (key >> 16));
-    uint16_t mixed = (uint16_t) ((uint32_t) folded * 0xc2b3u);
-    return (uint16_t) ((mixed >> 5) | 1u);
+    return (uint16_t) ((uint16_t) (((uint32_t) hash * 0xc2b3u) >> 3) | 1u);
 }
 
 /** The slot that is visited at a probe, 0 to WEIR_DEMUX_PROBES - 1, of a search for `key`; at most `mask`. */
@@ -146,7 +150,7 @@ WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8
 {
     uint16_t bucket = weir_demux_hash(key);
     if (probe >= WEIR_DEMUX_WAYS) {
-        bucket = (uint16_t) (bucket ^ weir_demux_other(key));
+        bucket = (uint16_t) (bucket ^ weir_demux_other(bucket));
     }
     return (uint16_t) (((uint16_t) (bucket * WEIR_DEMUX_WAYS) | (probe & (WEIR_DEMUX_WAYS - 1u))) & mask);
 }
