@@ -241,15 +241,22 @@ fn serves(limit: &Limit, interarrival: Option<u64>, window: Window) -> Option<Cu
     }))
 }
 
-/// The longest run of the timer's interrupt: where it serves what waited, the handler runs inside it.
+/// Does the handler run inside the timer's interrupt? If polled, always, whatever else that costs; else where the port says what it costs to serve there
+/// what waited.
+#[must_use]
+pub fn serves_in_expiry(limit: &Limit) -> bool {
+    limit.policy == Policy::Poll || limit.costs.expiry_served > 0
+}
+
+/// The longest run of the timer's interrupt: where it serves, the handler runs inside it.
 #[must_use]
 pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
-    match limit.costs.expiry_served {
-        0 => limit.costs.expiry_empty,
-        served => limit
-            .costs
-            .expiry_empty
-            .max(served.saturating_add(body.cycles)),
+    let costs = &limit.costs;
+    if serves_in_expiry(limit) {
+        let served = costs.expiry_served.saturating_add(body.cycles);
+        costs.expiry_empty.max(served)
+    } else {
+        costs.expiry_empty
     }
 }
 

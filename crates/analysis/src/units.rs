@@ -132,19 +132,24 @@ pub fn flows_of(system: &System, source: usize) -> impl Iterator<Item = (usize, 
 }
 
 fn padded(source: &Source, cpu: &Cpu) -> Source {
-    let pad = |cost: u64| {
-        if cost == 0 {
-            0
-        } else {
+    let costs = source.limit.costs;
+    let pad_if = |happens: bool, cost: u64| {
+        if happens {
             cost.saturating_add(cpu.longest_instruction)
+        } else {
+            0
         }
     };
-    let costs = source.limit.costs;
+    let pad = |cost: u64| pad_if(cost > 0, cost);
     let mut padded = source.clone();
     padded.limit.costs = EventCosts {
-        request_served: pad(costs.request_served),
+        // What serves happens even if it costs nothing.
+        request_served: pad_if(true, costs.request_served),
         request_refused: pad(costs.request_refused),
-        expiry_served: pad(costs.expiry_served),
+        expiry_served: pad_if(
+            limiter::serves_in_expiry(&source.limit),
+            costs.expiry_served,
+        ),
         expiry_empty: pad(costs.expiry_empty),
     };
     padded
@@ -259,7 +264,7 @@ impl<'a> Units<'a> {
                     // What had to wait for the limiter is served inside the timer's interrupt.
                     deadline: source
                         .deadline
-                        .filter(|_| source.limit.costs.expiry_served > 0),
+                        .filter(|_| limiter::serves_in_expiry(&source.limit)),
                 })
             });
         request.into_iter().chain(expiry)

@@ -131,6 +131,38 @@ fn pure_polling_is_a_periodic_task() {
     assert_eq!(outcome(&analysis, Part::Task(0)), Ok(400));
 }
 
+/// What is polled is served in the timer's interrupt, also if that costs nothing but the handler.
+#[test]
+fn polling_that_costs_nothing_still_runs_the_handler() {
+    let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    system.cpu.longest_instruction = 4;
+    let polled = Limit {
+        policy: Policy::Poll,
+        interval: 200,
+        expiry: Some(Expiry::Own {
+            channel: "TIMER".into(),
+            level: level(0, 1),
+        }),
+        ..no_limit()
+    };
+    system.sources.push(source(level(0, 0), 18, None, polled));
+    system
+        .sources
+        .push(source(level(0, 2), 10, Some(1_000), no_limit()));
+    system.receivers.push(task(1, 340, 1_000, 0));
+    let analysis = analyse(&system);
+    // Its own row waits for the other interrupt, but for its first cycle, and for an instruction.
+    assert_eq!(outcome(&analysis, Part::Expiry(0)), Ok(9 + 4 + 18));
+    // That one waits for it and for the instruction between them; what blocks interrupts, one instruction, too.
+    assert_eq!(outcome(&analysis, Part::Request(1)), Ok(4 + 18 + 4 + 10));
+    // 340 + 10 + 18 per 200: 396 in a window of 396; blocked by what is left of an instruction.
+    assert_eq!(outcome(&analysis, Part::Task(0)), Ok(3 + 340 + 10 + 2 * 18));
+    system.sources[0].deadline = Some(30);
+    assert!(!holds(&system));
+    system.sources[0].deadline = Some(31);
+    assert!(holds(&system));
+}
+
 #[test]
 fn more_than_the_processor_has_is_a_verdict() {
     let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));

@@ -17,16 +17,20 @@ pub(crate) struct Views {
     pub(crate) together: Vec<Demand>,
 }
 
-/// S, R, X and E as other interrupts see them: each is longer by the instruction that runs between two interrupts.
-pub(crate) fn longer(costs: Costs, instruction: u64) -> Costs {
+/// S, R, X and E as other interrupts see them: each that happens is longer by the instruction that runs between two interrupts.
+pub(crate) fn longer(limit: &Limit, instruction: u64) -> Costs {
+    let costs = limit.costs;
     let longer = |cost: u64| match cost {
         0 => 0,
         cost => cost.saturating_add(instruction),
     };
     Costs {
-        request_served: longer(costs.request_served),
+        request_served: costs.request_served.saturating_add(instruction),
         request_refused: longer(costs.request_refused),
-        expiry_served: longer(costs.expiry_served),
+        expiry_served: match limit.policy {
+            Policy::Poll => costs.expiry_served.saturating_add(instruction),
+            _ => longer(costs.expiry_served),
+        },
         expiry_empty: longer(costs.expiry_empty),
     }
 }
@@ -129,13 +133,16 @@ fn served(source: &Source, costs: Costs, window: Window) -> Result<Option<Curve>
     }))
 }
 
-/// The longest run of the timer's interrupt, or what the source adds to that of a shared timer: it may serve what waited.
-pub(crate) fn longest_expiry(costs: Costs, body: u64) -> u64 {
-    let serves = match costs.expiry_served {
-        0 => 0,
-        served => served.saturating_add(body),
-    };
-    costs.expiry_empty.max(serves)
+/// Is a source of this policy and costs served inside the timer's interrupt? X = 0: nothing that waited is, but who is polled is served nowhere else.
+pub(crate) fn expiry_serves(policy: Policy, costs: Costs) -> bool {
+    costs.expiry_served != 0 || policy == Policy::Poll
+}
+
+/// The longest run of the timer's interrupt, or what the source adds to that of a shared timer.
+pub(crate) fn longest_expiry(policy: Policy, costs: Costs, body: u64) -> u64 {
+    let serves = Some(costs.expiry_served.saturating_add(body));
+    let serves = serves.filter(|_| expiry_serves(policy, costs));
+    serves.unwrap_or(0).max(costs.expiry_empty)
 }
 
 /// What an expiry costs more if what it serves is counted as if the line had served it.
@@ -160,7 +167,7 @@ pub(crate) fn views(
     let unlimited = limit.policy == Policy::Off || limit.place == Place::Hardware;
     if limit.policy == Policy::Poll {
         let polls = Curve::stairs(1, 1, limit.interval, 0)?;
-        let polling = Demand::new(longest_expiry(costs, body), polls);
+        let polling = Demand::new(longest_expiry(limit.policy, costs, body), polls);
         return Ok(Views {
             served: Some(alpha),
             line: Vec::new(),
@@ -219,7 +226,10 @@ pub(crate) fn views(
     Ok(Views {
         served: Some(alpha),
         line,
-        expiry: Some(Demand::new(longest_expiry(costs, body), expiries)),
+        expiry: Some(Demand::new(
+            longest_expiry(limit.policy, costs, body),
+            expiries,
+        )),
         together,
     })
 }

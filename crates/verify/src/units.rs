@@ -10,7 +10,7 @@ use crate::format::{
     Expiry, Flow, Kind, Level, Nesting, Place, Policy, Source, System, Tasks, Unit,
 };
 use crate::source::{
-    Views, Window, beside, interarrival, longer, longest_expiry, views, within_limit,
+    Views, Window, beside, expiry_serves, interarrival, longer, longest_expiry, views, within_limit,
 };
 
 pub(crate) use urgent::Urgent;
@@ -166,7 +166,7 @@ impl<'a> Units<'a> {
     fn of_source(&self, source: &Source, body: u64, latency: u64) -> Result<OfSource, TooLarge> {
         let cpu = &self.system.cpu;
         let costs = source.limit.costs;
-        let padded = longer(costs, cpu.longest_instruction);
+        let padded = longer(&source.limit, cpu.longest_instruction);
         let any = Window {
             latency,
             before: latency,
@@ -225,7 +225,7 @@ impl<'a> Units<'a> {
                     // Who is polled, or had to wait, is served inside the timer's interrupt.
                     deadline: source
                         .deadline
-                        .filter(|_| source.limit.costs.expiry_served > 0),
+                        .filter(|_| expiry_serves(source.limit.policy, source.limit.costs)),
                 });
             }
         }
@@ -247,7 +247,8 @@ impl<'a> Units<'a> {
                 })
             };
             let cost = all(|source, _| beside(source.limit.costs));
-            let longest = all(|source, body| longest_expiry(source.limit.costs, body));
+            let longest =
+                all(|source, body| longest_expiry(source.limit.policy, source.limit.costs, body));
             let curve = Curve::stairs(1, 1, timer.period, 0)?;
             let padded = longest.saturating_add(system.cpu.longest_instruction);
             let own = Demand::new(longest, curve.clone());

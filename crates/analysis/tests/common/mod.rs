@@ -79,6 +79,7 @@ pub fn no_limit() -> Limit {
         tick: 1,
         bits: 64,
         burst: 1,
+        bits: 16,
         lag: 0,
         expiry: None,
         costs: EventCosts::default(),
