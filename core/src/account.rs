@@ -265,8 +265,13 @@ impl Account {
         }
     }
 
-    /// `weir_account_move()`: the process runs on the processor of `to` now, which it owes what it owed here. Measured mode.
+    /// `weir_account_move()`: the process runs on the processor of `to` now, which it owes what it owed here.
+    ///
+    /// # Panics
+    /// If one of the accounts counts: what a packet costs there is not what it costs here.
     pub fn move_to(&mut self, process: usize, to: &mut Account) {
+        let modes = (self.mode, to.mode);
+        assert_eq!(modes, (Mode::Measured, Mode::Measured));
         let (from, to) = (
             &raw mut self.processes[process],
             &raw mut to.processes[process],

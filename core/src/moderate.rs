@@ -282,7 +282,7 @@ impl<W: Width> Moderator<W> {
         let (pointer, mut at) = (self.memory.as_ptr().cast(), 0);
         // SAFETY: `memory` holds `from + count` started queues or more; `at` lives through the call; the function only reads `memory`.
         let any = unsafe { (functions::<W>().next)(pointer, from, count, now, &raw mut at) };
-        any.then(|| now + W::wrap(at.wrapping_sub(now)))
+        any.then(|| now.wrapping_add(W::wrap(at.wrapping_sub(now))))
     }
 
     /// Packets in the queue.

@@ -136,22 +136,22 @@ WEIR_INLINE int32_t weir_account_whole(weir_balance_t *balance, weir_cycles_t un
     if (rest < unit) {
         return 0;
     }
-    int32_t bit = 1;
-    while (bit < 0x40000000 && unit <= rest >> 1) {
+    uint32_t bit = 1;
+    while (bit < 0x40000000u && unit <= rest >> 1) {
         unit = (weir_cycles_t) (unit << 1);
-        bit = bit * 2;
+        bit <<= 1;
     }
-    int32_t whole = 0;
+    uint32_t whole = 0;
     while (bit != 0) {
         if (unit <= rest) {
             rest = (weir_cycles_t) (rest - unit);
-            whole += bit;
+            whole |= bit;
         }
         unit >>= 1;
-        bit /= 2;
+        bit >>= 1;
     }
     *balance = negative ? -(weir_balance_t) rest : (weir_balance_t) rest;
-    return negative ? -whole : whole;
+    return negative ? -(int32_t) whole : (int32_t) whole;
 }
 
 /* ------------------------------------------------------------------------------------------------ both modes */

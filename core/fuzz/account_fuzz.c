@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* libFuzzer's way in: each input is accounts and what is charged to them. */
+#include "../src/account.c"
+#include "../tests/account_board.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    house_run(data, size);
+    return 0;
+}
