@@ -79,7 +79,6 @@ pub fn no_limit() -> Limit {
         tick: 1,
         bits: 64,
         burst: 1,
-        bits: 16,
         lag: 0,
         expiry: None,
         costs: EventCosts::default(),
