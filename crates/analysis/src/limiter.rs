@@ -64,8 +64,7 @@ pub struct Body {
 /// Cycles between two packets or edges at the line, at least, by the worst rate that is stated; none: no bound.
 #[must_use]
 pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
-    let rate = source.rates.worst?;
-    Some((rate.period_cycles(clock_hz).floor() as u64).max(1))
+    source.rates.worst.map(|rate| rate.least_cycles(clock_hz))
 }
 
 /// A kind of window, and what a source's timer can do in it.

@@ -9,7 +9,7 @@ use weir_model::{Expiry, Place, Policy, Rate, Source, System, Timing};
 
 use crate::analysis::{Analysis, each};
 use crate::check::{first_miss, has_flow_deadlines, keeps_deadlines};
-use crate::limiter::never_holds;
+use crate::limiter::{line_interarrival, never_holds};
 use crate::slack::Slack;
 use crate::units::Part;
 
@@ -49,9 +49,7 @@ impl Knob {
     fn of(source: &Source, clock_hz: u64) -> Option<Self> {
         let limit = &source.limit;
         match (limit.policy, &limit.expiry, limit.place) {
-            (Policy::Off, _, _) => source.rates.worst.map(|rate| {
-                Self::Interarrival((rate.period_cycles(clock_hz).floor() as u64).max(1))
-            }),
+            (Policy::Off, _, _) => line_interarrival(source, clock_hz).map(Self::Interarrival),
             (_, Some(Expiry::Shared(_)), Place::Software) => Some(Self::Burst(limit.burst)),
             _ => Some(Self::Interval(limit.interval)),
         }

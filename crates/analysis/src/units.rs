@@ -118,8 +118,7 @@ pub fn body(system: &System, source: usize) -> Body {
 /// Cycles between two packets of `flow`, at least; none: whatever its source brings.
 #[must_use]
 pub fn flow_interarrival(flow: &Flow, clock_hz: u64) -> Option<u64> {
-    let rate = flow.rate?;
-    Some((rate.period_cycles(clock_hz).floor() as u64).max(1))
+    flow.rate.map(|rate| rate.least_cycles(clock_hz))
 }
 
 /// The flows of a source with their indices.

@@ -115,6 +115,18 @@ impl Rate {
     pub fn period_cycles(self, clock_hz: u64) -> f64 {
         clock_hz as f64 / self.0
     }
+
+    /// The least whole number of cycles of a clock of `clock_hz` between two events: rounded down, so that they are never taken for rarer than they are, and at
+    /// least 1.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and saturates"
+    )]
+    pub fn least_cycles(self, clock_hz: u64) -> u64 {
+        (self.period_cycles(clock_hz).floor() as u64).max(1)
+    }
 }
 
 impl FromStr for Rate {
@@ -338,6 +350,18 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Rate>().unwrap().hertz(), hertz, "{text}");
         }
+    }
+
+    #[test]
+    fn the_least_time_between_two_events_is_whole_and_never_nothing() {
+        for (hertz, cycles) in [(3.0, 333_333), (1e6, 1), (1e9, 1), (0.5, 2_000_000)] {
+            let rate = Rate::from_hertz(hertz).unwrap();
+            assert_eq!(rate.least_cycles(1_000_000), cycles, "{hertz}");
+        }
+        assert_eq!(
+            Rate::from_hertz(f64::MIN_POSITIVE).unwrap().least_cycles(1),
+            u64::MAX
+        );
     }
 
     #[test]
