@@ -11,8 +11,8 @@ static bool is_class_or_drop(uint8_t which)
     return which < WEIR_CLASSES || which == WEIR_DEMUX_DROP;
 }
 
-weir_demux_error_t weir_demux_start(weir_demux_t *d, weir_demux_slot_t *slots, uint32_t capacity, weir_demux_link_t *links, uint32_t readers,
-                                    uint8_t orphans, uint8_t fragments)
+weir_demux_error_t weir_demux_start(weir_demux_t *d, weir_demux_slot_t *slots, uint32_t capacity, weir_demux_link_t *links,
+                                    uint32_t readers, uint8_t orphans, uint8_t fragments)
 {
     if (capacity == 0 || capacity > 32768u || (capacity & (capacity - 1u)) != 0 || readers == 0 || readers > WEIR_DEMUX_NO_LINK) {
         return WEIR_DEMUX_BAD_CAPACITY;
@@ -162,8 +162,8 @@ weir_demux_error_t weir_demux_set_class(weir_demux_t *d, weir_demux_slot_t *slot
     return result;
 }
 
-weir_demux_error_t weir_demux_bind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key, uint16_t reader,
-                                   uint8_t which)
+weir_demux_error_t weir_demux_bind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
+                                   uint16_t reader, uint8_t which)
 {
     if (!is_key(key)) {
         return WEIR_DEMUX_BAD_KEY;
@@ -195,7 +195,8 @@ weir_demux_error_t weir_demux_bind(weir_demux_t *d, weir_demux_slot_t *slots, we
     return weir_demux_set_class(d, slots, links, reader, which);
 }
 
-weir_demux_error_t weir_demux_unbind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key, uint16_t reader)
+weir_demux_error_t weir_demux_unbind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
+                                     uint16_t reader)
 {
     weir_demux_slot_t *slot = &slots[weir_demux_find(slots, d->mask, key)];
     if (key == WEIR_DEMUX_NO_KEY || slot->key != key) {

@@ -27,6 +27,11 @@
 #define WEIR_DEMUX_WAYS 4u
 #define WEIR_DEMUX_PROBES (2u * WEIR_DEMUX_WAYS)
 
+/** The slots of a table, less one. A port whose tables all have one size defines it as that constant: BPF's verifier must see it, others save a read. */
+#ifndef WEIR_DEMUX_MASK
+#define WEIR_DEMUX_MASK(table) ((table)->mask)
+#endif
+
 /** The class of what is thrown away instead of being queued: for orphans and fragments only. */
 #define WEIR_DEMUX_DROP WEIR_CLASS_NONE
 
@@ -172,7 +177,7 @@ WEIR_INLINE uint16_t weir_demux_find(const weir_demux_slot_t *slots, uint16_t ma
 WEIR_INLINE weir_demux_found_t weir_demux_lookup(const weir_demux_t *d, const weir_demux_slot_t *slots, weir_demux_key_t key)
 {
     weir_demux_found_t found = {WEIR_DEMUX_NO_LINK, d->orphans, WEIR_DEMUX_ORPHAN};
-    const weir_demux_slot_t *slot = &slots[weir_demux_find(slots, d->mask, key)];
+    const weir_demux_slot_t *slot = &slots[weir_demux_find(slots, WEIR_DEMUX_MASK(d), key)];
     if (slot->key == key && key != WEIR_DEMUX_NO_KEY) {
         found.link = slot->first;
         found.which = slot->which;
@@ -228,20 +233,22 @@ WEIR_INLINE weir_demux_found_t weir_demux_classify(const weir_demux_t *d, const 
  * An empty table in the caller's memory: `capacity` slots, a power of two from 1 to 32768, and `readers` links, 1 to 65535, one for each reader of each
  * socket. `orphans` and `fragments` are classes, or WEIR_DEMUX_DROP: the lowest class lets ARP and the like live, a card that demultiplexes drops.
  */
-weir_demux_error_t weir_demux_start(weir_demux_t *d, weir_demux_slot_t *slots, uint32_t capacity, weir_demux_link_t *links, uint32_t readers,
-                                    uint8_t orphans, uint8_t fragments);
+weir_demux_error_t weir_demux_start(weir_demux_t *d, weir_demux_slot_t *slots, uint32_t capacity, weir_demux_link_t *links,
+                                    uint32_t readers, uint8_t orphans, uint8_t fragments);
 
 /**
  * `reader`, of class `which`, reads the socket `key` from now on. A reader has one class, the one told last: it changes in all its sockets.
  * Refused: BAD_KEY, BAD_CLASS, NO_SLOT, NO_LINKS. To bind what is bound already only tells the class.
  */
-weir_demux_error_t weir_demux_bind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key, uint16_t reader,
-                                   uint8_t which);
+weir_demux_error_t weir_demux_bind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
+                                   uint16_t reader, uint8_t which);
 
 /** `reader` does not read the socket `key` any more; without readers a socket is gone. Refused: NOT_BOUND. */
-weir_demux_error_t weir_demux_unbind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key, uint16_t reader);
+weir_demux_error_t weir_demux_unbind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
+                                     uint16_t reader);
 
 /** The class of `reader` changes, in all its sockets. Refused: BAD_CLASS; NOT_BOUND if it reads none. */
-weir_demux_error_t weir_demux_set_class(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, uint16_t reader, uint8_t which);
+weir_demux_error_t weir_demux_set_class(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, uint16_t reader,
+                                        uint8_t which);
 
 #endif

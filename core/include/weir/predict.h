@@ -42,7 +42,8 @@ enum {
 
 /** How history is used. */
 typedef struct {
-    uint16_t share;   /**< 1 to WEIR_PREDICT_ALL: a class is predicted if at least this share of recent packets was for it or a more urgent one */
+    uint16_t
+        share; /**< 1 to WEIR_PREDICT_ALL: a class is predicted if at least this share of recent packets was for it or a more urgent one */
     uint8_t shift;    /**< 0 to WEIR_PREDICT_LONGEST: the newest packet weighs 2^-shift; history spans some 2^shift packets */
     uint8_t patience; /**< deferrals in a row after which history is not believed; 0: it never is, 255: always */
 } weir_predict_config_t;
