@@ -63,6 +63,16 @@ static bool is_key(weir_demux_key_t key)
     }
 }
 
+static bool is_among(const uint16_t *seen, uint8_t count, uint16_t at)
+{
+    for (uint8_t i = 0; i < count; i++) {
+        if (seen[i] == at) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * Makes room for a socket in one of its two buckets: finds, breadth first, the shortest chain of sockets that can each move to its other bucket, up to a
  * free slot, and moves them from the end (cuckoo hashing). Nothing moves before the whole chain is found.
@@ -78,11 +88,7 @@ static uint16_t make_room(weir_demux_slot_t *slots, uint16_t mask, weir_demux_ke
     for (;;) {
         for (uint8_t probe = 0; probe < WEIR_DEMUX_PROBES; probe++) {
             uint16_t at = weir_demux_probe(moving, mask, probe);
-            bool is_new = count < SEARCHED;
-            for (uint8_t i = 0; i < count && is_new; i++) {
-                is_new = seen[i] != at;
-            }
-            if (!is_new) {
+            if (count == SEARCHED || is_among(seen, count, at)) {
                 continue;
             }
             seen[count] = at;
