@@ -275,23 +275,9 @@ fn source(source: &model::Source, clock_hz: u64) -> Source<'_> {
 
 fn limit(limit: &model::Limit) -> Limit {
     Limit {
-        policy: match limit.policy {
-            model::Policy::Off => "off",
-            model::Policy::Strict => "strict",
-            model::Policy::Paced => "paced",
-            model::Policy::Bursty => "bursty",
-            model::Policy::Bucket => "bucket",
-            model::Policy::Poll => "poll",
-        },
-        timing: match limit.timing {
-            model::Timing::Eager => "eager",
-            model::Timing::Lazy => "lazy",
-            model::Timing::OneShot => "one_shot",
-        },
-        place: match limit.place {
-            model::Place::Software => "software",
-            model::Place::Hardware => "hardware",
-        },
+        policy: limit.policy.name(),
+        timing: limit.timing.name(),
+        place: limit.place.name(),
         interval: limit.interval,
         tick: limit.tick,
         burst: limit.burst,

@@ -7,7 +7,7 @@ use weir_report::{rate, time};
 
 use crate::c_text::{c_string, call, comment, definition};
 use crate::output::MARKER;
-use crate::plan::{LineStart, Plan, PlannedSource, SoftwareLimit, policy_name, timing_name};
+use crate::plan::{LineStart, Plan, PlannedSource, SoftwareLimit};
 use crate::port::Flavour;
 
 /// The schema of the system files that Weir reads.
@@ -323,8 +323,14 @@ fn source_macro(out: &mut String, source: &PlannedSource<'_>) -> fmt::Result {
                 name.clone(),
                 source.vector.to_owned(),
                 limit.channel.clone(),
-                format!(".policy = WEIR_LIMIT_{}", policy_name(limit.policy)),
-                format!(".timing = WEIR_LIMIT_{}", timing_name(limit.timing)),
+                format!(
+                    ".policy = WEIR_LIMIT_{}",
+                    limit.policy.name().to_uppercase()
+                ),
+                format!(
+                    ".timing = WEIR_LIMIT_{}",
+                    limit.timing.name().to_uppercase()
+                ),
                 format!(".interval = {}", limit.interval_ticks),
                 format!(".lag = {}", limit.lag_ticks),
                 format!(".burst = {}", limit.burst),

@@ -86,9 +86,7 @@ pub struct SoftwareLimit {
 impl fmt::Display for SoftwareLimit {
     /// In the words of the system file: `bursty eager 3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let policy = policy_name(self.policy).to_lowercase();
-        let timing = timing_name(self.timing).to_lowercase();
-        write!(f, "{policy} {timing}")?;
+        write!(f, "{} {}", self.policy.name(), self.timing.name())?;
         match self.policy {
             Policy::Bursty | Policy::Bucket => write!(f, " {}", self.burst),
             _ => Ok(()),
@@ -123,30 +121,9 @@ pub struct SharedTimer<'a> {
 }
 
 fn policy<S: Serializer>(policy: &Policy, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&policy_name(*policy).to_lowercase())
+    serializer.serialize_str(policy.name())
 }
 
 fn timing<S: Serializer>(timing: &Timing, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&timing_name(*timing).to_lowercase())
-}
-
-/// What follows `WEIR_LIMIT_` in C; in small letters the system file's word.
-pub(crate) const fn policy_name(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Off => "OFF",
-        Policy::Strict => "STRICT",
-        Policy::Paced => "PACED",
-        Policy::Bursty => "BURSTY",
-        Policy::Bucket => "BUCKET",
-        Policy::Poll => "POLL",
-    }
-}
-
-/// What follows `WEIR_LIMIT_` in C; in small letters the system file's word.
-pub(crate) const fn timing_name(timing: Timing) -> &'static str {
-    match timing {
-        Timing::Eager => "EAGER",
-        Timing::Lazy => "LAZY",
-        Timing::OneShot => "ONE_SHOT",
-    }
+    serializer.serialize_str(timing.name())
 }

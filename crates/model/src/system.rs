@@ -188,6 +188,21 @@ pub enum Policy {
     Poll,
 }
 
+impl Policy {
+    /// As a system file, a certificate and the costs of a board call it; C says the same in capitals.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Strict => "strict",
+            Self::Paced => "paced",
+            Self::Bursty => "bursty",
+            Self::Bucket => "bucket",
+            Self::Poll => "poll",
+        }
+    }
+}
+
 /// When a limiter masks its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timing {
@@ -199,6 +214,18 @@ pub enum Timing {
     OneShot,
 }
 
+impl Timing {
+    /// As a system file, a certificate and the costs of a board call it; C says the same in capitals.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Eager => "eager",
+            Self::Lazy => "lazy",
+            Self::OneShot => "one_shot",
+        }
+    }
+}
+
 /// Who enforces a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -206,6 +233,17 @@ pub enum Place {
     Software,
     /// Logic between the line and the processor: costs nothing (regehr2005 §3.4).
     Hardware,
+}
+
+impl Place {
+    /// As a system file and a certificate call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Software => "software",
+            Self::Hardware => "hardware",
+        }
+    }
 }
 
 /// Who ends an interval.

@@ -410,3 +410,30 @@ fn time_slices_are_rounded_down() {
     // 1.6 cycles: shorter slices cost more.
     assert_eq!(slice("100ns"), Some(1));
 }
+
+#[test]
+fn a_limit_is_called_as_it_is_written() {
+    let limit = |text: &str| {
+        parsed(&source(&format!("limit = {{ {text} }}"))).sources[0]
+            .limit
+            .clone()
+    };
+    assert_eq!(limit("policy = \"off\"").policy.name(), "off");
+    for policy in ["strict", "paced", "bursty", "bucket", "poll"] {
+        let limit = limit(&format!(
+            "policy = \"{policy}\", rate = \"1kHz\", timer = \"TIMER1A\""
+        ));
+        assert_eq!(
+            (limit.policy.name(), limit.place.name()),
+            (policy, "software")
+        );
+    }
+    for timing in ["lazy", "eager", "one_shot"] {
+        let limit = limit(&format!(
+            "policy = \"bursty\", timing = \"{timing}\", burst = 2, rate = \"1kHz\", timer = \"TIMER1A\""
+        ));
+        assert_eq!(limit.timing.name(), timing);
+    }
+    let limit = limit("policy = \"strict\", place = \"hardware\", rate = \"1kHz\"");
+    assert_eq!(limit.place.name(), "hardware");
+}

@@ -35,7 +35,6 @@ pub use explain::{Conflict, Demand, explain};
 pub use measure::{Key, Measure};
 pub use plan::{Choice, Plan, Setting, SharedTimer, Way};
 pub use platform::{Channel, Counter, MOST_BURST, Offer, Platform, Range, SharedOffer};
-pub use probe::{policy_name, timing_name};
 pub use search::{Found, Progress, alternatives, is_feasible, search};
 pub use session::{Outcome, Session};
 pub use task::{Accepts, Options, Slot, Task, Tuned};

@@ -4,7 +4,7 @@
 
 use rayon::prelude::*;
 use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value};
-use weir_model::{EventCosts, Expiry, Policy, System, Timing};
+use weir_model::{EventCosts, Expiry, Policy, System};
 
 use crate::plan::Way;
 use crate::platform::{Channel, Counter, Offer, Platform, Range, SharedOffer};
@@ -251,9 +251,9 @@ impl Asker {
                 limit.insert("timer", name.into());
             }
             Way::Own(policy, timing, burst) => {
-                limit.insert("policy", policy_name(policy).into());
+                limit.insert("policy", policy.name().into());
                 if policy != Policy::Poll {
-                    limit.insert("timing", timing_name(timing).into());
+                    limit.insert("timing", timing.name().into());
                 }
                 if matches!(policy, Policy::Bursty | Policy::Bucket) {
                     limit.insert("burst", i64::from(burst).into());
@@ -369,27 +369,4 @@ fn section(table: Option<Table>) -> Item {
 
 fn text(text: &str) -> Item {
     Item::Value(text.into())
-}
-
-/// As a file calls it.
-#[must_use]
-pub fn policy_name(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Off => "off",
-        Policy::Strict => "strict",
-        Policy::Paced => "paced",
-        Policy::Bursty => "bursty",
-        Policy::Bucket => "bucket",
-        Policy::Poll => "poll",
-    }
-}
-
-/// As a file calls it.
-#[must_use]
-pub fn timing_name(timing: Timing) -> &'static str {
-    match timing {
-        Timing::Eager => "eager",
-        Timing::Lazy => "lazy",
-        Timing::OneShot => "one_shot",
-    }
 }

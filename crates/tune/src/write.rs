@@ -8,7 +8,6 @@ use weir_model::{Expiry, Limit, Policy, System};
 
 use crate::plan::{Choice, Plan, Setting, timer_name};
 use crate::platform::Platform;
-use crate::probe::{policy_name, timing_name};
 use crate::rate_text::rate_text;
 
 /// Why limits cannot be written.
@@ -122,7 +121,7 @@ fn write_limit(
     tuned: &System,
     platform: &Platform,
 ) {
-    set_text(limit, "policy", policy_name(after.policy));
+    set_text(limit, "policy", after.policy.name());
     let is_shared = |limit: &Limit| matches!(limit.expiry, Some(Expiry::Shared(_)));
     let default_stays = limit.get("timing").is_none()
         && (is_shared(after)
@@ -130,7 +129,7 @@ fn write_limit(
                 && before.policy == after.policy
                 && !is_shared(before)));
     if !default_stays && !matches!(choice, Choice::Hardware { .. }) {
-        set_text(limit, "timing", timing_name(after.timing));
+        set_text(limit, "timing", after.timing.name());
     }
     match after.policy {
         Policy::Bursty | Policy::Bucket => set_number(limit, "burst", u64::from(after.burst)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sources: what they may do, what limits them, and how much faster they could be.
 use serde::Serialize;
-use weir_model::{Expiry, Place, Policy, System, Timing};
+use weir_model::{Expiry, Place, Policy, System};
 
 use crate::analysis::Analysis;
 use crate::limiter::request_interarrival;
@@ -78,23 +78,9 @@ fn source(system: &System, found: &sensitivity::Headroom) -> Option<Source> {
     let in_software = limited && limit.policy != Policy::Poll && limit.place == Place::Software;
     Some(Source {
         name: source.name.clone(),
-        policy: match limit.policy {
-            Policy::Off => "off",
-            Policy::Strict => "strict",
-            Policy::Paced => "paced",
-            Policy::Bursty => "bursty",
-            Policy::Bucket => "bucket",
-            Policy::Poll => "poll",
-        },
-        timing: in_software.then_some(match limit.timing {
-            Timing::Eager => "eager",
-            Timing::Lazy => "lazy",
-            Timing::OneShot => "one_shot",
-        }),
-        place: limited.then_some(match limit.place {
-            Place::Software => "software",
-            Place::Hardware => "hardware",
-        }),
+        policy: limit.policy.name(),
+        timing: in_software.then_some(limit.timing.name()),
+        place: limited.then_some(limit.place.name()),
         timer: match &limit.expiry {
             Some(Expiry::Own { channel, .. }) => Some(channel.clone()),
             Some(Expiry::Shared(timer)) => system.timers.get(*timer).map(|of| of.name.clone()),

@@ -165,8 +165,8 @@ fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> Source {
         asked_hz,
         effective_hz,
         over_admission: effective_hz / asked_hz - 1.0,
-        policy: weir_tune::policy_name(limit.policy),
-        timing: weir_tune::timing_name(limit.timing),
+        policy: limit.policy.name(),
+        timing: limit.timing.name(),
         in_hardware: limit.place == Place::Hardware,
         burst: limit.burst,
         interval_cycles: limit.interval,
@@ -242,12 +242,9 @@ fn words(task: &Task, found: &Found) -> String {
                 policy: policy @ (Policy::Bursty | Policy::Bucket),
                 burst,
                 ..
-            } => parts.push(format!(
-                "{name} {} {burst}",
-                weir_tune::policy_name(*policy)
-            )),
+            } => parts.push(format!("{name} {} {burst}", policy.name())),
             Choice::Own { policy, .. } => {
-                parts.push(format!("{name} {}", weir_tune::policy_name(*policy)));
+                parts.push(format!("{name} {}", policy.name()));
             }
             Choice::Hardware { .. } => parts.push(format!("{name} in hardware")),
             Choice::Shared { .. } => {}

@@ -35,7 +35,7 @@ impl Table {
             Self::Shared => return vec!["shared"],
             Self::Own(policy, timing) => (policy, timing),
         };
-        vec![word(policy), timing_word(timing)]
+        vec![policy.name(), timing.name()]
     }
 
     /// The events that a limiter of this kind has. `clear_served` depends on the port: a request that waits may take its own interrupt.
@@ -63,27 +63,6 @@ impl Table {
                 ("expiry_empty", |e| e.expiry_empty),
             ],
         }
-    }
-}
-
-/// A policy as it is written.
-pub(crate) fn word(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Off => "off",
-        Policy::Strict => "strict",
-        Policy::Paced => "paced",
-        Policy::Bursty => "bursty",
-        Policy::Bucket => "bucket",
-        Policy::Poll => "poll",
-    }
-}
-
-/// A timing as it is written.
-pub(crate) fn timing_word(timing: Timing) -> &'static str {
-    match timing {
-        Timing::Lazy => "lazy",
-        Timing::Eager => "eager",
-        Timing::OneShot => "one_shot",
     }
 }
 

@@ -3,7 +3,7 @@
 use miette::SourceSpan;
 
 use super::allocate::Use;
-use super::costs::{self, Table, word};
+use super::costs::{self, Table};
 use super::cpu::Processor;
 use super::port::{Port, Range};
 use super::timers::{Bank, Found};
@@ -131,7 +131,7 @@ fn hardware(
     if policy != Policy::Strict {
         problems.add(
             Problem::new(
-                format!("a limit in hardware is strict, not {}", word(policy)),
+                format!("a limit in hardware is strict, not {}", policy.name()),
                 limit.policy.at,
                 "not in hardware",
             )
@@ -160,7 +160,7 @@ fn software(
 ) -> Option<Plan> {
     let keys = Keys::of(limit);
     let counts = matches!(policy, Policy::Bursty | Policy::Bucket);
-    let quoted = format!("policy = \"{}\"", word(policy));
+    let quoted = format!("policy = \"{}\"", policy.name());
     if !counts
         && !keys.refuse(
             &["burst"],
@@ -184,7 +184,7 @@ fn software(
             Problem::new(
                 format!(
                     "timing = \"one_shot\" is of bursty limits, not of {}",
-                    word(policy)
+                    policy.name()
                 ),
                 limit.timing.at,
                 "not with this policy",
@@ -243,7 +243,7 @@ fn shared(
     if policy != Policy::Bursty {
         problems.add(
             Problem::new(
-                format!("a limit on a shared timer is bursty, not {}", word(policy)),
+                format!("a limit on a shared timer is bursty, not {}", policy.name()),
                 limit.policy.at,
                 "not on a shared timer",
             )
@@ -357,7 +357,7 @@ fn own(
                         format!(
                             "in the flavour `{}`, {} has a burst of {least} or more",
                             port.flavour,
-                            word(policy)
+                            policy.name()
                         ),
                         if limit.burst.is_stated() { limit.burst.at } else { limit.policy.at },
                         format!("a burst of {burst}"),
