@@ -6,10 +6,12 @@
 #include "weir/demux.h"
 #include "weir/predict.h"
 
-static weir_demux_t demux;
-static weir_demux_slot_t slots[256];
-static weir_defer_t bottom_halves;
-static weir_predict_t predictor;
+/* Elsewhere, so that no compiler knows what is in them. */
+extern weir_demux_t demux;
+extern weir_demux_slot_t slots[256];
+extern weir_defer_t bottom_halves;
+extern weir_predict_t predictor;
+
 static const weir_predict_config_t history = {WEIR_PREDICT_ALL / 8, 5, 16};
 
 bool top_half(const uint8_t *frame, uint16_t length);

@@ -147,7 +147,7 @@ WEIR_INLINE uint16_t weir_demux_hash(weir_demux_key_t key)
 /* What a bucket's number and that of the key's other bucket differ by: odd, so that it is another one. */
 WEIR_INLINE uint16_t weir_demux_other(uint16_t hash)
 {
-    return (uint16_t) ((uint16_t) (((uint32_t) hash * 0xc2b3u) >> 3) | 1u);
+    return (uint16_t) (((uint16_t) ((uint32_t) hash * 0xc2b3u) >> 3) | 1u);
 }
 
 /** The slot that is visited at a probe, 0 to WEIR_DEMUX_PROBES - 1, of a search for `key`; at most `mask`. */
