@@ -59,12 +59,8 @@ static void measure(weir_account_device_t *d, const weir_account_config_t *c, ui
     const uint64_t most = (uint64_t) PER_TICK_MOST << 16;
     uint64_t share = ((uint64_t) c->tick << 16) / cost;
     uint64_t now = share == 0 ? 1 : share > most / m ? most : share * m;
-    if (d->per_tick == 0) {
-        d->per_tick = now;
-    } else {
-        uint64_t average = (d->per_tick * (0x10000u - c->gamma) + now * c->gamma) >> 16;
-        d->per_tick = average == 0 ? 1 : average;
-    }
+    /* Neither is 0, nor is what lies between them. */
+    d->per_tick = d->per_tick == 0 ? now : (d->per_tick * (0x10000u - c->gamma) + now * c->gamma) >> 16;
 }
 
 int32_t weir_account_tick_counted(weir_account_t *account, weir_account_device_t *devices, uint16_t count, weir_account_process_t *process,

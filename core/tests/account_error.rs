@@ -92,7 +92,7 @@ impl Load {
             let end = begin + self.cost(&mut rng);
             free = end;
             while next_tick < end.min(ticks * TICK + 1) {
-                while switches[charged_slice] <= next_tick - 1 {
+                while switches[charged_slice] < next_tick {
                     charged_slice += 1;
                 }
                 let _ = account.tick(Some(runs(charged_slice)));
