@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Calls what moderate and account run per packet and per tick: to be compiled for every target, not to be run. */
+#include "weir/account.h"
+#include "weir/moderate.h"
+
+/* Elsewhere, so that no compiler knows what is in them. */
+extern weir_moderate_t queues[4];
+extern weir_account_t account;
+extern weir_account_device_t device;
+
+/* Bit 0 accepted, bit 1 interrupt. */
+uint8_t arrives(uint16_t queue, weir_ticks_t now);
+uint8_t arrives(uint16_t queue, weir_ticks_t now)
+{
+    weir_moderate_step_t step = weir_moderate_arrive(&queues[queue], now);
+    return (uint8_t) ((step.accepted ? 1u : 0u) | (step.interrupt ? 2u : 0u));
+}
+
+bool expires(uint16_t queue, weir_ticks_t now, weir_ticks_t *at);
+bool expires(uint16_t queue, weir_ticks_t now, weir_ticks_t *at)
+{
+    *at = weir_moderate_due_at(&queues[queue].state, &queues[queue].config);
+    return weir_moderate_expired_with(&queues[queue].state, &queues[queue].config, now);
+}
+
+bool takes(uint16_t queue, uint16_t count, weir_ticks_t now);
+bool takes(uint16_t queue, uint16_t count, weir_ticks_t now)
+{
+    return weir_moderate_take(&queues[queue], count, now);
+}
+
+void handled(weir_account_process_t *process, weir_balance_t *x, weir_cycles_t cost);
+void handled(weir_account_process_t *process, weir_balance_t *x, weir_cycles_t cost)
+{
+    if (x == NULL) {
+        weir_account_handled(&account, &device, process, cost);
+    } else {
+        weir_account_handled_counted(&account, &device, process, x, cost);
+    }
+}
+
+int32_t ticks(weir_account_process_t *process);
+int32_t ticks(weir_account_process_t *process)
+{
+    return weir_account_tick(&account, process);
+}
