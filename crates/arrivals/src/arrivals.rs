@@ -2,7 +2,8 @@
 //! What arrives, one after the other.
 use std::sync::Arc;
 
-use crate::steps::{Alternating, Bursts, Periodic, Poisson, Uniform};
+use crate::steps::{Alternating, Bursts, Mmpp, Periodic, Poisson, Uniform};
+use crate::trace::{Playback, TraceError};
 
 /// No arrival comes in this cycle or later, so that a program may add a time of its own without an overflow: at 1 GHz 292 years.
 pub const LATEST: u64 = 1 << 63;
@@ -36,6 +37,8 @@ pub struct Packet {
     pub protocol: Option<Protocol>,
     /// The destination port of TCP or UDP; none where the recording does not say.
     pub port: Option<u16>,
+    /// The flow that a recording names, as an index into [`Recording::flows`](crate::Recording::flows).
+    pub flow: Option<u16>,
     /// Bytes on the wire without the checksum; 0 where the recording does not say.
     pub length: u32,
 }
@@ -54,19 +57,30 @@ pub enum Protocol {
 /// The arrivals of a [`Pattern`](crate::Pattern), in ascending order: endless for all but traces.
 pub struct Arrivals(Source);
 
-/// One kind of stream. Nothing stands behind a pointer that is needed for every arrival.
+/// One kind of stream. Only a file, which has a system call to wait for, stands behind a pointer.
 pub(crate) enum Source {
     Periodic(Periodic),
     Poisson(Poisson),
+    Mmpp(Mmpp),
     Bursts(Bursts),
     Uniform(Uniform),
     Level(Alternating),
     Times { times: Arc<[u64]>, index: usize },
+    File(Box<Playback>),
 }
 
 impl Arrivals {
     pub(crate) fn new(source: Source) -> Self {
         Self(source)
+    }
+
+    /// Why a recording ended before its end, if it did: it was found good before the run, so the file was changed or its disk failed in the meantime.
+    #[must_use]
+    pub fn error(&self) -> Option<&TraceError> {
+        match &self.0 {
+            Source::File(playback) => playback.error(),
+            _ => None,
+        }
     }
 }
 
@@ -82,6 +96,7 @@ impl Iterator for Arrivals {
         match &mut self.0 {
             Source::Periodic(periodic) => periodic.next().map(request),
             Source::Poisson(poisson) => poisson.next().map(request),
+            Source::Mmpp(mmpp) => mmpp.next().map(request),
             Source::Bursts(bursts) => bursts.next().map(request),
             Source::Uniform(uniform) => uniform.next().map(request),
             Source::Level(level) => level.next(),
@@ -90,6 +105,7 @@ impl Iterator for Arrivals {
                 *index += 1;
                 Some(request(at))
             }
+            Source::File(playback) => playback.next(),
         }
         .filter(|arrival| arrival.at < LATEST)
     }

@@ -11,10 +11,14 @@
 //! | `bursts:16:gap=20us:period=25ms` | 16, 20 us apart, every 25 ms |
 //! | `uniform:10us..90us` | one after the other by anything from 10 us to 90 us, all equally likely |
 //! | `level:low=100us:high=1ms` | none, but the level of a line: low for 100 us, then high for 1 ms |
-//! | `trace:file.csv` | those of a recording |
+//! | `mmpp:20kHz:burst=5000:gap=100ms` | bursts of 5000 on average, memoryless at 20 kHz within them, with pauses of 100 ms on average; `:idle=10Hz` in the pauses |
+//! | `trace:file.csv`, `trace:file.pcap` | those of a recording, csv, pcap or pcapng; `:speed=2` twice as fast, `:repeat` for ever |
 //!
 //! What is random ends in `:seed=N` if it wants a seed of its own, and takes the one given to [`Pattern::start`] otherwise. The same seed gives the same
 //! arrivals on every machine: the generator is ChaCha with 8 rounds, and nothing comes from the C library.
+//!
+//! A recording in CSV has a header: `time_us` or `cycle`, both counted from the start of the run, then if wanted `port` (of the destination) and `flow` (a
+//! name). The time of a capture counts from its first packet, and its destination ports come along.
 mod arrivals;
 mod pattern;
 mod steps;
@@ -24,4 +28,4 @@ mod trace;
 pub use arrivals::{Arrival, Arrivals, LATEST, Packet, Protocol, What};
 pub use pattern::Pattern;
 pub use text::PatternError;
-pub use trace::{TraceError, read_trace};
+pub use trace::{Recording, TraceError};

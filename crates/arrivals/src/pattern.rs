@@ -7,8 +7,9 @@ use rand::distr::Uniform as Between;
 use weir_model::{Duration, Rate};
 
 use crate::arrivals::{Arrivals, Source};
-use crate::steps::{Alternating, Bursts, Periodic, Poisson, Uniform};
+use crate::steps::{Alternating, Bursts, Mmpp, Periodic, Poisson, State, Uniform};
 use crate::text::{self, PatternError};
+use crate::trace::Recording;
 
 /// A pattern of arrivals. All times are cycles of the processor's clock, from the start of the run.
 ///
@@ -27,6 +28,20 @@ pub enum Pattern {
         /// Arrivals per second on average: more than zero, at most 10¹².
         rate_hz: f64,
         /// The same seed gives the same arrivals; none: the one given to [`Pattern::start`].
+        seed: Option<u64>,
+    },
+    /// zhang2006 §5's two-state Markov-modulated Poisson process: bursts of a geometric number of arrivals (from 0, so that a few bursts are none), which come
+    /// as a Poisson process and last an exponential time; between them exponential pauses.
+    Mmpp {
+        /// Arrivals per second within a burst: more than zero, at most 10¹².
+        rate_hz: f64,
+        /// The mean number of arrivals of a burst, at least 1; 5000 in the paper.
+        burst: u32,
+        /// The mean length of a pause, at least 1.
+        gap_cycles: u64,
+        /// Arrivals per second in a pause, less than within a burst; none: none.
+        idle_hz: Option<f64>,
+        /// As in [`Pattern::Poisson`].
         seed: Option<u64>,
     },
     /// Two arrivals close together, every period.
@@ -68,10 +83,12 @@ pub enum Pattern {
         /// Cycles.
         times: Arc<[u64]>,
     },
+    /// A file.
+    File(Recording),
 }
 
 impl Pattern {
-    /// Reads the text form; `clock_hz` turns times into cycles. A trace's file is read.
+    /// Reads the text form; `clock_hz` turns times into cycles. A trace's file is read as a whole, and again while it is played.
     ///
     /// # Errors
     /// An unknown pattern, a bad quantity, a trace that cannot be read; the message says what would be right.
@@ -81,24 +98,28 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// The arrivals at a clock of `clock_hz`. Where the pattern is random and has no seed of its own, it takes `seed`.
+    /// The arrivals at a clock of `clock_hz`, the one that was given to [`Self::parse`]. Where the pattern is random and has no seed of its own, it takes `seed`.
     ///
     /// # Errors
-    /// As [`Self::check`], or a clock of 0 Hz.
+    /// As [`Self::check`], a clock of 0 Hz, or a file that cannot be opened again.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "clocks are far below 2^52; the mean of a random length to 16 digits"
+    )]
     pub fn start(&self, clock_hz: u64, seed: u64) -> Result<Arrivals, PatternError> {
         self.check()?;
         if clock_hz == 0 {
             return impossible("a clock of 0 Hz does not run: give for example 4 MHz".to_owned());
         }
+        let clock = clock_hz as f64;
         let source = match self {
             Self::Periodic {
                 rate_hz,
                 phase_cycles,
             } => Source::Periodic(Periodic::new(*rate_hz, *phase_cycles, clock_hz)),
-            Self::Poisson { rate_hz, seed: own } => Source::Poisson(Poisson::new(
-                Rate::from_hertz(*rate_hz)?.period_cycles(clock_hz),
-                own.unwrap_or(seed),
-            )),
+            Self::Poisson { rate_hz, seed: own } => {
+                Source::Poisson(Poisson::new(clock / rate_hz, own.unwrap_or(seed)))
+            }
             Self::Pairs {
                 period_cycles,
                 gap_cycles,
@@ -120,10 +141,29 @@ impl Pattern {
                 low_cycles,
                 high_cycles,
             } => Source::Level(Alternating::new(*low_cycles, *high_cycles)),
+            Self::Mmpp {
+                rate_hz,
+                burst,
+                gap_cycles,
+                idle_hz,
+                seed: own,
+            } => {
+                let gap = clock / rate_hz;
+                let burst = State {
+                    gap,
+                    stay: gap * f64::from(*burst),
+                };
+                let pause = State {
+                    gap: idle_hz.map_or(f64::INFINITY, |idle| clock / idle),
+                    stay: *gap_cycles as f64,
+                };
+                Source::Mmpp(Mmpp::new(burst, pause, own.unwrap_or(seed)))
+            }
             Self::Trace { times, .. } => Source::Times {
                 times: Arc::clone(times),
                 index: 0,
             },
+            Self::File(recording) => Source::File(Box::new(recording.play(clock_hz)?)),
         };
         Ok(Arrivals::new(source))
     }
@@ -133,11 +173,14 @@ impl Pattern {
     pub fn needs_seed(&self) -> bool {
         matches!(
             self,
-            Self::Poisson { seed: None, .. } | Self::Uniform { seed: None, .. }
+            Self::Poisson { seed: None, .. }
+                | Self::Uniform { seed: None, .. }
+                | Self::Mmpp { seed: None, .. }
         )
     }
 
-    /// Requests per second in the long run at a clock of `clock_hz`; of a level, its periods. None for a trace.
+    /// Arrivals per second in the long run at a clock of `clock_hz`; of a level, its periods. Of a recording those between its first and its last, if they do
+    /// not come in one cycle.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a rate to 16 digits")]
     pub fn mean_rate(&self, clock_hz: u64) -> Option<Rate> {
@@ -159,7 +202,23 @@ impl Pattern {
                 low_cycles,
                 high_cycles,
             } => clock / (*low_cycles as f64 + *high_cycles as f64),
-            Self::Trace { .. } => return None,
+            Self::Mmpp {
+                rate_hz,
+                burst,
+                gap_cycles,
+                idle_hz,
+                ..
+            } => {
+                let (burst, pause) = (f64::from(*burst), *gap_cycles as f64 / clock);
+                (burst + idle_hz.unwrap_or(0.0) * pause) / (burst / rate_hz + pause)
+            }
+            Self::Trace { times, .. } => {
+                let length = times.last()?.checked_sub(*times.first()?)?;
+                (times.len() - 1) as f64 * clock / length as f64
+            }
+            Self::File(recording) => {
+                (recording.count() - 1) as f64 * clock / recording.length() as f64
+            }
         };
         Rate::from_hertz(hertz).ok()
     }
@@ -173,6 +232,28 @@ impl Pattern {
             Self::Periodic { rate_hz, .. } | Self::Poisson { rate_hz, .. } => {
                 Rate::from_hertz(*rate_hz)?;
                 Ok(())
+            }
+            Self::Mmpp {
+                rate_hz,
+                burst,
+                gap_cycles,
+                idle_hz,
+                ..
+            } => {
+                Rate::from_hertz(*rate_hz)?;
+                if *burst == 0 || *gap_cycles == 0 {
+                    return impossible(
+                        "a burst has at least 1 arrival on average, and the gap between bursts at least 1 cycle: write for example burst=5000:gap=100ms"
+                            .to_owned(),
+                    );
+                }
+                match idle_hz {
+                    Some(idle) if Rate::from_hertz(*idle)?.hertz() >= *rate_hz => impossible(
+                        "between bursts as much arrives as within them: make idle less than the rate"
+                            .to_owned(),
+                    ),
+                    _ => Ok(()),
+                }
             }
             Self::Pairs {
                 period_cycles,
@@ -204,6 +285,7 @@ impl Pattern {
                     None => Ok(()),
                 }
             }
+            Self::File(_) => Ok(()),
         }
     }
 }
@@ -304,7 +386,26 @@ impl fmt::Display for Pattern {
                     time(high_cycles)
                 )
             }
+            Self::Mmpp {
+                rate_hz,
+                burst,
+                gap_cycles,
+                idle_hz,
+                seed,
+            } => {
+                write!(
+                    f,
+                    "mmpp:{}:burst={burst}:gap={}",
+                    rate(rate_hz),
+                    time(gap_cycles)
+                )?;
+                if let Some(idle) = idle_hz {
+                    write!(f, ":idle={}", rate(idle))?;
+                }
+                write!(f, "{}", Seed(*seed))
+            }
             Self::Trace { name, .. } => write!(f, "trace:{name}"),
+            Self::File(recording) => write!(f, "trace:{recording}"),
         }
     }
 }

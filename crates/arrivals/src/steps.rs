@@ -135,6 +135,61 @@ impl Poisson {
     }
 }
 
+/// The two-state Markov-modulated Poisson process (MMPP-2) of zhang2006 §5: exponentially long bursts, within which arrivals are a Poisson process, so that
+/// their number per burst is geometric; between them exponentially long pauses with a Poisson process of their own, or none.
+pub(crate) struct Mmpp {
+    now: State,
+    other: State,
+    /// Cycles that the current state still lasts.
+    left: f64,
+    position: Position,
+    random: ChaCha8Rng,
+}
+
+/// A state of an [`Mmpp`].
+#[derive(Clone, Copy)]
+pub(crate) struct State {
+    /// The mean time between arrivals in cycles: infinite where there are none.
+    pub gap: f64,
+    /// The mean time that the state lasts, in cycles.
+    pub stay: f64,
+}
+
+impl Mmpp {
+    /// Begins in a burst or a pause as if it had run for ever, so that the mean rate holds from the start.
+    pub fn new(burst: State, pause: State, seed: u64) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let uniform: f64 = Open01.sample(&mut random);
+        let (now, other) = if uniform * (burst.stay + pause.stay) < burst.stay {
+            (burst, pause)
+        } else {
+            (pause, burst)
+        };
+        Self {
+            now,
+            other,
+            left: now.stay * exponential(&mut random),
+            position: Position::START,
+            random,
+        }
+    }
+
+    #[inline]
+    pub fn next(&mut self) -> Option<u64> {
+        // What was drawn in a state that ends before is forgotten: an exponential time has no memory.
+        loop {
+            let gap = self.now.gap * exponential(&mut self.random);
+            if gap < self.left {
+                self.left -= gap;
+                return Some(self.position.advance(gap));
+            }
+            self.position.advance(self.left);
+            std::mem::swap(&mut self.now, &mut self.other);
+            self.left = self.now.stay * exponential(&mut self.random);
+        }
+    }
+}
+
 /// Gaps of so many cycles as a die says, the first of them before the first arrival.
 pub(crate) struct Uniform {
     at: u64,

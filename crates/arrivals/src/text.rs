@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_model::{Duration, QuantityError, Rate};
 
 use crate::pattern::Pattern;
-use crate::trace::{TraceError, read_trace};
+use crate::trace::{Recording, TraceError};
 
 /// Why a text is no pattern, or a pattern cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum PatternError {
     /// The pattern does not exist.
     #[error(
         "there is no pattern `{0}`: write a rate (20kHz) or one of poisson:RATE, pairs:PERIOD:gap=TIME, bursts:COUNT:gap=TIME:period=TIME, \
-         uniform:TIME..TIME, level:low=TIME:high=TIME, trace:FILE.csv"
+         uniform:TIME..TIME, mmpp:RATE:burst=COUNT:gap=TIME, level:low=TIME:high=TIME, trace:FILE"
     )]
     Pattern(String),
     /// A part of the pattern is missing, unknown, given twice or not a number.
@@ -45,6 +45,10 @@ const BURSTS: &str =
 const UNIFORM: &str =
     "uniform:TIME..TIME or uniform:TIME..TIME:seed=N, for example uniform:10us..90us";
 const LEVEL: &str = "level:low=TIME:high=TIME, for example level:low=100us:high=1ms";
+
+const MMPP: &str = "mmpp:RATE:burst=COUNT:gap=TIME, and :idle=RATE and :seed=N may follow, for example mmpp:20kHz:burst=5000:gap=100ms";
+const TRACE: &str =
+    "trace:FILE, and :speed=N and :repeat may follow, for example trace:eth0.pcap:speed=2";
 
 /// Reads a pattern without asking whether it can be run.
 pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> {
@@ -99,6 +103,31 @@ pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> 
                 seed,
             })
         }
+        "mmpp" => {
+            let mut parts = parts(MMPP)?;
+            let rate: Rate = parts.first("the rate")?.parse()?;
+            let burst = parts.take("burst")?;
+            let burst = burst.parse().map_err(|_| {
+                parts.wrong(format!(
+                    "`burst={burst}` is not a number of arrivals from 1 to {}",
+                    u32::MAX
+                ))
+            })?;
+            let gap_cycles = parts.time("gap", clock_hz)?;
+            let idle_hz = if parts.has("idle") {
+                Some(parts.take("idle")?.parse::<Rate>()?.hertz())
+            } else {
+                None
+            };
+            let seed = parts.seed()?;
+            parts.end(Pattern::Mmpp {
+                rate_hz: rate.hertz(),
+                burst,
+                gap_cycles,
+                idle_hz,
+                seed,
+            })
+        }
         "level" => {
             let mut parts = parts(LEVEL)?;
             let low_cycles = parts.time("low", clock_hz)?;
@@ -108,16 +137,7 @@ pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> 
                 high_cycles,
             })
         }
-        "trace" => {
-            if rest.is_empty() {
-                return Err(part(text, "the file is missing", "trace:FILE.csv"));
-            }
-            let times = read_trace(Path::new(rest), clock_hz)?;
-            Ok(Pattern::Trace {
-                name: rest.to_owned(),
-                times: times.into(),
-            })
-        }
+        "trace" => recording(text, rest, clock_hz),
         rate if rate.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) => {
             let rate: Rate = rate.parse()?;
             let mut parts = parts(PERIODIC)?;
@@ -133,6 +153,35 @@ pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> 
         }
         other => Err(PatternError::Pattern(other.to_owned())),
     }
+}
+
+/// A file's name may have colons of its own, so only what stands at the end and looks like an option is one.
+fn recording(text: &str, rest: &str, clock_hz: u64) -> Result<Pattern, PatternError> {
+    let (mut file, mut speed, mut repeats) = (rest, None, false);
+    loop {
+        match file.rsplit_once(':') {
+            Some((before, "repeat")) if !repeats => (file, repeats) = (before, true),
+            Some((before, option)) if speed.is_none() && option.starts_with("speed=") => {
+                let number = option.trim_start_matches("speed=");
+                speed = Some(
+                    number
+                        .parse()
+                        .map_err(|_| part(text, &format!("`{option}` is not a number"), TRACE))?,
+                );
+                file = before;
+            }
+            _ => break,
+        }
+    }
+    if file.is_empty() {
+        return Err(part(text, "the file is missing", TRACE));
+    }
+    Ok(Pattern::File(Recording::read(
+        Path::new(file),
+        speed.unwrap_or(1.0),
+        repeats,
+        clock_hz,
+    )?))
 }
 
 fn part(text: &str, what: &str, form: &'static str) -> PatternError {
@@ -241,6 +290,8 @@ mod tests {
             "uniform:1.5us..90us",
             "uniform:10us..90us:seed=3",
             "level:low=100us:high=1ms",
+            "mmpp:20kHz:burst=5000:gap=100ms",
+            "mmpp:20kHz:burst=5000:gap=100ms:idle=10Hz:seed=4",
         ] {
             let pattern = Pattern::parse(text, CLOCK).unwrap();
             assert_eq!(
@@ -272,6 +323,20 @@ mod tests {
             ("uniform:0us..10us", "not more than zero"),
             ("uniform:90us..10us", "write the shorter time first"),
             ("level:low=1us", "`high=` is missing"),
+            ("mmpp:20kHz:gap=100ms", "`burst=` is missing"),
+            ("mmpp:20kHz:burst=0:gap=100ms", "at least 1 arrival"),
+            ("mmpp:20kHz:burst=1.5:gap=100ms", "not a number of arrivals"),
+            ("mmpp:20kHz:burst=5000", "`gap=` is missing"),
+            ("mmpp:20kHz:burst=5000:gap=0ms", "not more than zero"),
+            (
+                "mmpp:20kHz:burst=5000:gap=1ms:idle=20kHz",
+                "idle less than the rate",
+            ),
+            ("trace::repeat", "the file is missing"),
+            ("trace:t.csv:speed=x", "`speed=x` is not a number"),
+            ("trace:t.csv:speed=0", "more than zero"),
+            ("trace:t.csv:speed=NaN", "more than zero"),
+            ("trace:t.csv:speed=inf", "more than zero"),
             ("trace:", "the file is missing"),
             ("trace:/nowhere/t.csv", "/nowhere/t.csv"),
             ("pairs:1ns:gap=1ns", "less than one cycle"),

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recordings. A file is read twice: once as a whole, to say what is wrong with it before anything runs, and then while the run goes on, packet by packet.
+//! Neither keeps more of it in memory than one record and the names of the flows.
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+mod csv;
+mod error;
+mod pcap;
+
+use self::csv::CsvRows;
+use self::pcap::Packets;
+use crate::arrivals::{Arrival, LATEST};
+
+pub use self::error::TraceError;
+
+/// A recording that was read once and found good: `trace:FILE[:speed=N][:repeat]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    path: PathBuf,
+    speed: f64,
+    repeats: bool,
+    count: u64,
+    /// At the recorded speed.
+    first: u64,
+    last: u64,
+    flows: Arc<[String]>,
+}
+
+impl Recording {
+    /// Reads a recording from its begin to its end: CSV, pcap or pcapng, whatever the file is. Times are stretched by `1 / speed`, and `repeats` begins anew
+    /// after the last arrival and the mean time between two.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is cut off, damaged, empty, out of order or was not recorded on an Ethernet; a speed that is not more than zero.
+    pub fn read(path: &Path, speed: f64, repeats: bool, clock_hz: u64) -> Result<Self, TraceError> {
+        let play = |what: &str| {
+            Err(TraceError::Play {
+                path: path.to_owned(),
+                what: what.to_owned(),
+            })
+        };
+        if !(speed > 0.0 && speed.is_finite()) {
+            return play("the speed must be a number more than zero, for example speed=2");
+        }
+        let mut records = Records::open(path, clock_hz)?;
+        let mut recording = Self {
+            path: path.to_owned(),
+            speed,
+            repeats,
+            count: 0,
+            first: 0,
+            last: 0,
+            flows: Arc::new([]),
+        };
+        while let Some(arrival) = records.next()? {
+            if recording.count == 0 {
+                recording.first = arrival.at;
+            }
+            recording.last = arrival.at;
+            recording.count += 1;
+        }
+        if recording.count == 0 {
+            return Err(TraceError::Empty {
+                path: path.to_owned(),
+                what: records.what(),
+            });
+        }
+        if recording.played(recording.last) >= LATEST / 2 {
+            return play("at this speed it would last more than 2^62 cycles: play it faster");
+        }
+        if repeats && recording.period() == 0 {
+            return play(
+                "all arrivals come in one cycle, which cannot be repeated: leave `:repeat` out",
+            );
+        }
+        recording.flows = records.flows().into();
+        Ok(recording)
+    }
+
+    /// The names in the column `flow`, which [`Packet::flow`](crate::Packet::flow) counts.
+    #[must_use]
+    pub fn flows(&self) -> &[String] {
+        &self.flows
+    }
+
+    /// How many arrivals the file has.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// From the first arrival to the last one, in cycles.
+    pub(crate) fn length(&self) -> u64 {
+        self.played(self.last) - self.played(self.first)
+    }
+
+    /// From an arrival to the same one of the next round: what the recording lasts, and once more the mean time between two of its arrivals.
+    fn period(&self) -> u64 {
+        let length = self.length();
+        length + length.div_ceil((self.count - 1).max(1))
+    }
+
+    /// When a recorded time comes.
+    #[expect(
+        clippy::float_cmp,
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the recorded speed is exact; others to 16 digits; not negative, saturates and is checked"
+    )]
+    fn played(&self, at: u64) -> u64 {
+        if self.speed == 1.0 {
+            at
+        } else {
+            (at as f64 / self.speed).round() as u64
+        }
+    }
+
+    /// The file from its begin.
+    pub(crate) fn play(&self, clock_hz: u64) -> Result<Playback, TraceError> {
+        Ok(Playback {
+            records: Some(Records::open(&self.path, clock_hz)?),
+            recording: self.clone(),
+            clock_hz,
+            begin: 0,
+            error: None,
+        })
+    }
+}
+
+impl fmt::Display for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if self.speed != 1.0 {
+            write!(f, ":speed={}", self.speed)?;
+        }
+        f.write_str(if self.repeats { ":repeat" } else { "" })
+    }
+}
+
+/// A recording while it is played.
+pub(crate) struct Playback {
+    recording: Recording,
+    clock_hz: u64,
+    /// None after the end.
+    records: Option<Records>,
+    /// Of the current round.
+    begin: u64,
+    error: Option<TraceError>,
+}
+
+impl Playback {
+    pub fn next(&mut self) -> Option<Arrival> {
+        match self.read() {
+            Ok(arrival) => arrival,
+            Err(error) => {
+                self.records = None;
+                self.error = Some(error);
+                None
+            }
+        }
+    }
+
+    pub fn error(&self) -> Option<&TraceError> {
+        self.error.as_ref()
+    }
+
+    fn read(&mut self) -> Result<Option<Arrival>, TraceError> {
+        let Some(records) = &mut self.records else {
+            return Ok(None);
+        };
+        let mut next = records.next()?;
+        if next.is_none() && self.recording.repeats {
+            *records = Records::open(&self.recording.path, self.clock_hz)?;
+            self.begin = self.begin.saturating_add(self.recording.period());
+            next = records.next()?;
+        }
+        if next.is_none() {
+            self.records = None;
+        }
+        Ok(next.map(|arrival| Arrival {
+            at: self.begin.saturating_add(self.recording.played(arrival.at)),
+            ..arrival
+        }))
+    }
+}
+
+/// What a file holds, one after the other.
+enum Records {
+    Csv(CsvRows),
+    Capture(Packets),
+}
+
+impl Records {
+    fn open(path: &Path, clock_hz: u64) -> Result<Self, TraceError> {
+        let io = |cause| TraceError::Io {
+            path: path.to_owned(),
+            cause,
+        };
+        // Asked before it is opened, since opening a pipe waits for who writes it.
+        if !std::fs::metadata(path).map_err(io)?.is_file() {
+            return Err(TraceError::NotAFile {
+                path: path.to_owned(),
+            });
+        }
+        let mut file = File::open(path).map_err(io)?;
+        let mut begin = Vec::new();
+        (&file).take(4).read_to_end(&mut begin).map_err(io)?;
+        file.rewind().map_err(io)?;
+        if pcap::is_capture(&begin) {
+            return Packets::new(path, file, &begin, clock_hz).map(Self::Capture);
+        }
+        if begin.starts_with(&[0x1f, 0x8b]) || begin == [0x28, 0xb5, 0x2f, 0xfd] {
+            return Err(TraceError::Compressed {
+                path: path.to_owned(),
+            });
+        }
+        let is_named_capture = path.extension().is_some_and(|name| {
+            ["pcap", "pcapng", "cap"]
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        });
+        if is_named_capture {
+            let begin: Vec<String> = begin.iter().map(|byte| format!("{byte:02x}")).collect();
+            return Err(TraceError::NotACapture {
+                path: path.to_owned(),
+                begin: if begin.is_empty() {
+                    "missing".to_owned()
+                } else {
+                    begin.join(" ")
+                },
+            });
+        }
+        CsvRows::new(path, file, clock_hz).map(Self::Csv)
+    }
+
+    fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
+        match self {
+            Self::Csv(rows) => rows.next(),
+            Self::Capture(packets) => packets.next(),
+        }
+    }
+
+    fn what(&self) -> &'static str {
+        match self {
+            Self::Csv(_) => "edges below the header",
+            Self::Capture(_) => "packets in it",
+        }
+    }
+
+    fn flows(&self) -> Vec<String> {
+        match self {
+            Self::Csv(rows) => rows.flows(),
+            Self::Capture(_) => Vec::new(),
+        }
+    }
+}
