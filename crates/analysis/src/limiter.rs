@@ -263,11 +263,8 @@ pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
 #[must_use]
 pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Tasks {
     let limit = &source.limit;
-    let costs = &limit.costs;
     let interarrival = request_interarrival(source, clock_hz);
-    let curve = serves(limit, interarrival, window);
-    let served = costs.request_served.saturating_add(body.cycles);
-    let Some(serves) = curve.clone() else {
+    let Some(serves) = serves(limit, interarrival, window) else {
         return Tasks {
             serves: None,
             request: None,
@@ -276,141 +273,176 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Task
             shared: 0,
         };
     };
-    let line = |other: Vec<Demand>| {
-        Some(Interrupt::new(
-            Demand {
-                cost: served,
-                curve: serves.clone(),
-            },
-            other,
-        ))
+    let limiter = Limiter {
+        limit,
+        body,
+        serves,
+        slower: interarrival.filter(|&apart| within_limit(limit, apart, window.latency)),
+        expires: window.expires,
     };
-    if limit.policy == Policy::Off || limit.place == Place::Hardware {
-        let request = line(Vec::new());
-        let together = request
-            .iter()
-            .flat_map(Interrupt::demands)
-            .cloned()
-            .collect();
-        return Tasks {
-            serves: curve,
-            request,
-            expiry: None,
-            together,
-            shared: 0,
-        };
-    }
-    let expiry_worst = longest_expiry(limit, body);
-    if limit.policy == Policy::Poll {
-        let own = Demand {
-            cost: expiry_worst,
-            curve: Curve::new(Staircase::sporadic(limit.interval, 0)),
-        };
-        return Tasks {
-            serves: curve,
-            request: None,
-            together: vec![own.clone()],
-            expiry: Some(Interrupt::new(own, Vec::new())),
-            shared: 0,
-        };
-    }
-
-    let refuses = limit.timing == Timing::Lazy;
-    if refuses
-        && interarrival
-            .is_some_and(|interarrival| within_limit(limit, interarrival, window.latency))
-    {
+    match (limit.policy, limit.place, limit.timing) {
+        (Policy::Off, _, _) | (_, Place::Hardware, _) => limiter.line_alone(),
+        (Policy::Poll, _, _) => limiter.polling(),
         // LIMIT-LAZY-1: below the limit it takes no timer interrupt.
-        let request = line(Vec::new());
-        return Tasks {
-            serves: curve,
-            together: request
-                .iter()
-                .flat_map(Interrupt::demands)
-                .cloned()
-                .collect(),
-            request,
-            expiry: None,
-            shared: 0,
-        };
+        (_, _, Timing::Lazy) if limiter.slower.is_some() => limiter.line_alone(),
+        _ => limiter.line_and_timer(),
+    }
+}
+
+/// A limiter in one kind of window, whose services have a bound.
+struct Limiter<'a> {
+    limit: &'a Limit,
+    body: Body,
+    serves: Curve,
+    /// Cycles between two requests, of a source that cannot come faster than its limit.
+    slower: Option<u64>,
+    /// Do expiries run in the window?
+    expires: bool,
+}
+
+impl Limiter<'_> {
+    /// The runs of the line's interrupt that serve.
+    fn served(&self) -> Demand {
+        Demand {
+            cost: self
+                .limit
+                .costs
+                .request_served
+                .saturating_add(self.body.cycles),
+            curve: self.serves.clone(),
+        }
     }
 
-    // Expiries are at least an interval apart; where a timer runs on its own they are so exactly, and the skew only adds a bound's safety.
-    let expiries = Curve::new(Staircase::sporadic(limit.interval, skew(limit)));
-    // What an expiry adds when the request that it serves is counted as one that the line's interrupt serves.
-    let dearer = costs.expiry_served.saturating_sub(costs.request_served);
-    let expiry_beside = costs.expiry_empty.max(dearer);
-    // A refused request is followed by the expiry that ends its interval; one more may come at the window's end.
-    let refusals = |curve: &Curve| {
-        // A refusal masks the line until an expiry.
-        (refuses && window.expires).then(|| Demand {
-            cost: costs.request_refused,
-            curve: curve.clone(),
-        })
-    };
-    let last_refusal = refuses.then(|| Demand {
-        cost: costs.request_refused,
-        curve: Curve::new(Staircase::once(1)),
-    });
+    fn line_alone(self) -> Tasks {
+        let served = self.served();
+        Tasks {
+            together: vec![served.clone()],
+            request: Some(Interrupt::new(served, Vec::new())),
+            expiry: None,
+            serves: Some(self.serves),
+            shared: 0,
+        }
+    }
 
-    let spaced = matches!(limit.policy, Policy::Strict | Policy::Paced)
-        || (limit.policy == Policy::Bucket && limit.burst == 1);
-    let slower =
-        interarrival.filter(|&interarrival| within_limit(limit, interarrival, window.latency));
-    let (refusals, mut together) = if spaced && slower.is_none() {
-        // Between two services: an empty expiry and then the line serves, or a refusal and then the expiry serves.
+    fn polling(self) -> Tasks {
+        let own = Demand {
+            cost: longest_expiry(self.limit, self.body),
+            curve: Curve::new(Staircase::sporadic(self.limit.interval, 0)),
+        };
+        Tasks {
+            together: vec![own.clone()],
+            request: None,
+            expiry: Some(Interrupt::new(own, Vec::new())),
+            serves: Some(self.serves),
+            shared: 0,
+        }
+    }
+
+    /// R; none if the policy refuses nothing.
+    fn refused(&self) -> Option<u64> {
+        (self.limit.timing == Timing::Lazy).then_some(self.limit.costs.request_refused)
+    }
+
+    /// Is there between two services an empty expiry and then the line serves, or a refusal and then the expiry serves?
+    fn is_spaced(&self) -> bool {
+        match self.limit.policy {
+            Policy::Strict | Policy::Paced => true,
+            Policy::Bucket => self.limit.burst == 1,
+            Policy::Bursty | Policy::Off | Policy::Poll => false,
+        }
+    }
+
+    /// What an expiry adds when the request that it serves is counted as one that the line's interrupt serves.
+    fn dearer(&self) -> u64 {
+        let costs = &self.limit.costs;
+        costs.expiry_served.saturating_sub(costs.request_served)
+    }
+
+    /// Expiries are at least an interval apart; where a timer runs on its own they are so exactly, and the skew only adds a bound's safety.
+    fn expiries(&self) -> Curve {
+        Curve::new(Staircase::sporadic(self.limit.interval, skew(self.limit)))
+    }
+
+    /// Services and expiries of a spaced policy together.
+    fn each_service(&self) -> Demand {
+        let costs = &self.limit.costs;
         let by_line = costs.request_served.saturating_add(costs.expiry_empty);
-        let by_expiry =
-            costs
-                .expiry_served
-                .saturating_add(if refuses { costs.request_refused } else { 0 });
-        let each = Demand {
-            cost: by_line.max(by_expiry).saturating_add(body.cycles),
-            curve: serves.clone(),
-        };
-        (refusals(&serves), vec![each])
-    } else {
-        let serving = Demand {
-            cost: served,
-            curve: serves.clone(),
-        };
-        let overhead = Demand {
-            // Who was refused is served by the expiry; an expiry that serves nobody follows on no refusal.
-            cost: costs.expiry_empty.max(dearer.saturating_add(if refuses {
-                costs.request_refused
-            } else {
-                0
-            })),
-            curve: match slower.filter(|_| spaced) {
+        let by_expiry = costs
+            .expiry_served
+            .saturating_add(self.refused().unwrap_or(0));
+        Demand {
+            cost: by_line.max(by_expiry).saturating_add(self.body.cycles),
+            curve: self.serves.clone(),
+        }
+    }
+
+    /// What expiries add to the services, each of which is counted as one by the line.
+    fn overhead(&self) -> Demand {
+        // Who was refused is served by the expiry; an expiry that serves nobody follows on no refusal.
+        let by_expiry = self.dearer().saturating_add(self.refused().unwrap_or(0));
+        Demand {
+            cost: self.limit.costs.expiry_empty.max(by_expiry),
+            curve: match self.slower.filter(|_| self.is_spaced()) {
                 // Requests are further apart than intervals, so there are not as many expiries: one for each of them, and one of a request before the window.
-                Some(interarrival) => expiries.clone().and(Staircase {
+                Some(interarrival) => self.expiries().and(Staircase {
                     base: 2,
                     ..Staircase::sporadic(interarrival, 0)
                 }),
-                None => expiries.clone(),
+                None => self.expiries(),
             },
-        };
-        (refusals(&expiries), vec![serving, overhead])
-    };
-    together.extend(last_refusal.clone());
-    let own_timer = matches!(limit.expiry, Some(Expiry::Own { .. }));
-    if !own_timer {
-        // A shared timer is a task of its own; here stays what the line's interrupt does.
-        together.truncate(1);
+        }
     }
-    Tasks {
-        request: line(refusals.into_iter().chain(last_refusal).collect()),
-        expiry: own_timer.then(|| {
-            Interrupt::new(
-                Demand {
-                    cost: expiry_worst,
-                    curve: expiries,
-                },
-                Vec::new(),
-            )
-        }),
-        together,
-        serves: curve,
-        shared: expiry_beside,
+
+    /// The runs of the line's interrupt that refuse: each is followed by the expiry that ends its interval; one more may come at the window's end.
+    fn refusals(&self) -> Vec<Demand> {
+        let Some(cost) = self.refused() else {
+            return Vec::new();
+        };
+        // A refusal masks the line until an expiry.
+        let followed = self.expires.then(|| {
+            if self.is_spaced() && self.slower.is_none() {
+                self.serves.clone()
+            } else {
+                self.expiries()
+            }
+        });
+        let last = Curve::new(Staircase::once(1));
+        followed
+            .into_iter()
+            .chain([last])
+            .map(|curve| Demand { cost, curve })
+            .collect()
+    }
+
+    fn line_and_timer(self) -> Tasks {
+        let served = self.served();
+        let refusals = self.refusals();
+        let own_timer = matches!(self.limit.expiry, Some(Expiry::Own { .. }));
+        let together = if !own_timer {
+            // A shared timer is a task of its own; here stays what the line's interrupt does.
+            vec![served.clone()]
+        } else {
+            let mut all = if self.is_spaced() && self.slower.is_none() {
+                vec![self.each_service()]
+            } else {
+                vec![served.clone(), self.overhead()]
+            };
+            all.extend(refusals.last().cloned());
+            all
+        };
+        let expiry = own_timer.then(|| {
+            let own = Demand {
+                cost: longest_expiry(self.limit, self.body),
+                curve: self.expiries(),
+            };
+            Interrupt::new(own, Vec::new())
+        });
+        Tasks {
+            request: Some(Interrupt::new(served, refusals)),
+            expiry,
+            together,
+            shared: self.limit.costs.expiry_empty.max(self.dearer()),
+            serves: Some(self.serves),
+        }
     }
 }
