@@ -5,13 +5,13 @@ use miette::SourceSpan;
 use super::allocate::Use;
 use super::costs::{self, Table};
 use super::cpu::Processor;
+use super::limit_keys::Keys;
 use super::port::{Port, Range};
 use super::timers::{Bank, Found};
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::Round;
 use crate::file::leaf::{Name, Vector, Whole};
 use crate::file::sections::{Limit, PlaceWord, PolicyWord, Source, TimingWord};
-use crate::file::value::Key;
 use crate::system::{Policy, Timing};
 
 /// A limit before the prescalers of its timer are known.
@@ -69,57 +69,6 @@ pub(crate) fn plan(
         return hardware(limit, policy, processor, problems);
     }
     software(source, limit, policy, processor, bank, problems)
-}
-
-/// Which keys of a limit are stated, for those that do not go together.
-struct Keys(Vec<(&'static str, bool, SourceSpan)>);
-
-impl Keys {
-    const ALL: [&'static str; 7] = [
-        "timing",
-        "place",
-        "rate",
-        "interval",
-        "burst",
-        "timer",
-        "prescaler",
-    ];
-
-    fn of(limit: &Limit) -> Self {
-        fn key<T>(name: &'static str, key: &Key<T>) -> (&'static str, bool, SourceSpan) {
-            (name, key.is_stated(), key.at)
-        }
-        Self(vec![
-            key("timing", &limit.timing),
-            key("place", &limit.place),
-            key("rate", &limit.rate),
-            key("interval", &limit.interval),
-            key("burst", &limit.burst),
-            key("timer", &limit.timer),
-            key("prescaler", &limit.prescaler),
-        ])
-    }
-
-    /// Reports those of `names` that are stated, for they mean nothing with `with`.
-    fn refuse(&self, names: &[&str], with: &str, problems: &mut Problems<'_>) -> bool {
-        let mut none = true;
-        for (name, _, at) in self
-            .0
-            .iter()
-            .filter(|(name, stated, _)| *stated && names.contains(name))
-        {
-            problems.add(
-                Problem::new(
-                    format!("`{name}` does not go with {with}"),
-                    *at,
-                    "contradicts",
-                )
-                .help(format!("leave `{name}` out, or choose another policy")),
-            );
-            none = false;
-        }
-        none
-    }
 }
 
 fn hardware(

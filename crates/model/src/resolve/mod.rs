@@ -7,6 +7,7 @@ mod band;
 mod costs;
 mod cpu;
 mod levels;
+mod limit_keys;
 mod limits;
 mod port;
 mod receivers;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which keys of a limit do not go together.
+use miette::SourceSpan;
+
+use crate::diagnostics::{Problem, Problems};
+use crate::file::sections::Limit;
+use crate::file::value::Key;
+
+/// Which keys of a limit are stated.
+pub(super) struct Keys(Vec<(&'static str, bool, SourceSpan)>);
+
+impl Keys {
+    pub const ALL: [&'static str; 7] = [
+        "timing",
+        "place",
+        "rate",
+        "interval",
+        "burst",
+        "timer",
+        "prescaler",
+    ];
+
+    pub fn of(limit: &Limit) -> Self {
+        fn key<T>(name: &'static str, key: &Key<T>) -> (&'static str, bool, SourceSpan) {
+            (name, key.is_stated(), key.at)
+        }
+        Self(vec![
+            key("timing", &limit.timing),
+            key("place", &limit.place),
+            key("rate", &limit.rate),
+            key("interval", &limit.interval),
+            key("burst", &limit.burst),
+            key("timer", &limit.timer),
+            key("prescaler", &limit.prescaler),
+        ])
+    }
+
+    /// Reports those of `names` that are stated, for they mean nothing with `with`.
+    pub fn refuse(&self, names: &[&str], with: &str, problems: &mut Problems<'_>) -> bool {
+        let mut none = true;
+        for (name, _, at) in self
+            .0
+            .iter()
+            .filter(|(name, stated, _)| *stated && names.contains(name))
+        {
+            problems.add(
+                Problem::new(
+                    format!("`{name}` does not go with {with}"),
+                    *at,
+                    "contradicts",
+                )
+                .help(format!("leave `{name}` out, or choose another policy")),
+            );
+            none = false;
+        }
+        none
+    }
+}
