@@ -2,14 +2,13 @@
 //! What can and what cannot be in a busy window (docs/analysis.md, "What a unit sees" and "Blocking"), in numbers that can be checked by hand. The emulated board
 //! showed each of them: `weir reproduce regehr2005/bounds`.
 
+mod common;
+
+use common::{cost, cpu, level, no_limit, source, task};
 use weir_analysis::analyse;
 use weir_analysis::units::Part;
-use weir_model::{
-    Cost, Cpu, EventCosts, Expiry, Level, Limit, Nesting, Origin, Place, Policy, Rate, Rates,
-    Receiver, Source, System, TaskModel, Timing,
-};
+use weir_model::{EventCosts, Expiry, Limit, Nesting, Policy, Source, System, TaskModel, Timing};
 
-const CLOCK: u64 = 4_000_000;
 const COSTS: EventCosts = EventCosts {
     request_served: 10,
     request_refused: 8,
@@ -23,53 +22,10 @@ const OFF: EventCosts = EventCosts {
     expiry_empty: 0,
 };
 
-fn cost(cycles: u64) -> Cost {
-    Cost {
-        cycles,
-        origin: Origin::Declared,
-    }
-}
-
-fn level(order: u32) -> Level {
-    Level {
-        vector: format!("IRQ{order}"),
-        group: 0,
-        order,
-    }
-}
-
-fn source(order: u32, handler: u64, worst_hz: Option<f64>, limit: Limit) -> Source {
-    Source {
-        name: format!("source{order}"),
-        level: level(order),
-        handler: cost(handler),
-        work: cost(0),
-        max_work: Some(1),
-        rates: Rates {
-            expected: None,
-            tolerated: None,
-            worst: worst_hz.map(|hertz| Rate::from_hertz(hertz).unwrap()),
-            worst_name: None,
-        },
-        limit,
-        deadline: None,
-        moderation: None,
-        queue: None,
-    }
-}
-
 fn off() -> Limit {
     Limit {
-        policy: Policy::Off,
-        timing: Timing::Eager,
-        place: Place::Software,
-        interval: 1,
-        tick: 1,
-        bits: 16,
-        burst: 1,
-        lag: 0,
-        expiry: None,
         costs: OFF,
+        ..no_limit()
     }
 }
 
@@ -86,7 +42,7 @@ fn bursty(timing: Timing, interval: u64, burst: u32) -> Limit {
         burst,
         expiry: Some(Expiry::Own {
             channel: "TIMER1A".to_owned(),
-            level: level(12),
+            level: level(0, 12),
         }),
         costs: EventCosts {
             request_refused,
@@ -96,42 +52,18 @@ fn bursty(timing: Timing, interval: u64, burst: u32) -> Limit {
     }
 }
 
-fn system(critical_section: u64, sources: Vec<Source>, task: Option<u64>) -> System {
-    System {
-        name: "busy".to_owned(),
-        sha256: String::new(),
-        cpu: Cpu {
-            board: None,
-            flavour: None,
-            clock_hz: CLOCK,
-            nesting: Nesting::Flat,
-            longest_instruction: 4,
-            critical_section: cost(critical_section),
-            context_switch: cost(0),
-            tasks: TaskModel::Preemptive,
-            unlimited: OFF,
-            costs_from: String::new(),
-            time_slice: None,
-        },
-        sources,
-        timers: Vec::new(),
-        receivers: task
-            .map(|wcet| Receiver {
-                name: "task".to_owned(),
-                urgency: 1,
-                period: Some(100_000),
-                jitter: 0,
-                deadline: None,
-                wcet: cost(wcet),
-                blocking: cost(0),
-                critical_section: cost(0),
-                backlog: None,
-                port: None,
-            })
-            .into_iter()
-            .collect(),
-        flows: Vec::new(),
-    }
+/// Sources, and a task of this WCET. The longest instruction takes 4 cycles.
+fn system(critical_section: u64, sources: Vec<Source>, wcet: Option<u64>) -> System {
+    let mut system = common::system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    system.cpu.longest_instruction = 4;
+    system.cpu.critical_section = cost(critical_section);
+    system.cpu.unlimited = OFF;
+    system.sources = sources;
+    system.receivers = wcet
+        .map(|wcet| task(1, wcet, 100_000, 0))
+        .into_iter()
+        .collect();
+    system
 }
 
 fn response(system: &System, part: Part) -> u64 {
@@ -146,8 +78,8 @@ fn response(system: &System, part: Part) -> u64 {
 #[test]
 fn a_critical_section_can_follow_the_interrupt_that_blocked() {
     let sources = vec![
-        source(1, 200, Some(500.0), off()),
-        source(2, 600, Some(500.0), off()),
+        source(level(0, 1), 200, Some(8_000), off()),
+        source(level(0, 2), 600, Some(8_000), off()),
     ];
     // What has begun, the section that the one instruction behind it begins, an instruction; and itself.
     let expected = (610 - 1) + 100 + 4 + 210;
@@ -159,7 +91,12 @@ fn a_critical_section_can_follow_the_interrupt_that_blocked() {
 
 #[test]
 fn an_expiry_is_not_late_before_the_busy_window_begins() {
-    let sources = vec![source(1, 300, None, bursty(Timing::Eager, 6000, 4))];
+    let sources = vec![source(
+        level(0, 1),
+        300,
+        None,
+        bursty(Timing::Eager, 6000, 4),
+    )];
     // Four before and four after the first clearing, four after each of two more; three expiries that serve nobody. The burst, which
     // makes the clearing late, lies in the window. And the rest of the instruction that ran when it came.
     let expected = 9000 + (2 + 2) * 4 * 310 + 3 * 15 + (4 - 1);
@@ -171,7 +108,12 @@ fn an_expiry_is_not_late_before_the_busy_window_begins() {
 
 #[test]
 fn an_expiry_that_serves_nobody_follows_on_no_refusal() {
-    let sources = vec![source(1, 300, None, bursty(Timing::Lazy, 6000, 4))];
+    let sources = vec![source(
+        level(0, 1),
+        300,
+        None,
+        bursty(Timing::Lazy, 6000, 4),
+    )];
     // An expiry that serves costs 10 more than if the line had served, and 8 for the refusal: more than an empty one's 15. One more refusal at the end, and the
     // rest of an instruction at the begin.
     let expected = 1000 + 2 * 4 * 310 + (10 + 8) + 8 + (4 - 1);
@@ -185,8 +127,8 @@ fn an_expiry_that_serves_nobody_follows_on_no_refusal() {
 fn above_its_timer_a_masked_source_stays_masked() {
     let behind = |timing| {
         let sources = vec![
-            source(1, 300, None, bursty(timing, 16_000, 6)),
-            source(2, 200, Some(100.0), off()),
+            source(level(0, 1), 300, None, bursty(timing, 16_000, 6)),
+            source(level(0, 2), 200, Some(40_000), off()),
         ];
         response(&system(0, sources, None), Part::Request(1))
     };

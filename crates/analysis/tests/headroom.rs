@@ -1,47 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `headroom` says is tried: at the factor every deadline holds, and where it is exact one breaks just beyond.
 
+mod common;
+
+use common::{CLOCK, cost, cpu, level, no_limit, task};
 use proptest::prelude::*;
 use weir_analysis::{Headroom, analyse, headroom, headroom_at_least, holds};
 use weir_model::{
-    Cost, Cpu, EventCosts, Expiry, Level, Limit, Nesting, Origin, Place, Policy, Rate, Rates,
-    Receiver, Source, System, TaskModel, Timing,
+    EventCosts, Expiry, Limit, Nesting, Policy, Rate, Receiver, Source, System, TaskModel, Timing,
 };
-
-const CLOCK: u64 = 16_000_000;
-
-fn cost(cycles: u64) -> Cost {
-    Cost {
-        cycles,
-        origin: Origin::Declared,
-    }
-}
-
-fn level(order: u32) -> Level {
-    Level {
-        vector: format!("IRQ{order}"),
-        group: 1,
-        order,
-    }
-}
 
 fn limit(policy: Policy, timing: Timing, interval: u64, burst: u32) -> Limit {
     Limit {
         policy,
         timing,
-        place: Place::Software,
         interval,
         tick: 8,
-        bits: 16,
         burst,
-        lag: 0,
-        expiry: None,
         costs: EventCosts {
             request_served: 60,
             request_refused: 45,
             expiry_served: 90,
             expiry_empty: 40,
         },
+        ..no_limit()
     }
 }
 
@@ -73,65 +55,29 @@ fn source() -> impl Strategy<Value = (Limit, u64, u64, Option<u64>)> {
 }
 
 fn build(sources: Vec<(Limit, u64, u64, Option<u64>)>, tasks: Vec<(u64, u64)>) -> System {
-    let source = |(order, (limit, handler, interarrival, deadline)): (
-        u32,
-        (Limit, u64, u64, Option<u64>),
-    )| Source {
-        name: format!("source{order}"),
-        level: level(order),
-        handler: cost(handler),
-        work: cost(0),
-        max_work: Some(1),
-        rates: Rates {
-            expected: None,
-            tolerated: None,
-            worst: Rate::from_hertz(CLOCK as f64 / interarrival as f64).ok(),
-            worst_name: None,
-        },
-        limit: Limit {
+    let mut system = common::system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    system.cpu.longest_instruction = 4;
+    system.cpu.critical_section = cost(20);
+    for (order, (limit, handler, interarrival, deadline)) in (0..).zip(sources) {
+        let limit = Limit {
             expiry: (limit.policy != Policy::Off).then(|| Expiry::Own {
                 channel: format!("TIMER{order}"),
-                level: level(1000 + order),
+                level: level(0, 1000 + order),
             }),
             ..limit
-        },
-        deadline,
-        moderation: None,
-        queue: None,
-    };
-    let receiver = |(urgency, (wcet, period)): (u8, (u64, u64))| Receiver {
-        name: format!("task{urgency}"),
-        urgency,
-        period: Some(period),
-        jitter: 0,
-        deadline: Some(period),
-        wcet: cost(wcet),
-        blocking: cost(0),
-        critical_section: cost(0),
-        backlog: None,
-        port: None,
-    };
-    System {
-        name: "random".into(),
-        sha256: String::new(),
-        cpu: Cpu {
-            board: None,
-            flavour: None,
-            clock_hz: CLOCK,
-            nesting: Nesting::Flat,
-            longest_instruction: 4,
-            critical_section: cost(20),
-            context_switch: cost(0),
-            tasks: TaskModel::Preemptive,
-            unlimited: EventCosts::default(),
-            costs_from: String::new(),
-            time_slice: None,
-        },
-        sources: (0..).zip(sources).map(source).collect(),
-        timers: Vec::new(),
-        receivers: (0..).zip(tasks).map(receiver).collect(),
-        flows: Vec::new(),
+        };
+        system.sources.push(Source {
+            deadline,
+            ..common::source(level(0, order), handler, Some(interarrival), limit)
+        });
     }
+    for (urgency, (wcet, period)) in (0..).zip(tasks) {
+        system.receivers.push(Receiver {
+            deadline: Some(period),
+            ..task(urgency, wcet, period, 0)
+        });
+    }
+    system
 }
 
 fn system() -> impl Strategy<Value = System> {

@@ -216,19 +216,9 @@ fn any_level() -> impl Strategy<Value = Level> {
 }
 
 fn any_limit() -> impl Strategy<Value = Limit> {
-    let policy = prop_oneof![
-        Just(Policy::Off),
-        Just(Policy::Strict),
-        Just(Policy::Paced),
-        Just(Policy::Bursty),
-        Just(Policy::Bucket),
-        Just(Policy::Poll),
-    ];
-    let timing = prop_oneof![
-        Just(Timing::Eager),
-        Just(Timing::Lazy),
-        Just(Timing::OneShot)
-    ];
+    use Policy::{Bucket, Bursty, Off, Paced, Poll, Strict};
+    let policy = proptest::sample::select(vec![Off, Strict, Paced, Bursty, Bucket, Poll]);
+    let timing = proptest::sample::select(vec![Timing::Eager, Timing::Lazy, Timing::OneShot]);
     let place = prop_oneof![Just(Place::Software), Just(Place::Hardware)];
     let expiry = prop_oneof![
         Just(None),

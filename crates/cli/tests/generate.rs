@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir generate`: what it writes, what it leaves alone, and what it says.
+mod common;
+
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
+use common::{Printed, run, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,29 +17,13 @@ fn example(name: &str) -> PathBuf {
         .join("system.toml")
 }
 
-/// What a command printed and how it ended.
-struct Printed {
-    out: String,
-    err: String,
-    code: Option<i32>,
-}
-
 /// `weir generate SYSTEM` in a folder.
 fn generate(folder: &Path, system: &Path, arguments: &[&str]) -> Printed {
-    let output = Command::cargo_bin("weir")
-        .unwrap()
+    run(weir()
         .current_dir(folder)
         .arg("generate")
         .arg(system)
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Printed {
-        out: text(output.stdout),
-        err: text(output.stderr),
-        code: output.status.code(),
-    }
+        .args(arguments))
 }
 
 const FOR_THE_CHIP: [&str; 2] = ["--chip", "atmega128"];

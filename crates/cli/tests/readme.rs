@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the README shows of `weir check` is what it prints, and the source that it shows is the example's.
+mod common;
 
 use std::path::Path;
 
-use assert_cmd::Command;
+use common::{run, weir};
 
 fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -27,13 +28,7 @@ fn block(begin: &str) -> String {
 #[test]
 fn the_readme_shows_what_check_prints() {
     let example = "examples/motor-controller/system.toml";
-    let output = Command::cargo_bin("weir")
-        .unwrap()
-        .args(["check", example])
-        .current_dir(repository())
-        .output()
-        .unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
+    let printed = run(weir().args(["check", example]).current_dir(repository())).out;
     let shown = block(&format!("\n$ weir check {example}"));
     let mut lines = printed.lines();
     for line in shown.lines().filter(|line| *line != "…") {

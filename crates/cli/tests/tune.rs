@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir tune` as its users meet it: what is printed, what is written, and what is not.
+mod common;
+
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
+use common::{Printed, check_file, run, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -62,31 +64,8 @@ impl Case {
     }
 }
 
-/// What a command printed and how it ended.
-struct Printed {
-    out: String,
-    err: String,
-    code: Option<i32>,
-}
-
-fn weir(command: &str, path: &Path, arguments: &[&str]) -> Printed {
-    let output = Command::cargo_bin("weir")
-        .unwrap()
-        .arg(command)
-        .arg(path)
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Printed {
-        out: text(output.stdout),
-        err: text(output.stderr),
-        code: output.status.code(),
-    }
-}
-
 fn tune(path: &Path, arguments: &[&str]) -> Printed {
-    weir("tune", path, arguments)
+    run(weir().arg("tune").arg(path).args(arguments))
 }
 
 fn json(printed: &Printed) -> Value {
@@ -145,7 +124,7 @@ fn what_is_written_is_guaranteed_and_stays() {
         written.contains("# as in the paper") && written.contains("[[timer]]"),
         "{written}"
     );
-    assert_eq!(weir("check", &case.path("system.toml"), &[]).code, Some(0));
+    assert_eq!(check_file(&case.path("system.toml"), &[]).code, Some(0));
     let again = case.tune(&["--write"]);
     assert_eq!(case.text(), written);
     assert!(again.out.contains("already"), "{}", again.out);
@@ -160,7 +139,7 @@ fn a_copy_leaves_the_file_alone() {
         Some(0)
     );
     assert_eq!(case.text(), NODE);
-    assert_eq!(weir("check", &copy, &[]).code, Some(0));
+    assert_eq!(check_file(&copy, &[]).code, Some(0));
     let both = case.tune(&["--write", "--output", copy.to_str().unwrap()]);
     assert_eq!(both.code, Some(2));
 }

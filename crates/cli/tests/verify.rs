@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir verify`, as its users meet it.
+mod common;
+
 use std::path::Path;
 
-use assert_cmd::Command;
+use common::{Printed, weir};
 use serde_json::Value;
 use tempfile::TempDir;
-
-struct Printed {
-    out: String,
-    err: String,
-    code: Option<i32>,
-}
 
 /// A system file and what `weir check --json` says of it, in a folder of their own.
 struct Proof {
@@ -45,20 +41,13 @@ impl Proof {
 }
 
 fn run(command: &str, folder: &Path, arguments: &[&str], input: impl Into<Vec<u8>>) -> Printed {
-    let output = Command::cargo_bin("weir")
-        .unwrap()
-        .arg(command)
-        .args(arguments)
-        .current_dir(folder)
-        .write_stdin(input)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Printed {
-        out: text(output.stdout),
-        err: text(output.stderr),
-        code: output.status.code(),
-    }
+    common::run(
+        weir()
+            .arg(command)
+            .args(arguments)
+            .current_dir(folder)
+            .write_stdin(input),
+    )
 }
 
 #[test]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system in a folder of its own, changed as a test wants it.
+//! The program as its users start it, and a system in a folder of its own, changed as a test wants it.
+#![allow(dead_code, reason = "not every test needs all of it")]
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -13,6 +14,22 @@ pub struct Printed {
     pub err: String,
     /// The exit code; none after a signal.
     pub code: Option<i32>,
+}
+
+/// The program; what it is to do follows.
+pub fn weir() -> Command {
+    Command::cargo_bin("weir").unwrap()
+}
+
+/// Runs `command` to its end.
+pub fn run(command: &mut Command) -> Printed {
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Printed {
+        out: text(output.stdout),
+        err: text(output.stderr),
+        code: output.status.code(),
+    }
 }
 
 /// The node of `tests/data` with each of `changes` made: the first text, which is there once, becomes the second.
@@ -36,17 +53,5 @@ pub fn check(content: impl AsRef<[u8]>, arguments: &[&str]) -> Printed {
 
 /// `weir check` with `arguments` on the file at `path`.
 pub fn check_file(path: &Path, arguments: &[&str]) -> Printed {
-    let output = Command::cargo_bin("weir")
-        .unwrap()
-        .arg("check")
-        .arg(path)
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Printed {
-        out: text(output.stdout),
-        err: text(output.stderr),
-        code: output.status.code(),
-    }
+    run(weir().arg("check").arg(path).args(arguments))
 }

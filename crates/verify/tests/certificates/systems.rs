@@ -37,19 +37,9 @@ fn sometimes<T: std::fmt::Debug + Clone>(
 }
 
 fn limit() -> impl Strategy<Value = Limit> {
-    let policy = prop_oneof![
-        Just(Policy::Off),
-        Just(Policy::Strict),
-        Just(Policy::Paced),
-        Just(Policy::Bursty),
-        Just(Policy::Bucket),
-        Just(Policy::Poll),
-    ];
-    let timing = prop_oneof![
-        Just(Timing::Eager),
-        Just(Timing::Lazy),
-        Just(Timing::OneShot)
-    ];
+    use Policy::{Bucket, Bursty, Off, Paced, Poll, Strict};
+    let policy = prop::sample::select(vec![Off, Strict, Paced, Bursty, Bucket, Poll]);
+    let timing = prop::sample::select(vec![Timing::Eager, Timing::Lazy, Timing::OneShot]);
     let costs = (0..9_u64, 0..9_u64, 0..14_u64, 0..9_u64);
     let numbers = (20..900_u64, 0..9_u64, 1..5_u32, 0..3_u32);
     (policy, timing, 0..6_u32, numbers, costs, 0..4_u32).prop_map(
