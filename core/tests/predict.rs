@@ -215,6 +215,29 @@ fn without_history_it_is_the_most_urgent_waiting() {
     assert_eq!(predictor.predict(Prediction::History), Some(1));
 }
 
+/// A share that is reached exactly is reached.
+#[test]
+fn at_least_a_share_is_no_more_than_the_share() {
+    let eighth = History {
+        share: History::ALL / 8,
+        shift: 3,
+        patience: 255,
+    };
+    let mut predictor = Predictor::new(eighth).unwrap();
+    predictor.wait(9);
+    (0..300).for_each(|_| predictor.handled(None));
+    assert_eq!(predictor.predict(Prediction::History), None);
+    predictor.handled(Some(9));
+    assert_eq!(predictor.predict(Prediction::History), Some(9));
+    let all = History {
+        share: History::ALL,
+        ..eighth
+    };
+    let mut predictor = Predictor::new(all).unwrap();
+    predictor.wait(9);
+    assert_eq!(predictor.predict(Prediction::History), Some(9));
+}
+
 /// PREDICT-HISTORY-5: a process that seldom gets a packet is served after `patience` deferrals though history says the packet is not his.
 #[test]
 fn patience_ends() {
