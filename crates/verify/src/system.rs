@@ -21,6 +21,14 @@ pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
             "cooperative tasks run to their end and take no turns: null",
         ));
     }
+    // Before the limits, which refer to them.
+    for (index, timer) in system.timers.iter().enumerate() {
+        positive(
+            &format!("system.timers[{index}]"),
+            "period",
+            Some(timer.period),
+        )?;
+    }
     for (index, source) in system.sources.iter().enumerate() {
         let place = format!("system.sources[{index}]");
         positive(&place, "max_work", source.max_work)?;
@@ -31,13 +39,6 @@ pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
             positive(&place, "moderation.count", of.count)?;
         }
         validate_limit(&format!("{place}.limit"), source, system)?;
-    }
-    for (index, timer) in system.timers.iter().enumerate() {
-        positive(
-            &format!("system.timers[{index}]"),
-            "period",
-            Some(timer.period),
-        )?;
     }
     for (index, receiver) in system.receivers.iter().enumerate() {
         positive(
