@@ -156,33 +156,27 @@ impl Context<'_> {
         counted: &mut impl Iterator<Item = Option<Counted>>,
         problems: &mut Problems<'_>,
     ) -> Option<Limit> {
-        let unlimited = self.processor.cpu.unlimited;
+        let none = Limit {
+            policy: Policy::Off,
+            timing: Timing::Eager,
+            place: Place::Software,
+            interval: 0,
+            tick: 1,
+            bits: 64,
+            burst: 1,
+            lag: 0,
+            expiry: None,
+            costs: self.processor.cpu.unlimited,
+        };
         match plan {
-            Plan::Off => Some(Limit {
-                policy: Policy::Off,
-                timing: Timing::Eager,
-                place: Place::Software,
-                interval: 0,
-                tick: 1,
-                bits: 64,
-                burst: 1,
-                lag: 0,
-                expiry: None,
-                costs: unlimited,
-            }),
+            Plan::Off => Some(none),
             &Plan::Hardware { cycles, at } => {
                 self.check(1, cycles, 1, at, problems);
                 Some(Limit {
                     policy: Policy::Strict,
-                    timing: Timing::Eager,
                     place: Place::Hardware,
                     interval: cycles,
-                    tick: 1,
-                    bits: 64,
-                    burst: 1,
-                    lag: 0,
-                    expiry: None,
-                    costs: unlimited,
+                    ..none
                 })
             }
             Plan::Own { table, burst, wish } => {

@@ -151,7 +151,7 @@ fn counted(interval: u64, tick: u64) {
 }
 
 fn limit(system: &System, limit: &Limit) {
-    assert!(limit.burst >= 1);
+    assert!(limit.burst >= 1 && (8..=64).contains(&limit.bits));
     if limit.policy == Policy::Off {
         assert_eq!((limit.place, &limit.expiry), (Place::Software, &None));
         assert_eq!(limit.costs, system.cpu.unlimited);
