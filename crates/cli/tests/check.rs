@@ -191,10 +191,13 @@ fn what_the_limits_buy_is_shown() {
 #[test]
 fn assumptions_tell_stated_from_measured_and_default() {
     let printed = check(
-        node(&[(
-            "wcet = \"1ms\"",
-            "wcet = { worst = \"1ms\", measured = true }",
-        )]),
+        node(&[
+            ("[cpu]", "[cpu]\ntime_slice = \"10ms\""),
+            (
+                "wcet = \"1ms\"",
+                "wcet = { worst = \"1ms\", measured = true }",
+            ),
+        ]),
         &[],
     );
     let list = printed.out.split("This rests on:\n").nth(1).unwrap();
@@ -205,6 +208,7 @@ fn assumptions_tell_stated_from_measured_and_default() {
         "stated by every source",
         "at most 3.75 µs (60 cycles): declared",
         "a switch of tasks costs 0 cycles: not stated",
+        "take turns, none shorter than 10 ms unless its work ends",
         "tasks do not suspend themselves",
     ] {
         assert!(list.contains(part), "`{part}` in {list}");

@@ -20,6 +20,8 @@ pub struct Assumptions {
     pub critical_section: Stated,
     /// What switching to a task and back costs.
     pub context_switch: Stated,
+    /// Cycles of a turn where tasks of the same urgency take turns: none is shorter, unless its work ends.
+    pub time_slice: Option<u64>,
     /// Sources that have to stay below the worst rate that the file states: those without limit, and those whose limit alone would not do. Empty as long as
     /// not every deadline holds.
     pub worst_rates: Vec<String>,
@@ -86,6 +88,7 @@ pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
         max_work_stated: stated.len(),
         critical_section: system.cpu.critical_section.into(),
         context_switch: system.cpu.context_switch.into(),
+        time_slice: system.cpu.time_slice,
         worst_rates,
         flow_rates,
         software_limits: system

@@ -19,6 +19,12 @@ pub(super) fn text(system: &System, report: &Report, clock: Clock) -> String {
         clock,
     ));
     lines.push(stated("a switch of tasks costs", of.context_switch, clock));
+    if let Some(slice) = of.time_slice {
+        lines.push(format!(
+            "tasks of the same urgency take turns, none shorter than {} unless its work ends",
+            clock.time(slice)
+        ));
+    }
     if of.tasks > 0 {
         lines.push("tasks do not suspend themselves".to_owned());
     }
