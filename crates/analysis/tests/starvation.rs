@@ -101,24 +101,29 @@ fn a_limit_ends_the_starvation() {
     assert!(!holds(&system));
 }
 
-/// regehr2005 §5.2: polling is a periodic task, whatever the line does.
-#[test]
-fn pure_polling_is_a_periodic_task() {
-    let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
-    let polled = Limit {
+/// Polling every 200 cycles.
+fn polled(costs: EventCosts) -> Limit {
+    Limit {
         policy: Policy::Poll,
         interval: 200,
         expiry: Some(Expiry::Own {
             channel: "TIMER".into(),
             level: level(0, 1),
         }),
-        costs: EventCosts {
-            expiry_served: 12,
-            expiry_empty: 7,
-            ..EventCosts::default()
-        },
+        costs,
         ..no_limit()
-    };
+    }
+}
+
+/// regehr2005 §5.2: polling is a periodic task, whatever the line does.
+#[test]
+fn pure_polling_is_a_periodic_task() {
+    let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    let polled = polled(EventCosts {
+        expiry_served: 12,
+        expiry_empty: 7,
+        ..EventCosts::default()
+    });
     system.sources.push(source(level(0, 0), 18, None, polled));
     system.receivers.push(task(1, 340, 1_000, 0));
     let analysis = analyse(&system);
@@ -136,15 +141,7 @@ fn pure_polling_is_a_periodic_task() {
 fn polling_that_costs_nothing_still_runs_the_handler() {
     let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
     system.cpu.longest_instruction = 4;
-    let polled = Limit {
-        policy: Policy::Poll,
-        interval: 200,
-        expiry: Some(Expiry::Own {
-            channel: "TIMER".into(),
-            level: level(0, 1),
-        }),
-        ..no_limit()
-    };
+    let polled = polled(EventCosts::default());
     system.sources.push(source(level(0, 0), 18, None, polled));
     system
         .sources
