@@ -3,9 +3,66 @@
 //!
 //! Time is counted in cycles of the processor from the start of the run. The policies (limit, demux, moderate, defer, account) are the C ones of core/.
 
+mod accounting;
+mod agenda;
+mod engine;
+pub mod feeds;
+mod limiter;
 pub mod observer;
+pub mod options;
+mod ranks;
+mod ready;
+mod selectors;
 pub mod spread;
+pub mod tally;
 pub mod trace;
 
+use weir_core_sys::demux::CLASSES;
+use weir_model::System;
+
 pub use observer::{Event, Loss, Observer, Queue, Track};
+pub use options::{By, Compensation, Costs, Defer, Feed, Options, Target, Tick, Ties};
 pub use spread::Spread;
+pub use tally::Tally;
+
+/// Why a run cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    /// The limit machine does not take the limit of a source.
+    #[error("the limit of `{source_name}` does not fit its timer: {error}")]
+    Limit {
+        /// The source.
+        source_name: String,
+        /// What is wrong.
+        error: weir_core_sys::ConfigError,
+    },
+    /// A device cannot moderate as described.
+    #[error("moderation: {0}")]
+    Moderation(weir_core_sys::moderate::QueueError),
+    /// More classes of bottom halves than core/ has; how many, and what they come from.
+    #[error(
+        "bottom halves are told apart in {CLASSES} classes at most, and this run wants {0}: {1}"
+    )]
+    TooManyClasses(usize, &'static str),
+    /// The history of a predictor cannot be kept.
+    #[error("prediction: {0}")]
+    History(weir_core_sys::predict::BadHistory),
+    /// The account cannot be kept.
+    #[error("accounting: {0}")]
+    Account(weir_core_sys::account::AccountError),
+    /// A trace cannot be read again.
+    #[error(transparent)]
+    Pattern(#[from] weir_arrivals::PatternError),
+}
+
+/// Runs a system, and tells an observer everything that happens. The same options give the same run.
+///
+/// # Errors
+/// What the run cannot be made with; nothing is told then.
+pub fn simulate<O: Observer>(
+    system: &System,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Tally, SimulationError> {
+    Ok(engine::Engine::new(system, options, observer)?.run())
+}

@@ -34,7 +34,8 @@ pub enum Queue {
 }
 
 /// Why a request or a packet was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// The pending bit was set already: it is one deep.
     Pending,
@@ -63,6 +64,20 @@ impl Loss {
         Loss::QueueFull,
         Loss::BacklogFull,
     ];
+
+    /// In a few words, as the timeline and the tables say it.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Pending => "pending already",
+            Self::Masked => "masked",
+            Self::DeviceFull => "device full",
+            Self::NoReceiver => "no receiver, seen by the card",
+            Self::Orphan => "no receiver",
+            Self::QueueFull => "queue full",
+            Self::BacklogFull => "backlog full",
+        }
+    }
 }
 
 /// Something happened.

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What things cost in this run.
+
+use weir_model::System;
+
+use crate::observer::Observer;
+
+use super::Engine;
+
+/// What a packet costs at worst, in cycles.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PacketCosts {
+    pub top_half: u64,
+    pub demux: u64,
+    pub bottom_half: u64,
+}
+
+/// What packets cost.
+#[derive(Debug)]
+pub(super) struct Costs {
+    /// Of each flow.
+    pub flows: Vec<PacketCosts>,
+    /// Of each source those of its packets without a receiver: as the dearest of its flows.
+    pub orphans: Vec<PacketCosts>,
+}
+
+impl Costs {
+    pub fn new(system: &System) -> Self {
+        let of = |flow: &weir_model::Flow| PacketCosts {
+            top_half: flow.top_half.cycles,
+            demux: flow.demux.cycles,
+            bottom_half: flow.bottom_half.cycles,
+        };
+        let mut orphans = vec![PacketCosts::default(); system.sources.len()];
+        for flow in &system.flows {
+            let (costs, orphan) = (of(flow), &mut orphans[flow.source]);
+            orphan.top_half = orphan.top_half.max(costs.top_half);
+            orphan.demux = orphan.demux.max(costs.demux);
+            orphan.bottom_half = orphan.bottom_half.max(costs.bottom_half);
+        }
+        Self {
+            flows: system.flows.iter().map(of).collect(),
+            orphans,
+        }
+    }
+}
+
+impl<O: Observer> Engine<'_, O> {
+    pub(super) fn draw_interrupt(&mut self, worst: u64) -> u64 {
+        self.options.costs.interrupts.draw(worst, &mut self.rng)
+    }
+
+    pub(super) fn draw_bottom_half(&mut self, worst: u64) -> u64 {
+        self.options.costs.bottom_halves.draw(worst, &mut self.rng)
+    }
+
+    pub(super) fn draw_task(&mut self, worst: u64) -> u64 {
+        self.options.costs.tasks.draw(worst, &mut self.rng)
+    }
+}

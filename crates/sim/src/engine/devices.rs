@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What arrives, and the devices that hold packets until an interrupt takes them.
+
+use std::collections::VecDeque;
+
+use weir_arrivals::What;
+
+use crate::observer::{Event, Loss, Observer, Queue};
+use crate::options::{Defer, Target};
+
+use super::Engine;
+
+/// A packet on its way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packet {
+    pub source: u32,
+    /// Its flow; none: it has no receiver.
+    pub flow: Option<u32>,
+    pub arrived: u64,
+}
+
+/// A device that holds packets: a queue of a network card.
+pub(super) struct Device {
+    pub ring: VecDeque<Packet>,
+    pub size: usize,
+    /// Its queue in the moderator, if it moderates.
+    pub moderated: Option<usize>,
+}
+
+impl Device {
+    /// The packets that an interrupt takes that is taken now.
+    pub fn ready(&self, most: u64) -> usize {
+        usize::try_from(most).map_or(self.ring.len(), |most| self.ring.len().min(most))
+    }
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// A stream's next arrival is there.
+    pub(super) fn arrive(&mut self, stream: usize) {
+        let of = &mut self.streams[stream];
+        let to = of.to;
+        let Some(arrival) = of.next.take() else {
+            return;
+        };
+        of.next = of.arrivals.next();
+        let next = of.next.as_ref().map_or(u64::MAX, |arrival| arrival.at);
+        self.agenda.set(stream, next);
+        let source = match to {
+            Target::Source(source) => source,
+            Target::Flow(flow) => self.system.flows[flow].source,
+        };
+        match arrival.what {
+            What::Rise => self.level(source, true),
+            What::Fall => self.level(source, false),
+            What::Request | What::Packet(_) => {
+                let tally = &mut self.tally.sources[source];
+                tally.arrived += 1;
+                tally.gaps.arrived(self.now);
+                self.tell(Event::Arrived(source));
+                if self.lines[source].device.is_none() {
+                    self.ask(source);
+                    return;
+                }
+                let flow = match (to, arrival.what) {
+                    (Target::Flow(flow), _) => Some(flow),
+                    (Target::Source(_), What::Packet(packet)) => {
+                        self.selectors.flow_of(source, &packet)
+                    }
+                    (Target::Source(_), _) => None,
+                };
+                self.receive(source, flow);
+            }
+        }
+    }
+
+    /// A packet reaches the device.
+    fn receive(&mut self, source: usize, flow: Option<usize>) {
+        let now = self.now;
+        if let Some(flow) = flow {
+            let tally = &mut self.tally.flows[flow];
+            tally.arrived += 1;
+            tally.gaps.arrived(now);
+        }
+        let Some(device) = &mut self.lines[source].device else {
+            return;
+        };
+        if flow.is_none() && device.moderated.is_some() {
+            self.lose(source, Loss::NoReceiver);
+            return;
+        }
+        let (accepted, interrupts) = match (&mut self.moderator, device.moderated) {
+            (Some(moderator), Some(queue)) => {
+                let step = moderator.arrive(queue, now);
+                (step.accepted, step.interrupt)
+            }
+            _ => (device.ring.len() < device.size, true),
+        };
+        if accepted {
+            device.ring.push_back(Packet {
+                source: source as u32,
+                flow: flow.map(|flow| flow as u32),
+                arrived: now,
+            });
+            let depth = device.ring.len() as u64;
+            self.tell(Event::Depth(Queue::Device(source), depth));
+            self.moderation_changed();
+            if interrupts {
+                self.ask(source);
+            }
+        } else {
+            self.lose_packet(source, flow, Loss::DeviceFull);
+        }
+    }
+
+    pub(super) fn lose_packet(&mut self, source: usize, flow: Option<usize>, why: Loss) {
+        if let Some(flow) = flow {
+            self.tally.flows[flow].lost.add(why);
+        }
+        self.lose(source, why);
+    }
+
+    fn moderation_changed(&mut self) {
+        if let Some(moderator) = &self.moderator {
+            let next = moderator.next(self.now).unwrap_or(u64::MAX);
+            self.agenda.set(self.slots.moderation, next);
+        }
+    }
+
+    /// A device has let a packet wait for long enough.
+    pub(super) fn moderation_is_due(&mut self) {
+        let due: Vec<usize> = match &mut self.moderator {
+            Some(moderator) => moderator.due(self.now).collect(),
+            None => Vec::new(),
+        };
+        for queue in due {
+            self.ask(self.moderated[queue]);
+        }
+        self.moderation_changed();
+    }
+
+    /// What the interrupt does for the packet at this place in the device: the top half, and finding out the receiver.
+    pub(super) fn packet_costs(&mut self, source: usize, place: usize) -> (u64, u64) {
+        let flow = self.lines[source]
+            .device
+            .as_ref()
+            .and_then(|device| device.ring.get(place))
+            .and_then(|packet| packet.flow);
+        let costs = match flow {
+            Some(flow) => self.costs.flows[flow as usize],
+            None => self.costs.orphans[source],
+        };
+        let demux = match self.options.defer {
+            Defer::Exact(_) => self.draw_interrupt(costs.demux),
+            Defer::Immediate | Defer::Predicted(..) => 0,
+        };
+        let top_half = self.draw_interrupt(costs.top_half);
+        if let Some(flow) = flow {
+            let receiver = self.system.flows[flow as usize].receiver;
+            self.tally.tasks[receiver].charged += top_half + demux;
+        } else {
+            self.tally.orphans += top_half + demux;
+        }
+        (top_half, demux)
+    }
+
+    /// The handler hands so many packets over to the bottom half. What is left in the device asks again.
+    pub(super) fn hand_over(&mut self, source: usize, packets: usize) {
+        self.tally.sources[source].taken += packets as u64;
+        let mut asks = false;
+        if let Some(device) = &mut self.lines[source].device {
+            asks = device.ring.len() > packets;
+            if let (Some(moderator), Some(queue)) = (&mut self.moderator, device.moderated) {
+                asks = moderator.take(queue, packets as u32, self.now);
+            }
+        }
+        for _ in 0..packets {
+            let packet = self.lines[source]
+                .device
+                .as_mut()
+                .and_then(|device| device.ring.pop_front());
+            if let Some(packet) = packet {
+                self.defer(packet);
+            }
+        }
+        let depth = self.lines[source]
+            .device
+            .as_ref()
+            .map_or(0, |device| device.ring.len() as u64);
+        self.tell(Event::Depth(Queue::Device(source), depth));
+        self.moderation_changed();
+        let running = self.urgency_of_tasks();
+        self.halves.put_off(running);
+        if asks {
+            self.ask(source);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Interrupts under way.
+
+use weir_model::Nesting;
+
+use crate::observer::{Event, Observer, Track};
+use crate::tally::Stage;
+
+use super::lines::Service;
+use super::{Engine, Running};
+
+/// An interrupt, as the controller knows it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Interrupt {
+    /// What it is.
+    pub track: Track,
+    /// Higher groups preempt lower ones, if interrupts nest.
+    pub group: u32,
+}
+
+/// An interrupt under way.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub rank: usize,
+    pub track: Track,
+    /// Cycles to the end of the present part.
+    pub left: u64,
+    /// What the present part does for a source.
+    pub service: Service,
+    /// Shared timers: the next of its sources.
+    pub next: usize,
+}
+
+impl Frame {
+    pub fn track(&self) -> Track {
+        self.track
+    }
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// May this interrupt be taken now?
+    pub(super) fn may_preempt(&self, rank: usize) -> bool {
+        match self.frames.last() {
+            None => true,
+            Some(frame) => {
+                self.system.cpu.nesting == Nesting::Grouped
+                    && self.interrupts[rank].group > self.interrupts[frame.rank].group
+            }
+        }
+    }
+
+    /// The processor takes an interrupt.
+    pub(super) fn take(&mut self, rank: usize) {
+        self.asking.remove(rank);
+        self.tally.interrupts += 1;
+        let track = self.interrupts[rank].track;
+        let mut service = match track {
+            Track::Request(source) => self.take_request(source),
+            Track::Expiry(source) => self.take_expiry(source),
+            Track::Timer(timer) => {
+                self.tally.timers[timer] += 1;
+                Service::limiting(self.draw_interrupt(self.system.timers[timer].base))
+            }
+            Track::Tick => Service::tick(self.options.tick.map_or(0, |tick| tick.cost)),
+            Track::BottomHalf(_) | Track::Orphan(_) | Track::Task(_) => Service::limiting(0),
+        };
+        // An interrupt that took no time could be taken for ever at one instant.
+        if service.cycles() == 0 {
+            service.limit = 1;
+        }
+        let frame = Frame {
+            rank,
+            track,
+            left: service.cycles(),
+            service,
+            next: 0,
+        };
+        let cycles = frame.left;
+        self.frames.push(frame);
+        self.runs(Running::Interrupt, cycles, track, false);
+    }
+
+    /// An interrupt goes on that another had preempted.
+    pub(super) fn resume_frame(&mut self) {
+        if let Some(frame) = self.frames.last() {
+            let (cycles, track) = (frame.left, frame.track);
+            self.runs(Running::Interrupt, cycles, track, true);
+        }
+    }
+
+    /// The present part of the running interrupt is done.
+    pub(super) fn finish_frame(&mut self) {
+        let Some(mut frame) = self.frames.pop() else {
+            return;
+        };
+        self.account_service(&frame.service, frame.service.cycles());
+        self.complete(&frame);
+        if let Track::Timer(timer) = frame.track
+            && let Some(&source) = self.clears[timer].get(frame.next)
+        {
+            frame.next += 1;
+            frame.service = self.clear(source);
+            frame.left = frame.service.cycles();
+            self.ends_at = self.now + frame.left;
+            self.frames.push(frame);
+            return;
+        }
+        self.ended(frame.track);
+    }
+
+    /// Counts `cycles` of a service by stage: first what limiting costs, then the handler, then the demultiplexing.
+    pub(super) fn account_service(&mut self, service: &Service, cycles: u64) {
+        let mut left = cycles;
+        for (stage, part) in [
+            (Stage::Tick, service.tick),
+            (Stage::Limit, service.limit),
+            (Stage::Handlers, service.handler),
+            (Stage::Demux, service.demux),
+        ] {
+            let part = part.min(left);
+            self.tally.stages.add(stage, part);
+            left -= part;
+        }
+    }
+
+    /// The run is over: what the interrupts under way have done counts.
+    pub(super) fn close_frames(&mut self) {
+        for frame in std::mem::take(&mut self.frames) {
+            let done = frame.service.cycles() - frame.left;
+            self.account_service(&frame.service, done);
+        }
+    }
+
+    /// A part of an interrupt that did something for a source is done.
+    fn complete(&mut self, frame: &Frame) {
+        let service = &frame.service;
+        if service.serves {
+            let source = service.source;
+            self.tally.sources[source].served += 1;
+            let tally = &mut self.tally.sources[source];
+            if let Some(asked) = service.asked {
+                tally.responses.add(self.now - asked);
+            }
+            let deadline = self.system.sources[source].deadline;
+            if deadline.is_some_and(|deadline| self.now - service.admitted > deadline) {
+                tally.missed += 1;
+            }
+            if self.lines[source].device.is_some() {
+                self.hand_over(source, service.packets);
+            }
+        }
+        if frame.track == Track::Tick {
+            self.account_tick();
+        }
+    }
+
+    pub(super) fn masked(&mut self, source: usize, masked: bool) {
+        if masked {
+            self.tally.sources[source].masked += 1;
+            self.tell(Event::Masked(source));
+        } else {
+            self.tell(Event::Unmasked(source));
+        }
+    }
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Bottom halves: where packets wait for theirs, and which of them runs when (zhang2006 §3.2, lee2010 §4). The decisions are those of core/defer.
+
+use std::collections::VecDeque;
+
+use weir_core_sys::defer::{Class, Defer as Pending, Ties as CoreTies};
+use weir_core_sys::demux::CLASSES;
+use weir_core_sys::predict::{History, Prediction, Predictor};
+use weir_model::System;
+
+use crate::SimulationError;
+use crate::observer::{Event, Loss, Observer, Queue, Track};
+use crate::options::{By, Defer, Ties};
+
+use super::build::UNSTATED;
+use super::devices::Packet;
+use super::{Engine, Running, Thread};
+
+/// Packets that wait for their bottom halves, in the order in which they are handled.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    packets: VecDeque<Packet>,
+    /// Cycles that the bottom half of the first one costs, once it has begun, and those that are left.
+    begun: Option<(u64, u64)>,
+}
+
+/// All that waits for its bottom half, in classes: one per urgency where the receivers are known, one per device where they are predicted, else one for all.
+pub(super) struct Halves {
+    mode: Defer,
+    /// Of each class.
+    queues: Vec<Waiting>,
+    urgencies: Vec<u8>,
+    /// The classes whose bottom half has begun; the last one began last.
+    begun: Vec<usize>,
+    pending: Pending,
+    /// Of each flow.
+    flows: Vec<FlowState>,
+    /// Of each source the packets without a receiver that wait.
+    orphans: Vec<usize>,
+    predicted: Option<Predicted>,
+}
+
+#[derive(Debug)]
+struct FlowState {
+    receiver: usize,
+    /// The class of its packets, or of its receiver at the predictors.
+    class: u8,
+    /// Packets that wait, and that can.
+    waiting: usize,
+    room: usize,
+}
+
+/// What is known of the devices whose packets' receivers are predicted.
+struct Predicted {
+    by: By,
+    /// Of each source.
+    predictors: Vec<Predictor>,
+    /// Of each class of receivers its urgency.
+    urgencies: Vec<u8>,
+    /// Of each receiver the sources that have packets for it, and its class.
+    devices_of: Vec<(Vec<usize>, u8)>,
+}
+
+/// The class of what has no receiver, and of what nobody waits for: the lowest, so that address resolution and the like survive.
+const LOWEST: u8 = 0;
+
+/// The most packets that wait in a class: core/ counts them in 16 bits.
+const MOST_WAITING: u16 = u16::MAX;
+
+impl Halves {
+    /// # Errors
+    /// There are not so many classes.
+    pub fn new(system: &System, mode: Defer) -> Result<Self, SimulationError> {
+        let mut urgencies: Vec<u8> = system
+            .flows
+            .iter()
+            .map(|flow| system.receivers[flow.receiver].urgency)
+            .collect();
+        urgencies.push(0);
+        urgencies.sort_unstable();
+        urgencies.dedup();
+        let flows = system
+            .flows
+            .iter()
+            .map(|flow| {
+                let urgency = system.receivers[flow.receiver].urgency;
+                FlowState {
+                    receiver: flow.receiver,
+                    class: urgencies.partition_point(|&other| other < urgency) as u8,
+                    waiting: 0,
+                    room: flow.queue.map_or(UNSTATED, |queue| {
+                        usize::try_from(queue).unwrap_or(usize::MAX)
+                    }),
+                }
+            })
+            .collect();
+        let (classes, wanted_by) = match mode {
+            Defer::Immediate => (vec![u8::MAX], "one"),
+            Defer::Exact(_) => (
+                urgencies.clone(),
+                "one per urgency of a receiver of packets, and one for orphans",
+            ),
+            Defer::Predicted(..) => (vec![0; system.sources.len()], "one per source"),
+        };
+        let too_many =
+            SimulationError::TooManyClasses(classes.len().max(urgencies.len()), wanted_by);
+        if urgencies.len() > usize::from(CLASSES) {
+            return Err(too_many);
+        }
+        let of_core: Vec<Class> = classes
+            .iter()
+            .map(|&urgency| Class {
+                capacity: MOST_WAITING,
+                urgency,
+            })
+            .collect();
+        let pending = Pending::new(&of_core).map_err(|_| too_many)?;
+        let mut halves = Self {
+            mode,
+            queues: classes.iter().map(|_| Waiting::default()).collect(),
+            urgencies: classes,
+            begun: Vec::new(),
+            pending,
+            flows,
+            orphans: vec![0; system.sources.len()],
+            predicted: None,
+        };
+        if let Defer::Predicted(by, _) = mode {
+            let predicted = Predicted::new(system, by, &halves.flows, urgencies)?;
+            halves.predicted = Some(predicted);
+        }
+        Ok(halves)
+    }
+
+    /// The class whose first bottom half runs now, if a task of this urgency would run, or none would.
+    pub fn choose(&mut self, running: Option<u8>) -> Option<usize> {
+        if let Some(class) = self.pending.next(running, self.ties()) {
+            self.begun.push(usize::from(class));
+        }
+        // A bottom half that has begun goes on unless a task is more urgent.
+        let &class = self.begun.last()?;
+        (running.is_none_or(|running| self.urgencies[class] >= running)).then_some(class)
+    }
+
+    fn ties(&self) -> CoreTies {
+        match self.mode {
+            Defer::Immediate | Defer::Exact(Ties::Run) | Defer::Predicted(_, Ties::Run) => {
+                CoreTies::Run
+            }
+            Defer::Exact(Ties::Wait) | Defer::Predicted(_, Ties::Wait) => CoreTies::Wait,
+        }
+    }
+
+    /// The receiver of the first packet in a class.
+    pub fn receiver(&self, class: usize) -> Option<usize> {
+        let flow = self.queues[class].packets.front()?.flow?;
+        Some(self.flows[flow as usize].receiver)
+    }
+
+    /// What the timeline shows while the bottom half of the first packet in a class runs.
+    pub fn track(&self, class: usize) -> Track {
+        match self.queues[class].packets.front() {
+            Some(Packet {
+                flow: Some(flow), ..
+            }) => Track::BottomHalf(*flow as usize),
+            Some(packet) => Track::Orphan(packet.source as usize),
+            None => Track::Orphan(0),
+        }
+    }
+
+    /// The first bottom half in a class ran for so many cycles.
+    pub fn ran(&mut self, class: usize, cycles: u64) {
+        if let Some((_, left)) = &mut self.queues[class].begun {
+            *left = left.saturating_sub(cycles);
+        }
+    }
+
+    fn class_of(&self, packet: &Packet) -> u8 {
+        match self.mode {
+            Defer::Immediate => 0,
+            Defer::Exact(_) => packet
+                .flow
+                .map_or(LOWEST, |flow| self.flows[flow as usize].class),
+            Defer::Predicted(..) => packet.source as u8,
+        }
+    }
+
+    /// How many packets like this wait, and can.
+    fn count_of(&mut self, packet: &Packet) -> (&mut usize, usize) {
+        match packet.flow {
+            Some(flow) => {
+                let flow = &mut self.flows[flow as usize];
+                (&mut flow.waiting, flow.room)
+            }
+            None => (&mut self.orphans[packet.source as usize], UNSTATED),
+        }
+    }
+
+    /// A packet waits for its bottom half. None if there is no room; else how many of its flow wait.
+    fn push(&mut self, packet: Packet) -> Option<usize> {
+        let class = self.class_of(&packet);
+        let (count, room) = self.count_of(&packet);
+        if *count >= room {
+            return None;
+        }
+        *count += 1;
+        let count = *count;
+        if !self.pending.push(class) {
+            *self.count_of(&packet).0 -= 1;
+            return None;
+        }
+        self.queues[usize::from(class)].packets.push_back(packet);
+        Some(count)
+    }
+
+    /// The bottom half of the first packet in a class is done: it, its cycles, and how many of its flow still wait.
+    fn pop(&mut self, class: usize) -> Option<(Packet, u64, usize)> {
+        let packet = self.queues[class].packets.pop_front()?;
+        let cycles = self.queues[class]
+            .begun
+            .take()
+            .map_or(0, |(cycles, _)| cycles);
+        let (count, _) = self.count_of(&packet);
+        *count -= 1;
+        let count = *count;
+        self.begun.pop();
+        self.pending.done(class as u8);
+        if let Some(predicted) = &mut self.predicted {
+            let receiver = packet.flow.map(|flow| self.flows[flow as usize].class);
+            predicted.predictors[packet.source as usize].handled(receiver);
+            self.predict(packet.source as usize);
+        }
+        Some((packet, cycles, count))
+    }
+
+    /// A top half is over, or a clock tick has come: devices whose bottom halves are put off are told, for history may be wrong.
+    pub fn put_off(&mut self, running: Option<u8>) {
+        let ties = self.ties();
+        if self.predicted.is_none() {
+            return;
+        }
+        if self.pending.would_run(running, ties) {
+            return;
+        }
+        for source in 0..self.queues.len() {
+            if !self.queues[source].packets.is_empty() && self.queues[source].begun.is_none() {
+                if let Some(predicted) = &mut self.predicted {
+                    predicted.predictors[source].deferred();
+                }
+                self.predict(source);
+            }
+        }
+    }
+
+    /// A device's packets are as urgent from now on as the predictor says.
+    fn predict(&mut self, source: usize) {
+        let Some(predicted) = &self.predicted else {
+            return;
+        };
+        let predictor = &predicted.predictors[source];
+        let receiver = predictor.predict(match predicted.by {
+            By::Waiting => Prediction::Waiting,
+            By::Registered => Prediction::Registered,
+            By::History => Prediction::History,
+        });
+        let urgency = predicted.urgencies[usize::from(receiver.unwrap_or(LOWEST))];
+        self.urgencies[source] = urgency;
+        self.pending.set_urgency(source as u8, urgency);
+    }
+
+    /// A receiver waits for packets from now on, or does not any more.
+    pub fn receiver_waits(&mut self, receiver: usize, waits: bool) {
+        let Some(predicted) = &mut self.predicted else {
+            return;
+        };
+        let (devices, class) = std::mem::take(&mut predicted.devices_of[receiver]);
+        for &source in &devices {
+            if let Some(predicted) = &mut self.predicted {
+                let predictor = &mut predicted.predictors[source];
+                if waits {
+                    predictor.wait(class);
+                } else {
+                    predictor.stop_waiting(class);
+                }
+            }
+            self.predict(source);
+        }
+        if let Some(predicted) = &mut self.predicted {
+            predicted.devices_of[receiver] = (devices, class);
+        }
+    }
+}
+
+impl Predicted {
+    /// In the beginning every receiver waits.
+    fn new(
+        system: &System,
+        by: By,
+        flows: &[FlowState],
+        urgencies: Vec<u8>,
+    ) -> Result<Self, SimulationError> {
+        let mut predicted = Self {
+            by,
+            predictors: system
+                .sources
+                .iter()
+                .map(|_| Predictor::new(History::default()))
+                .collect::<Result<_, _>>()
+                .map_err(SimulationError::History)?,
+            urgencies,
+            devices_of: vec![(Vec::new(), LOWEST); system.receivers.len()],
+        };
+        for (flow, state) in system.flows.iter().zip(flows) {
+            let (devices, class) = &mut predicted.devices_of[flow.receiver];
+            *class = state.class;
+            if !devices.contains(&flow.source) {
+                devices.push(flow.source);
+                predicted.predictors[flow.source].register(state.class);
+                predicted.predictors[flow.source].wait(state.class);
+            }
+        }
+        Ok(predicted)
+    }
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// A packet that an interrupt has taken waits for its bottom half.
+    pub(super) fn defer(&mut self, packet: Packet) {
+        let (source, flow) = (
+            packet.source as usize,
+            packet.flow.map(|flow| flow as usize),
+        );
+        match self.halves.push(packet) {
+            Some(depth) => {
+                self.attention = true;
+                self.tell_half_depth(source, flow, depth);
+            }
+            None => self.lose_packet(source, flow, Loss::QueueFull),
+        }
+    }
+
+    fn tell_half_depth(&mut self, source: usize, flow: Option<usize>, depth: usize) {
+        let queue = flow.map_or(Queue::Orphans(source), Queue::Deferred);
+        self.tell(Event::Depth(queue, depth as u64));
+    }
+
+    /// The bottom half of the first packet in a queue begins, or goes on.
+    pub(super) fn enter_half(&mut self, queue: usize) {
+        let track = self.halves.track(queue);
+        let (cycles, resumes) = match self.halves.queues[queue].begun {
+            Some((_, left)) => (left, true),
+            None => {
+                let worst = match track {
+                    Track::BottomHalf(flow) => self.costs.flows[flow].bottom_half,
+                    Track::Orphan(source) => self.costs.orphans[source].bottom_half,
+                    _ => 0,
+                };
+                let cycles = self.draw_bottom_half(worst);
+                self.halves.queues[queue].begun = Some((cycles, cycles));
+                (cycles, false)
+            }
+        };
+        self.runs(Running::Thread(Thread::Half(queue)), cycles, track, resumes);
+    }
+
+    /// The running bottom half is done: its packet is delivered.
+    pub(super) fn finish_half(&mut self, queue: usize) {
+        let track = self.halves.track(queue);
+        self.ended(track);
+        let Some((packet, cycles, depth)) = self.halves.pop(queue) else {
+            return;
+        };
+        let source = packet.source as usize;
+        let flow = packet.flow.map(|flow| flow as usize);
+        self.tell_half_depth(source, flow, depth);
+        let receiver = flow.map(|flow| self.halves.flows[flow].receiver);
+        self.accounting.handled(source, receiver, cycles);
+        let (Some(flow), Some(receiver)) = (flow, receiver) else {
+            self.tally.orphans += cycles;
+            self.lose(source, Loss::Orphan);
+            return;
+        };
+        self.tally.tasks[receiver].charged += cycles;
+        if self.deliver(receiver) {
+            let late = self.is_late(flow, &packet);
+            let tally = &mut self.tally.flows[flow];
+            tally.delivered += 1;
+            tally.late += u64::from(late);
+            tally.latencies.add(self.now - packet.arrived);
+        } else {
+            self.lose_packet(source, Some(flow), Loss::BacklogFull);
+        }
+    }
+
+    fn is_late(&self, flow: usize, packet: &Packet) -> bool {
+        let deadline = self.system.flows[flow].deadline;
+        deadline.is_some_and(|deadline| self.now - packet.arrived > deadline)
+    }
+
+    /// The run is over: packets are late already that wait, in a device or for their bottom half.
+    pub(super) fn close_packets(&mut self) {
+        let in_devices = self.lines.iter().filter_map(|line| line.device.as_ref());
+        let waiting = self.halves.queues.iter().map(|queue| &queue.packets);
+        let packets = in_devices.map(|device| &device.ring).chain(waiting);
+        for packet in packets.flatten() {
+            if let Some(flow) = packet.flow {
+                let late = self.is_late(flow as usize, packet);
+                self.tally.flows[flow as usize].late += u64::from(late);
+            }
+        }
+    }
+}

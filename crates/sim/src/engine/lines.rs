@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sources as the interrupt controller sees them: pending and enable bits, and the limiters behind them.
+
+use weir_model::{EventCosts, Policy};
+
+use crate::limiter::{Limiter, Orders, SERVE};
+use crate::observer::{Event, Loss, Observer};
+
+use super::Engine;
+use super::devices::Device;
+
+/// A source's line.
+pub(super) struct Line {
+    /// In software: asked in the source's interrupts.
+    pub limiter: Option<Limiter>,
+    /// In hardware: between the device and the interrupt controller.
+    pub gate: Option<Gate>,
+    /// The source's rank, and its own timer's; none for a source that is only polled, or a timer that others share.
+    pub request_rank: Option<usize>,
+    pub expiry_rank: Option<usize>,
+    /// Cycles between two looks, for a source that is polled.
+    pub poll: Option<u64>,
+    pub pending: bool,
+    /// When what is pending began to ask.
+    pub asked: u64,
+    /// Since when nothing but other interrupts keeps what is pending from being taken.
+    pub admitted: u64,
+    /// When the timer that clears the source matched last.
+    pub matched: u64,
+    /// When the request began to ask that an interrupt has taken but refused.
+    pub held: Option<u64>,
+    pub enabled: bool,
+    /// A level-triggered line asks.
+    pub is_high: bool,
+    /// The cycle that the timer notes for the limiter.
+    pub watched: Option<u64>,
+    pub costs: EventCosts,
+    /// Cycles of a served request without a limiter.
+    pub plain: u64,
+    /// Cycles of the handler without units of work; of a unit.
+    pub handler: u64,
+    pub work: u64,
+    /// The most units that one interrupt does.
+    pub max_work: u64,
+    pub device: Option<Device>,
+}
+
+/// A limiter in hardware: it notes one request that comes too early and delivers it when the interval is over (regehr2005 §3.4).
+pub(super) struct Gate {
+    pub limiter: Limiter,
+    pub open: bool,
+    /// When the request arrived that is noted.
+    pub noted: Option<u64>,
+}
+
+/// What a part of an interrupt does.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Service {
+    pub source: usize,
+    pub serves: bool,
+    /// When what is served began to ask.
+    pub asked: Option<u64>,
+    /// When the limiter let it through.
+    pub admitted: u64,
+    pub packets: usize,
+    /// Cycles by stage.
+    pub tick: u64,
+    pub limit: u64,
+    pub handler: u64,
+    pub demux: u64,
+}
+
+impl Service {
+    pub fn limiting(cycles: u64) -> Self {
+        Self {
+            limit: cycles,
+            ..Self::default()
+        }
+    }
+
+    pub fn tick(cycles: u64) -> Self {
+        Self {
+            tick: cycles,
+            ..Self::default()
+        }
+    }
+
+    pub fn cycles(&self) -> u64 {
+        self.tick + self.limit + self.handler + self.demux
+    }
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// The source asks for an interrupt. Without a device a request that finds one pending is lost; with one there is nothing to lose.
+    pub(super) fn ask(&mut self, source: usize) {
+        if self.lines[source].gate.is_some() {
+            self.ask_gate(source);
+        } else {
+            self.raise(source, self.now);
+        }
+    }
+
+    /// The interrupt controller sees a request that has asked since `asked`.
+    fn raise(&mut self, source: usize, asked: u64) {
+        let line = &mut self.lines[source];
+        if line.pending {
+            if line.device.is_none() {
+                self.lose(source, Loss::Pending);
+            }
+            return;
+        }
+        line.pending = true;
+        line.asked = asked;
+        line.admitted = self.now;
+        self.let_through(source);
+    }
+
+    pub(super) fn lose(&mut self, source: usize, why: Loss) {
+        self.tally.sources[source].lost.add(why);
+        self.tell(Event::Lost(source, why));
+    }
+
+    /// What is pending asks the processor if it is enabled.
+    fn let_through(&mut self, source: usize) {
+        let line = &self.lines[source];
+        if let Some(rank) = line.request_rank {
+            if line.pending && line.enabled {
+                self.asking.insert(rank);
+                self.attention = true;
+            } else {
+                self.asking.remove(rank);
+            }
+        }
+    }
+
+    /// A level rises or falls. One that falls before its interrupt was taken is not served.
+    pub(super) fn level(&mut self, source: usize, is_high: bool) {
+        let line = &mut self.lines[source];
+        line.is_high = is_high;
+        if is_high {
+            self.ask(source);
+        } else {
+            line.pending = false;
+            if let Some(gate) = &mut line.gate {
+                gate.noted = None;
+            }
+            self.let_through(source);
+        }
+    }
+
+    fn ask_gate(&mut self, source: usize) {
+        let now = self.now;
+        let Some(gate) = &mut self.lines[source].gate else {
+            return;
+        };
+        if gate.noted.is_some() {
+            if self.lines[source].device.is_none() {
+                self.lose(source, Loss::Masked);
+            }
+        } else if gate.open {
+            let orders = gate.limiter.request(now, false);
+            self.gate_orders(source, orders, now);
+        } else {
+            gate.noted = Some(now);
+        }
+    }
+
+    fn gate_orders(&mut self, source: usize, orders: Orders, asked: u64) {
+        if let Some(gate) = &mut self.lines[source].gate {
+            let was_open = gate.open;
+            gate.open = (gate.open || orders.unmask) && !orders.mask;
+            let is_open = gate.open;
+            if let Some(at) = orders.arm {
+                self.agenda.set(self.slots.own_timers + source, at);
+            }
+            if was_open != is_open {
+                self.masked(source, !is_open);
+            }
+            if orders.serve {
+                self.raise(source, asked);
+            }
+        }
+    }
+
+    /// The compare register of a source's own timer matches.
+    pub(super) fn own_timer_matches(&mut self, source: usize) {
+        let slot = self.slots.own_timers + source;
+        let line = &mut self.lines[source];
+        line.matched = self.now;
+        self.agenda.set(
+            slot,
+            line.poll.map_or(u64::MAX, |interval| self.now + interval),
+        );
+        if let Some(gate) = &mut line.gate {
+            let noted = gate.noted.take();
+            let orders = gate.limiter.expired(self.now, noted.is_some());
+            if !orders.serve {
+                gate.noted = noted;
+            }
+            self.gate_orders(source, orders, noted.unwrap_or(self.now));
+        } else if let Some(rank) = line.expiry_rank {
+            self.asking.insert(rank);
+            self.attention = true;
+        }
+    }
+
+    /// A shared timer matches.
+    pub(super) fn shared_timer_matches(&mut self, timer: usize) {
+        let slot = self.slots.shared_timers + timer;
+        self.agenda
+            .set(slot, self.now + self.system.timers[timer].period);
+        self.asking.insert(self.timer_ranks[timer]);
+        self.attention = true;
+        for &source in &self.clears[timer] {
+            self.lines[source].matched = self.now;
+        }
+    }
+
+    /// The source's interrupt is taken: the limiter is asked.
+    pub(super) fn take_request(&mut self, source: usize) -> Service {
+        let now = self.now;
+        let line = &mut self.lines[source];
+        self.tally.sources[source].interrupts += 1;
+        // A line that is still high asks again; through the gate, where there is one.
+        line.pending = line.is_high && line.gate.is_none();
+        let asked = std::mem::replace(&mut line.asked, now);
+        let admitted = std::mem::replace(&mut line.admitted, now);
+        let orders = match &mut line.limiter {
+            Some(limiter) => limiter.request(now, line.watched.is_some_and(|at| at <= now)),
+            None => SERVE,
+        };
+        let (costs, plain) = (line.costs, line.plain);
+        let service = if orders.serve {
+            let overhead = costs.request_served.saturating_sub(plain);
+            Service {
+                admitted,
+                ..self.serve(
+                    source,
+                    Some(asked),
+                    costs.request_served - overhead,
+                    overhead,
+                )
+            }
+        } else {
+            if !line.is_high {
+                line.held.get_or_insert(asked);
+            }
+            self.tally.sources[source].refused += 1;
+            Service {
+                source,
+                ..Service::limiting(self.draw_interrupt(costs.request_refused))
+            }
+        };
+        self.perform(source, orders);
+        if self.lines[source].is_high && self.lines[source].gate.is_some() {
+            self.ask_gate(source);
+        }
+        service
+    }
+
+    /// The interrupt of the source's own timer is taken: the limiter is asked, or the line is looked at.
+    pub(super) fn take_expiry(&mut self, source: usize) -> Service {
+        self.tally.sources[source].expiries += 1;
+        self.clear(source)
+    }
+
+    /// A timer's interrupt comes to this source.
+    pub(super) fn clear(&mut self, source: usize) -> Service {
+        let now = self.now;
+        let line = &mut self.lines[source];
+        // Where the port does not serve inside the timer's interrupt, what is pending takes its own.
+        let pending = line.pending && (line.costs.expiry_served > 0 || line.poll.is_some());
+        let orders = match &mut line.limiter {
+            Some(limiter) => limiter.expired(now, pending),
+            None => Orders {
+                serve: pending,
+                ack: pending,
+                ..Orders::default()
+            },
+        };
+        let costs = line.costs;
+        let service = if orders.serve {
+            let asked = if orders.ack {
+                line.pending = line.is_high;
+                Some(line.asked)
+            } else {
+                line.held.take()
+            };
+            let admitted = asked.unwrap_or(0).max(self.lines[source].matched);
+            Service {
+                admitted,
+                ..self.serve(source, asked, 0, costs.expiry_served)
+            }
+        } else {
+            Service {
+                source,
+                ..Service::limiting(self.draw_interrupt(costs.expiry_empty))
+            }
+        };
+        self.perform(source, orders);
+        service
+    }
+
+    /// The handler runs: `entry` cycles for taking and leaving the interrupt, `overhead` for the limiter.
+    fn serve(&mut self, source: usize, asked: Option<u64>, entry: u64, overhead: u64) -> Service {
+        let line = &self.lines[source];
+        let (handler, work) = (line.handler, line.work);
+        let (packets, units) = match &line.device {
+            Some(device) => {
+                let packets = device.ready(line.max_work);
+                (packets, packets as u64)
+            }
+            None => (0, line.max_work),
+        };
+        let (mut top_halves, mut demux) = (0, 0);
+        for packet in 0..packets {
+            let (top, find) = self.packet_costs(source, packet);
+            top_halves += top;
+            demux += find;
+        }
+        Service {
+            source,
+            serves: true,
+            asked,
+            admitted: self.now,
+            packets,
+            tick: 0,
+            limit: self.draw_interrupt(overhead),
+            handler: self.draw_interrupt(entry + handler + work * units) + top_halves,
+            demux,
+        }
+    }
+
+    /// The port does what the limiter says.
+    fn perform(&mut self, source: usize, orders: Orders) {
+        let line = &mut self.lines[source];
+        if line.expiry_rank.is_some()
+            && (orders.arm.is_some() || orders.watch.is_some() || orders.disarm)
+        {
+            // A channel has one compare register.
+            self.agenda.set(
+                self.slots.own_timers + source,
+                orders.arm.unwrap_or(u64::MAX),
+            );
+            if let Some(rank) = line.expiry_rank {
+                self.asking.remove(rank);
+            }
+            line.watched = None;
+        }
+        if let Some(at) = orders.watch {
+            line.watched = Some(at);
+        }
+        let was = line.enabled;
+        line.enabled = (was || orders.unmask) && !orders.mask;
+        let is = line.enabled;
+        if is && !was {
+            line.admitted = self.now;
+        }
+        if was != is {
+            self.masked(source, !is);
+        }
+        self.let_through(source);
+    }
+
+    /// What limiting is there for this source, as the run is told.
+    pub(super) fn policy_of(&self, source: usize) -> Policy {
+        if self.options.limits {
+            self.system.sources[source].limit.policy
+        } else {
+            Policy::Off
+        }
+    }
+}

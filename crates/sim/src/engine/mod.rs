@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One processor in virtual time.
+//!
+//! The engine goes from one instant at which something happens to the next: something arrives, a timer matches, or what runs comes to an end. When all that
+//! happens at an instant has happened, [`Engine::dispatch`] decides what runs from then on: the highest-ranking interrupt that may preempt what runs; else,
+//! where no interrupt is under way, the most urgent of tasks and bottom halves.
+
+mod build;
+mod costs;
+mod devices;
+mod frames;
+mod halves;
+mod lines;
+mod tasks;
+mod ticks;
+
+use rand_chacha::ChaCha8Rng;
+use weir_arrivals::Arrivals;
+use weir_core_sys::W64;
+use weir_core_sys::moderate::Moderator;
+use weir_model::System;
+
+use crate::accounting::Accounting;
+use crate::agenda::Agenda;
+use crate::observer::{Event, Observer, Track};
+use crate::options::{Options, Target};
+use crate::ranks::Ranks;
+use crate::ready::Ready;
+use crate::selectors::Selectors;
+use crate::tally::{Stage, Tally};
+
+use costs::Costs;
+use frames::{Frame, Interrupt};
+use halves::Halves;
+use lines::Line;
+use tasks::Task;
+
+/// A level of urgency between interrupts and idleness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Thread {
+    /// The task with this index.
+    Task(usize),
+    /// The bottom half of the first packet in this queue of [`Halves`].
+    Half(usize),
+}
+
+/// What the processor does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Running {
+    Idle,
+    /// The topmost of the frames.
+    Interrupt,
+    Thread(Thread),
+}
+
+/// What has a slot in the agenda; the slots of a kind follow each other.
+#[derive(Debug, Clone, Copy)]
+struct Slots {
+    own_timers: usize,
+    shared_timers: usize,
+    releases: usize,
+    loop_ends: usize,
+    moderation: usize,
+    tick: usize,
+    all: usize,
+}
+
+/// What arrives somewhere over time.
+struct Stream {
+    to: Target,
+    arrivals: Arrivals,
+    /// The arrival that its slot waits for.
+    next: Option<weir_arrivals::Arrival>,
+}
+
+/// A system that runs.
+pub(crate) struct Engine<'a, O> {
+    system: &'a System,
+    options: &'a Options,
+    observer: &'a mut O,
+    rng: ChaCha8Rng,
+    now: u64,
+    agenda: Agenda,
+    slots: Slots,
+    streams: Vec<Stream>,
+
+    lines: Vec<Line>,
+    selectors: Selectors,
+    moderator: Option<Moderator<W64>>,
+    /// Of each queue of the moderator its source.
+    moderated: Vec<usize>,
+    /// By rank, 0 the highest.
+    interrupts: Vec<Interrupt>,
+    /// Of the interrupts those that ask and are let through.
+    asking: Ranks,
+    timer_ranks: Vec<usize>,
+    tick_rank: usize,
+    /// Of each shared timer the sources that it clears.
+    clears: Vec<Vec<usize>>,
+    /// What the interrupts under way have still to do; the last one runs.
+    frames: Vec<Frame>,
+
+    costs: Costs,
+    tasks: Vec<Task>,
+    ready: Ready,
+    halves: Halves,
+    /// Cooperative tasks: what has begun and runs to its end before anything else of its kind.
+    begun: Option<Thread>,
+    accounting: Accounting,
+
+    running: Running,
+    /// Since when what runs has run without a break.
+    since: u64,
+    /// When what runs comes to an end if nothing preempts it.
+    ends_at: u64,
+    /// Something has changed that could change what runs.
+    attention: bool,
+    tally: Tally,
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// Runs the system to the end of its duration.
+    pub fn run(mut self) -> Tally {
+        let end = self.options.duration;
+        loop {
+            let (at, slot) = self.agenda.earliest();
+            let next = at.min(self.ends_at);
+            if self.attention && next > self.now {
+                self.dispatch();
+                continue;
+            }
+            if next >= end {
+                break;
+            }
+            self.now = next;
+            // What ends at an instant has ended when something arrives at it.
+            if self.ends_at <= at {
+                self.finish();
+            } else {
+                self.happen(slot);
+            }
+        }
+        self.now = end;
+        self.leave();
+        self.close();
+        self.tally
+    }
+
+    fn happen(&mut self, slot: usize) {
+        let slots = self.slots;
+        if slot < slots.own_timers {
+            self.arrive(slot);
+        } else if slot < slots.shared_timers {
+            self.own_timer_matches(slot - slots.own_timers);
+        } else if slot < slots.releases {
+            self.shared_timer_matches(slot - slots.shared_timers);
+        } else if slot < slots.loop_ends {
+            self.release(slot - slots.releases);
+        } else if slot < slots.moderation {
+            self.end_loop(slot - slots.loop_ends);
+        } else if slot == slots.moderation {
+            self.moderation_is_due();
+        } else {
+            self.tick();
+        }
+    }
+
+    /// Decides what runs.
+    fn dispatch(&mut self) {
+        self.attention = false;
+        if let Some(rank) = self.asking.first()
+            && self.may_preempt(rank)
+        {
+            self.leave();
+            self.take(rank);
+            return;
+        }
+        if self.running == Running::Interrupt {
+            return;
+        }
+        if !self.frames.is_empty() {
+            self.leave();
+            self.resume_frame();
+            return;
+        }
+        let wanted = self.choose_thread();
+        if wanted.is_some_and(|thread| self.running == Running::Thread(thread)) {
+            return;
+        }
+        self.leave();
+        if let Some(thread) = wanted {
+            self.enter(thread);
+        }
+    }
+
+    /// Counts for what the cycles since the last change were used.
+    fn settle(&mut self) {
+        let cycles = self.now - self.since;
+        self.since = self.now;
+        if cycles == 0 {
+            return;
+        }
+        match self.running {
+            Running::Idle => self.tally.stages.add(Stage::Idle, cycles),
+            Running::Interrupt => {
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.left -= cycles;
+                }
+                if let Some(victim) = self.ready.first() {
+                    self.tally.tasks[victim].interrupted += cycles;
+                }
+            }
+            Running::Thread(Thread::Half(queue)) => {
+                self.halves.ran(queue, cycles);
+                self.tally.stages.add(Stage::BottomHalves, cycles);
+                if let Some(victim) = self.ready.first() {
+                    let receiver = self.halves.receiver(queue);
+                    let task = &mut self.tally.tasks[victim];
+                    task.interrupted += cycles;
+                    if receiver != Some(victim) {
+                        task.interrupted_by_bottom_halves += cycles;
+                    }
+                }
+            }
+            Running::Thread(Thread::Task(task)) => self.task_ran(task, cycles),
+        }
+    }
+
+    /// What runs is stopped, if anything runs.
+    fn leave(&mut self) {
+        self.settle();
+        if let Some(track) = self.track() {
+            self.tell(Event::Stops(track));
+        }
+        self.running = Running::Idle;
+        self.ends_at = u64::MAX;
+    }
+
+    /// What runs has come to an end, or to the end of a part.
+    fn finish(&mut self) {
+        self.settle();
+        self.attention = true;
+        match self.running {
+            Running::Idle => {}
+            Running::Interrupt => self.finish_frame(),
+            Running::Thread(Thread::Task(task)) => self.finish_task(task),
+            Running::Thread(Thread::Half(queue)) => self.finish_half(queue),
+        }
+    }
+
+    /// What ran is over; the next dispatch finds something else.
+    fn ended(&mut self, track: Track) {
+        self.tell(Event::Ends(track));
+        if matches!(self.running, Running::Thread(_)) {
+            self.begun = None;
+        }
+        self.running = Running::Idle;
+        self.ends_at = u64::MAX;
+    }
+
+    fn runs(&mut self, what: Running, cycles: u64, track: Track, resumes: bool) {
+        self.running = what;
+        self.since = self.now;
+        self.ends_at = self.now.saturating_add(cycles);
+        self.tell(if resumes {
+            Event::Resumes(track)
+        } else {
+            Event::Starts(track)
+        });
+    }
+
+    /// What the timeline shows as running.
+    fn track(&self) -> Option<Track> {
+        match self.running {
+            Running::Idle => None,
+            Running::Interrupt => self.frames.last().map(Frame::track),
+            Running::Thread(Thread::Task(task)) => Some(Track::Task(task)),
+            Running::Thread(Thread::Half(queue)) => Some(self.halves.track(queue)),
+        }
+    }
+
+    #[inline]
+    fn tell(&mut self, event: Event) {
+        self.observer.event(self.now, event);
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The clock tick, and the end of the run.
+
+use crate::observer::{Observer, Track};
+
+use super::Engine;
+
+impl<O: Observer> Engine<'_, O> {
+    /// The clock tick is due.
+    pub(super) fn tick(&mut self) {
+        let Some(tick) = self.options.tick else {
+            return;
+        };
+        self.agenda.set(self.slots.tick, self.now + tick.period);
+        if tick.cost == 0 {
+            self.account_tick();
+        } else {
+            self.asking.insert(self.tick_rank);
+            self.attention = true;
+        }
+    }
+
+    /// The tick is charged to the task that runs, or would run but for interrupts (zhang2006 §3.1).
+    pub(super) fn account_tick(&mut self) {
+        let running = self.ready.first();
+        let urgency = self.urgency_of_tasks();
+        self.halves.put_off(urgency);
+        let adjusted = self.accounting.tick(running);
+        match running {
+            Some(task) => {
+                self.tally.tasks[task].ticks += 1 + adjusted;
+                self.give_back(task, adjusted);
+            }
+            None => self.tally.idle_ticks += 1,
+        }
+    }
+
+    /// A task's slice gets back what was taken from it, or pays for what was done for it (zhang2006 §3.1: timeslice).
+    fn give_back(&mut self, task: usize, adjusted: i64) {
+        let (Some(slice), Some(tick)) = (self.system.cpu.time_slice, self.options.tick) else {
+            return;
+        };
+        let of = &mut self.tasks[task];
+        let change = tick.period.saturating_mul(adjusted.unsigned_abs());
+        of.slice = if adjusted < 0 {
+            of.slice.saturating_add(change).min(slice)
+        } else {
+            of.slice.saturating_sub(change).max(1)
+        };
+        if self.track() == Some(Track::Task(task)) {
+            // What runs has to end with its new slice.
+            self.leave();
+            self.attention = true;
+        }
+    }
+
+    /// The run is over.
+    pub(super) fn close(&mut self) {
+        self.close_frames();
+        self.close_tasks();
+        self.close_packets();
+    }
+}

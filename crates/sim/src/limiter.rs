@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The limit machine of core/ at the tick width of its timer, spoken to in cycles.
+
+use weir_core_sys::{
+    Action, Config, ConfigError, Step, Timing as CoreTiming, Trigger, W16, W32, W64,
+};
+use weir_model::{Limit, Policy, Timing};
+
+/// What a port is told to do, in cycles of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Orders {
+    pub serve: bool,
+    pub ack: bool,
+    pub mask: bool,
+    pub unmask: bool,
+    pub disarm: bool,
+    /// Interrupt at this cycle.
+    pub arm: Option<u64>,
+    /// Note that this cycle has passed.
+    pub watch: Option<u64>,
+}
+
+/// What a request does that nobody limits.
+pub(crate) const SERVE: Orders = Orders {
+    serve: true,
+    ack: false,
+    mask: false,
+    unmask: false,
+    disarm: false,
+    arm: None,
+    watch: None,
+};
+
+#[derive(Debug)]
+enum Machine {
+    Bits16(weir_core_sys::Limiter<W16>),
+    Bits32(weir_core_sys::Limiter<W32>),
+    Bits64(weir_core_sys::Limiter<W64>),
+}
+
+macro_rules! each_width {
+    ($machine:expr, $limiter:ident => $event:expr) => {
+        match $machine {
+            Machine::Bits16($limiter) => $event,
+            Machine::Bits32($limiter) => $event,
+            Machine::Bits64($limiter) => $event,
+        }
+    };
+}
+
+/// A limiter and the timer that it counts with.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    machine: Machine,
+    /// Cycles of a tick.
+    tick: u64,
+    bits: u32,
+}
+
+/// What the machine of core/ is told of a limit. It knows no polling, which has no limiter.
+pub(crate) fn core_config(limit: &Limit, trigger: Trigger) -> Config {
+    Config {
+        policy: match limit.policy {
+            Policy::Strict => weir_core_sys::Policy::Strict,
+            Policy::Paced => weir_core_sys::Policy::Paced,
+            Policy::Bursty => weir_core_sys::Policy::Bursty,
+            Policy::Bucket => weir_core_sys::Policy::Bucket,
+            Policy::Off | Policy::Poll => weir_core_sys::Policy::Off,
+        },
+        timing: match limit.timing {
+            Timing::Eager => CoreTiming::Eager,
+            Timing::Lazy => CoreTiming::Lazy,
+            Timing::OneShot => CoreTiming::OneShot,
+        },
+        trigger,
+        interval: (limit.interval / limit.tick).max(1),
+        lag: u64::from(limit.lag),
+        burst: u8::try_from(limit.burst).unwrap_or(u8::MAX),
+    }
+}
+
+impl Limiter {
+    /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide: 16, 32 or 64; what lies between counts as the width below.
+    ///
+    /// # Errors
+    /// What the machine does not take: the limit does not fit the timer.
+    pub fn start(
+        config: &Config,
+        tick: u64,
+        bits: u32,
+        now: u64,
+    ) -> Result<(Self, Orders), ConfigError> {
+        let ticks = now / tick;
+        let (machine, step, bits) = if bits < 32 {
+            let (limiter, step) = weir_core_sys::Limiter::start(config, ticks)?;
+            (Machine::Bits16(limiter), step, 16)
+        } else if bits < 64 {
+            let (limiter, step) = weir_core_sys::Limiter::start(config, ticks)?;
+            (Machine::Bits32(limiter), step, 32)
+        } else {
+            let (limiter, step) = weir_core_sys::Limiter::start(config, ticks)?;
+            (Machine::Bits64(limiter), step, 64)
+        };
+        let limiter = Self {
+            machine,
+            tick,
+            bits,
+        };
+        let orders = limiter.orders(step, now);
+        Ok((limiter, orders))
+    }
+
+    /// The source's interrupt is taken. `elapsed`: what was to be watched has passed.
+    pub fn request(&mut self, now: u64, elapsed: bool) -> Orders {
+        let ticks = now / self.tick;
+        let step = each_width!(&mut self.machine, limiter => limiter.request(ticks, elapsed));
+        self.orders(step, now)
+    }
+
+    /// The limiter's timer expired; `pending` is the source's pending bit, if the port can serve it here.
+    pub fn expired(&mut self, now: u64, pending: bool) -> Orders {
+        let ticks = now / self.tick;
+        let step = each_width!(&mut self.machine, limiter => limiter.expired(ticks, pending));
+        self.orders(step, now)
+    }
+
+    fn orders(&self, step: Step, now: u64) -> Orders {
+        let at = |wanted: Action| step.has(wanted).then(|| self.cycle_of(step.at, now));
+        Orders {
+            serve: step.has(Action::Serve),
+            ack: step.has(Action::Ack),
+            mask: step.has(Action::Mask),
+            unmask: step.has(Action::Unmask),
+            disarm: step.has(Action::Disarm),
+            arm: at(Action::Arm),
+            watch: at(Action::Watch),
+        }
+    }
+
+    /// The cycle at which the timer shows `at`: the next one, or now if it lies in the half wrap behind.
+    fn cycle_of(&self, at: u64, now: u64) -> u64 {
+        let ticks = now / self.tick;
+        let all = u64::MAX >> (64 - self.bits);
+        let ahead = at.wrapping_sub(ticks) & all;
+        if ahead > all / 2 {
+            now
+        } else {
+            (ticks + ahead).saturating_mul(self.tick).max(now)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strict(interval: u64) -> Config {
+        Config {
+            policy: weir_core_sys::Policy::Strict,
+            timing: CoreTiming::Eager,
+            trigger: Trigger::Edge,
+            interval,
+            lag: 0,
+            burst: 1,
+        }
+    }
+
+    #[test]
+    fn instants_are_cycles_wherever_the_timer_wraps() {
+        for bits in [16, 32, 64] {
+            let before_the_wrap = 0xFFFF_u64 * 8 + 5;
+            let (mut limiter, _) = Limiter::start(&strict(1000), 8, bits, before_the_wrap).unwrap();
+            let orders = limiter.request(before_the_wrap, false);
+            assert!(orders.serve && orders.mask, "{bits}");
+            assert_eq!(orders.arm, Some((0xFFFF + 1000) * 8), "{bits}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_the_timer_is_refused() {
+        assert!(Limiter::start(&strict(40_000), 1, 16, 0).is_err());
+        assert!(Limiter::start(&strict(40_000), 1, 32, 0).is_ok());
+    }
+}

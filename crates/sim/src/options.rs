@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a system is run: for how long, with which of Weir's stages, with which costs and arrivals.
+
+use weir_arrivals::Pattern;
+
+use crate::spread::Spread;
+
+/// How a system is run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Cycles.
+    pub duration: u64,
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// How costs lie about the worst that the system states.
+    pub costs: Costs,
+    /// Do the sources' limits hold?
+    pub limits: bool,
+    /// Do devices moderate?
+    pub moderation: bool,
+    /// When bottom halves run.
+    pub defer: Defer,
+    /// The system's clock tick and what it accounts; none: no tick.
+    pub tick: Option<Tick>,
+    /// Of each receiver, if it does not work for its WCET but for as long as so many cycles have gone by since its release, whatever was done in them
+    /// (zhang2006 §5's CPU-bound process, behnke2021's closed loop). Receivers beyond the end of the list work for their WCET.
+    pub closed_loops: Vec<Option<u64>>,
+    /// What arrives.
+    pub feeds: Vec<Feed>,
+}
+
+/// How the costs of a run lie about the worst that is stated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// Of interrupts: limiters, handlers, units of work, top halves, early demultiplexing.
+    pub interrupts: Spread,
+    /// Of bottom halves.
+    pub bottom_halves: Spread,
+    /// Of tasks.
+    pub tasks: Spread,
+}
+
+impl Costs {
+    /// All alike.
+    #[must_use]
+    pub fn all(spread: Spread) -> Self {
+        Self {
+            interrupts: spread,
+            bottom_halves: spread,
+            tasks: spread,
+        }
+    }
+}
+
+/// When the bottom half of a packet runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defer {
+    /// Right after the top half, before every task (what systems do that know no receivers).
+    Immediate,
+    /// At the urgency of the packet's receiver, found in the top half (lee2010 §4).
+    Exact(Ties),
+    /// At the urgency of the receiver that is expected on the device; the receiver itself is found in the bottom half (zhang2006 §3.2).
+    Predicted(By, Ties),
+}
+
+/// What a bottom half does whose urgency is that of what runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ties {
+    /// It waits (zhang2006 §3.2).
+    Wait,
+    /// It runs (lee2010 §4).
+    Run,
+}
+
+/// How the receiver of a device's next packet is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The most urgent that waits on the device (zhang2006 §3.2).
+    Waiting,
+    /// The most urgent that has ever registered.
+    Registered,
+    /// The most urgent that waits and for which enough of the last packets were (zhang2006 §7 leaves it to future work).
+    History,
+}
+
+/// The system's clock tick (zhang2006 §3.1).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tick {
+    /// Cycles between two.
+    pub period: u64,
+    /// Cycles that each takes, before every other interrupt.
+    pub cost: u64,
+    /// How the tick compensates for bottom halves that ran for others than it is charged to.
+    pub compensation: Compensation,
+}
+
+/// How accounts by the tick are corrected for bottom halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compensation {
+    /// Not at all: whoever runs is charged.
+    None,
+    /// By the number of packets and their average cost (zhang2006 §3.1 to the letter).
+    Counted,
+    /// By what they were measured to cost.
+    Measured,
+}
+
+/// What arrives, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Feed {
+    /// Where it arrives.
+    pub to: Target,
+    /// When.
+    pub pattern: Pattern,
+}
+
+/// Where something arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// At a source with this index, as a request that is no packet, or as a packet whose flow its selectors tell.
+    Source(usize),
+    /// At the source of the flow with this index, as a packet of it.
+    Flow(usize),
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The tasks that want to run: the most urgent first, equals in the order of their release.
+
+use std::collections::VecDeque;
+
+use crate::ranks::Ranks;
+
+const URGENCIES: usize = 256;
+
+/// The ready queue of fixed-priority scheduling. No operation depends on the number of tasks.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    queues: Vec<VecDeque<u32>>,
+    /// The urgencies that somebody has, as ranks: the most urgent is 0.
+    some: Ranks,
+}
+
+impl Ready {
+    /// Nobody is ready.
+    pub fn new() -> Self {
+        Self {
+            queues: vec![VecDeque::new(); URGENCIES],
+            some: Ranks::new(URGENCIES),
+        }
+    }
+
+    fn rank(urgency: u8) -> usize {
+        URGENCIES - 1 - usize::from(urgency)
+    }
+
+    /// A task is ready, behind its equals.
+    pub fn push(&mut self, task: usize, urgency: u8) {
+        self.queues[usize::from(urgency)].push_back(task as u32);
+        self.some.insert(Self::rank(urgency));
+    }
+
+    /// The first of an urgency has nothing more to do.
+    pub fn pop(&mut self, urgency: u8) {
+        let queue = &mut self.queues[usize::from(urgency)];
+        queue.pop_front();
+        if queue.is_empty() {
+            self.some.remove(Self::rank(urgency));
+        }
+    }
+
+    /// A task has nothing more to do, wherever it stands among its equals.
+    pub fn remove(&mut self, task: usize, urgency: u8) {
+        let queue = &mut self.queues[usize::from(urgency)];
+        queue.retain(|&other| other as usize != task);
+        if queue.is_empty() {
+            self.some.remove(Self::rank(urgency));
+        }
+    }
+
+    /// The first of an urgency goes behind its equals.
+    pub fn rotate(&mut self, urgency: u8) {
+        self.queues[usize::from(urgency)].rotate_left(1);
+    }
+
+    /// Has a task equals that are ready, too?
+    pub fn has_equals(&self, urgency: u8) -> bool {
+        self.queues[usize::from(urgency)].len() > 1
+    }
+
+    /// The first of the most urgent.
+    pub fn first(&self) -> Option<usize> {
+        let urgency = URGENCIES - 1 - self.some.first()?;
+        self.queues[urgency].front().map(|&task| task as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_urgent_comes_first_and_equals_in_turn() {
+        let mut ready = Ready::new();
+        assert_eq!(ready.first(), None);
+        ready.push(1, 10);
+        ready.push(2, 10);
+        assert_eq!(ready.first(), Some(1));
+        assert!(ready.has_equals(10));
+        ready.push(3, 200);
+        assert_eq!(ready.first(), Some(3));
+        assert!(!ready.has_equals(200));
+        ready.pop(200);
+        ready.rotate(10);
+        assert_eq!(ready.first(), Some(2));
+        ready.remove(1, 10);
+        ready.pop(10);
+        assert_eq!(ready.first(), None);
+    }
+}

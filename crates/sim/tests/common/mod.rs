@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Systems from texts, and runs of them.
+#![allow(dead_code, reason = "every test file uses its part")]
+
+use weir_arrivals::Pattern;
+use weir_model::System;
+use weir_sim::{
+    Costs, Defer, Event, Feed, Observer, Options, Spread, Tally, Target, Ties, simulate,
+};
+
+/// A processor of 1 MHz, so that a cycle is a microsecond. Interrupts take 10 cycles beside their handlers if nothing limits them.
+pub const CPU: &str = r#"
+schema = 1
+[cpu]
+clock = "1MHz"
+interrupts = "INTERRUPTS"
+longest_instruction = "0 cycles"
+[cpu.costs]
+off = { request_served = "10 cycles" }
+strict = { eager = { request_served = "15 cycles", expiry_served = "18 cycles", expiry_empty = "12 cycles" } }
+bursty = { lazy = { request_served = "14 cycles", request_refused = "11 cycles", expiry_served = "17 cycles", expiry_empty = "13 cycles" } }
+"#;
+
+/// The system that `rest` describes on [`CPU`], with interrupts that do not nest.
+pub fn flat(rest: &str) -> System {
+    parse(&(CPU.replace("INTERRUPTS", "flat") + rest))
+}
+
+/// The same with interrupts that nest by their groups.
+pub fn grouped(rest: &str) -> System {
+    parse(&(CPU.replace("INTERRUPTS", "grouped") + rest))
+}
+
+pub fn parse(text: &str) -> System {
+    weir_model::parse("test.toml", text).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
+}
+
+/// Everything as described, for so many cycles.
+pub fn options(duration: u64) -> Options {
+    Options {
+        duration,
+        seed: 1,
+        costs: Costs::all(Spread::Worst),
+        limits: true,
+        moderation: true,
+        defer: Defer::Exact(Ties::Run),
+        tick: None,
+        closed_loops: Vec::new(),
+        feeds: Vec::new(),
+    }
+}
+
+/// What a text says arrives at a source, or as packets of a flow.
+pub fn feed(system: &System, to: &str, pattern: &str) -> Feed {
+    let source = system.sources.iter().position(|source| source.name == to);
+    let flow = system.flows.iter().position(|flow| flow.name == to);
+    Feed {
+        to: flow.map_or_else(
+            || Target::Source(source.expect("a source or a flow")),
+            Target::Flow,
+        ),
+        pattern: Pattern::parse(pattern, system.cpu.clock_hz)
+            .unwrap_or_else(|error| panic!("{error}")),
+    }
+}
+
+/// All that is told.
+#[derive(Default)]
+pub struct Log(pub Vec<(u64, Event)>);
+
+impl Observer for Log {
+    fn event(&mut self, at: u64, event: Event) {
+        self.0.push((at, event));
+    }
+}
+
+impl Log {
+    /// The instants of an event.
+    pub fn instants(&self, wanted: Event) -> Vec<u64> {
+        let events = self.0.iter();
+        events
+            .filter(|(_, event)| *event == wanted)
+            .map(|(at, _)| *at)
+            .collect()
+    }
+}
+
+/// Runs, with everything told; whatever happened, the stages make up the whole time.
+pub fn run(system: &System, options: &Options) -> (Tally, Log) {
+    let mut log = Log::default();
+    let tally = simulate(system, options, &mut log).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        tally.stages.total(),
+        options.duration,
+        "every cycle is counted once"
+    );
+    (tally, log)
+}

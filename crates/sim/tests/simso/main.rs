@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs against SimSo 0.8.5, a simulator of real-time scheduling by other authors: the same task sets, an interrupt being a task above all others, have the same responses.
+//!
+//! Python's packages live in an environment of their own below target/, installed by the first run; `scripts/bootstrap host` brings what that needs.
+#[path = "../common/mod.rs"]
+mod common;
+mod python;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use weir_sim::{Event, Track};
+
+use python::{SimSoTask, simso};
+
+const CLOCK: u64 = 1_000_000;
+const DURATION: u64 = 400_000;
+const SETS: u64 = 12;
+
+/// The responses of the jobs of a track, in cycles; they end in the order of their releases.
+fn responses(log: &common::Log, released: Event, track: Track) -> Vec<u64> {
+    let releases = log.instants(released);
+    let ends = log.instants(Event::Ends(track));
+    ends.iter()
+        .zip(releases)
+        .map(|(end, release)| end - release)
+        .collect()
+}
+
+fn compare(interrupt: SimSoTask, tasks: &[SimSoTask]) {
+    let mut text = common::CPU.replace("INTERRUPTS", "flat");
+    text += &format!(
+        "[[source]]\nname = \"stream\"\nvector = \"IRQ\"\norder = 0\nhandler = \"{} cycles\"\nmax_work = 1\n",
+        interrupt.wcet - 10
+    );
+    for (index, task) in tasks.iter().enumerate() {
+        text += &format!(
+            "[[receiver]]\nname = \"t{index}\"\nurgency = {}\nperiod = \"{} cycles\"\nwcet = \"{} cycles\"\n",
+            task.priority, task.period, task.wcet
+        );
+    }
+    let system = common::parse(&text);
+    let mut options = common::options(DURATION);
+    let rate = CLOCK as f64 / interrupt.period as f64;
+    options.feeds = vec![common::feed(&system, "stream", &format!("{rate}Hz"))];
+    let (_, log) = common::run(&system, &options);
+    let mut ours = vec![responses(&log, Event::Arrived(0), Track::Request(0))];
+    ours.extend(
+        (0..tasks.len()).map(|task| responses(&log, Event::Released(task), Track::Task(task))),
+    );
+
+    let mut all = vec![interrupt];
+    all.extend(tasks);
+    let theirs = simso(&all, DURATION).responses;
+    for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        // One may count a job that ends at the very end of the run.
+        let common = ours.len().min(theirs.len());
+        assert!(
+            ours.len().abs_diff(theirs.len()) <= 1 && common > 1,
+            "{index}: {} and {} jobs",
+            ours.len(),
+            theirs.len()
+        );
+        let different = (0..common).find(|&job| ours[job] != theirs[job]);
+        assert!(
+            different.is_none(),
+            "job {different:?} of task {index} of {all:?}: {:?}, and SimSo says {:?}",
+            different.map(|job| ours[job]),
+            different.map(|job| theirs[job])
+        );
+    }
+}
+
+#[test]
+fn responses_are_those_of_simso() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for _ in 0..SETS {
+        let interrupt = SimSoTask {
+            period: *[50, 80, 100, 125, 200]
+                .get(rng.random_range(0..5_usize))
+                .expect("five"),
+            wcet: rng.random_range(11..30),
+            priority: 200,
+        };
+        let tasks: Vec<SimSoTask> = (0..3)
+            .map(|index| {
+                let period = rng.random_range(1_000..20_000);
+                SimSoTask {
+                    period,
+                    wcet: rng.random_range(1..=period / 5),
+                    priority: 100 - index,
+                }
+            })
+            .collect();
+        compare(interrupt, &tasks);
+    }
+}
