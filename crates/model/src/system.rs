@@ -297,13 +297,13 @@ pub struct Receiver {
     pub name: String,
     /// Higher is more urgent.
     pub urgency: u8,
-    /// Its period or minimum interarrival time in cycles; none for what only flows release.
+    /// Its period or minimum interarrival time in cycles; none: each packet that a flow delivers releases it.
     pub period: Option<u64>,
     /// Release jitter in cycles.
     pub jitter: u64,
     /// Cycles from the release to the end; none if nobody minds.
     pub deadline: Option<u64>,
-    /// Its worst execution time alone, in cycles. With a WCET of 0 it only receives.
+    /// Its worst execution time alone, in cycles: of a period, or of a packet if it has none, and then a flow leads to it. With a WCET of 0 it only receives.
     pub wcet: Cost,
     /// The longest it waits for resources that less urgent tasks hold, in cycles.
     pub blocking: Cost,

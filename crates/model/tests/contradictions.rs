@@ -353,7 +353,39 @@ mod tasks_and_packets {
         says(
             &task("wcet = «\"1ms\"»"),
             "does not say how often it runs",
-            "bottom_half",
+            "add `period` or `interarrival`, or a [[flow]] with this receiver",
+        );
+    }
+
+    #[test]
+    fn run_per_packet_of_a_flow_of_their_own() {
+        let receivers = "[[receiver]]\nname = \"server\"\nurgency = 1\nwcet = «\"1ms\"»\n[[receiver]]\nname = \"log\"\nurgency = 1\n";
+        let flow_to = |receiver: &str| {
+            source(&format!(
+                "{receivers}[[flow]]\nname = \"f\"\nsource = \"a\"\nreceiver = \"{receiver}\"\n"
+            ))
+        };
+        says(
+            &flow_to("log"),
+            "does not say how often it runs",
+            "a [[flow]]",
+        );
+        let system = parsed(&flow_to("server").replace(['«', '»'], ""));
+        let [server, _] = &system.receivers[..] else {
+            panic!("{:?}", system.receivers);
+        };
+        assert_eq!((server.period, server.wcet.cycles), (None, 16_000));
+    }
+
+    #[test]
+    fn are_not_asked_how_often_they_come_if_the_flow_is_misspelt() {
+        let receiver = "[[receiver]]\nname = \"server\"\nurgency = 1\nwcet = \"1ms\"\n";
+        says(
+            &source(&format!(
+                "{receiver}[[flow]]\nname = \"f\"\nsource = \"a\"\nreceiver = «\"sever\"»\n"
+            )),
+            "no receiver `sever`",
+            "server",
         );
     }
 

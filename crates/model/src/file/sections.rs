@@ -294,14 +294,14 @@ section! {
         /// Higher is more urgent. Tasks of the same urgency delay each other.
         required urgency: Whole<0, 255>, default "", example "10";
         /// The time between two releases.
-        optional period: ExactTime, default "none: only flows release it", example "\"10ms\"";
+        optional period: ExactTime, default "none: the packets of its flows release it", example "\"10ms\"";
         /// In place of `period`: the least time between two releases.
         optional interarrival: ExactTime, default "see `period`", example "\"10ms\"";
         /// How late after its nominal instant it may be released.
         optional jitter: Amount, default "\"0 cycles\"", example "\"100us\"";
-        /// From its release to its end. It may be above the period.
+        /// From its release to its end; without a period: from the delivery of a packet. It may be above the period.
         optional deadline: ExactTime, default "none", example "\"10ms\"";
-        /// Its longest execution time, alone on the processor.
+        /// Its longest execution time, alone on the processor; without a period: per packet that a flow delivers.
         optional wcet: StatedCost, default "\"0 cycles\": it only receives", example "\"2ms\"";
         /// The longest time that it waits for what less urgent tasks hold.
         optional blocking: StatedCost, default "\"0 cycles\"", example "\"50us\"";

@@ -34,7 +34,7 @@ pub(crate) fn system(
     let links = receivers::links(root, &sources, &receivers, problems);
     let name = root.name.optional();
     let processor = cpu::resolve(root.cpu.get()?, root, problems)?;
-    let receivers = receivers::receivers(root, &processor, problems);
+    let receivers = receivers::receivers(root, &links, &processor, problems);
     let flows = receivers::flows(root, links, &processor, problems);
     let (sources, timers) = sources::resolve(root, &processor, problems)?;
     Some(System {

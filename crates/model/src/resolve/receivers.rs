@@ -8,8 +8,11 @@ use crate::file::sections::{self as raw, Port, ProtocolWord, Root};
 use crate::file::value::Key;
 use crate::system::{Flow, Protocol, Receiver, Selector};
 
-/// Source and receiver of every flow; none where there is no such.
-pub(crate) type Links = Vec<Option<(usize, usize)>>;
+/// Where a flow leads; none where there is no such.
+pub(crate) struct Link {
+    source: Option<usize>,
+    receiver: Option<usize>,
+}
 
 /// Where the flows lead. Reports names that do not exist.
 pub(crate) fn links(
@@ -17,14 +20,13 @@ pub(crate) fn links(
     sources: &Names<'_>,
     receivers: &Names<'_>,
     problems: &mut Problems<'_>,
-) -> Links {
+) -> Vec<Link> {
     root.flow
         .elements()
         .iter()
-        .map(|flow| {
-            let source = refer(&flow.source, "source", "sources", sources, problems);
-            let receiver = refer(&flow.receiver, "receiver", "receivers", receivers, problems);
-            source.zip(receiver)
+        .map(|flow| Link {
+            source: refer(&flow.source, "source", "sources", sources, problems),
+            receiver: refer(&flow.receiver, "receiver", "receivers", receivers, problems),
         })
         .collect()
 }
@@ -32,6 +34,7 @@ pub(crate) fn links(
 /// All receivers.
 pub(crate) fn receivers(
     root: &Root,
+    links: &[Link],
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<Vec<Receiver>> {
@@ -39,13 +42,21 @@ pub(crate) fn receivers(
         .receiver
         .elements()
         .iter()
-        .map(|receiver| one(receiver, processor, problems))
+        .enumerate()
+        .map(|(index, receiver)| {
+            // A flow to a receiver that does not exist may be meant for this one.
+            let has_flow = links
+                .iter()
+                .any(|link| link.receiver.is_none_or(|to| to == index));
+            one(receiver, has_flow, processor, problems)
+        })
         .collect();
     all.into_iter().collect()
 }
 
 fn one(
     receiver: &raw::Receiver,
+    has_flow: bool,
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<Receiver> {
@@ -66,14 +77,16 @@ fn one(
         .wcet
         .get()
         .is_some_and(|wcet| wcet.worst != Amount::Zero);
-    if never && works {
+    if never && works && !has_flow {
         problems.add(
             Problem::new(
                 "this task has a WCET, but the file does not say how often it runs",
                 receiver.wcet.at,
                 "how often?",
             )
-            .help("add `period` or `interarrival`; what is done per packet is the flow's `bottom_half`"),
+            .help(
+                "add `period` or `interarrival`, or a [[flow]] with this receiver: without a period the WCET is that of each packet that a flow delivers",
+            ),
         );
     }
     let period = clock.optional(&receiver.period, problems);
@@ -114,7 +127,7 @@ fn port(key: &Key<Port>) -> Option<Option<u16>> {
 /// All flows.
 pub(crate) fn flows(
     root: &Root,
-    links: Links,
+    links: Vec<Link>,
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<Vec<Flow>> {
@@ -130,11 +143,10 @@ pub(crate) fn flows(
             let demux = clock.cost(&flow.demux, problems);
             let bottom_half = clock.cost(&flow.bottom_half, problems);
             let deadline = clock.optional(&flow.deadline, problems);
-            let (source, receiver) = link?;
             Some(Flow {
                 name: flow.name.get()?.0.clone(),
-                source,
-                receiver,
+                source: link.source?,
+                receiver: link.receiver?,
                 selector: selector?,
                 rate: flow.rate.optional()?.map(|rate| rate.rate),
                 top_half: top_half?,

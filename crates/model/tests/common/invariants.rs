@@ -57,12 +57,14 @@ pub fn hold(system: &System) {
         limit(system, &source.limit);
         in_band(system, source);
     }
-    for receiver in &system.receivers {
+    for (index, receiver) in system.receivers.iter().enumerate() {
         for time in [receiver.period, receiver.deadline] {
             assert!(time.is_none_or(|time| (1..=CYCLES_MOST).contains(&time)));
         }
         assert!(
-            receiver.period.is_some() || receiver.wcet.cycles == 0,
+            receiver.period.is_some()
+                || receiver.wcet.cycles == 0
+                || system.flows.iter().any(|flow| flow.receiver == index),
             "{receiver:?}"
         );
         assert!(receiver.backlog != Some(0) && receiver.port != Some(0));
