@@ -264,8 +264,9 @@ pub(crate) fn nearest<'a>(
         .map(|(_, name)| name)
 }
 
-/// "did you mean `x`? The … are `x`, `y`": the help for a name that nobody has.
-pub(crate) fn did_you_mean(written: &str, what: &str, known: &[&str]) -> String {
+/// "did you mean `x`? The … are `x`, `y`": the help for a name that nobody has, of those that are `known`.
+#[must_use]
+pub fn did_you_mean(written: &str, what: &str, known: &[&str]) -> String {
     // A list that nobody reads to its end helps nobody.
     const MOST_LISTED: usize = 40;
     let list = match known {

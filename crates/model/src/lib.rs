@@ -14,7 +14,7 @@ pub mod system;
 pub mod worst_rates;
 
 pub use board::{BoardTimer, board_timers};
-pub use diagnostics::{Diagnostics, LoadError, Problem};
+pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
 pub use load::{FILE_BYTES_MOST, load, parse};
 pub use quantity::{Duration, QuantityError, Rate};
 pub use system::*;

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What arrives where nobody says otherwise, and floods as they are written: `TARGET` or `TARGET=PATTERN` (docs/simulate.md).
+
+use weir_arrivals::{Pattern, PatternError};
+use weir_model::{Flow, Rate, System, did_you_mean};
+
+use crate::options::{Feed, Target};
+
+/// What arrives in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Feeds {
+    /// In the system's order of sources; of a source its own first, then its flows.
+    pub feeds: Vec<Feed>,
+    /// Of each of them, whether it is a flood.
+    pub floods: Vec<bool>,
+    /// From where nothing comes, since the system does not say how much: sources without flows, and flows.
+    pub silent: Vec<Target>,
+}
+
+/// Why a flood cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum FloodError {
+    /// Nothing has the name.
+    #[error("nothing that could be flooded is called `{name}`")]
+    Unknown {
+        /// As it was written.
+        name: String,
+        /// What there is.
+        help: String,
+    },
+    /// A source and a flow have the name.
+    #[error("`{name}` is a source and a flow")]
+    Ambiguous {
+        /// As it was written.
+        name: String,
+        /// The other ways to write it.
+        help: String,
+    },
+    /// A flood of a source whose packets could be of several flows.
+    #[error("the source `{name}` has {flows} flows: a flood of it says of which its packets are")]
+    WhichFlow {
+        /// The source.
+        name: String,
+        /// How many flows it has.
+        flows: usize,
+        /// Their names.
+        help: String,
+    },
+    /// No pattern is given, and the system states no worst rate.
+    #[error("the system does not say how fast `{name}` can be at worst")]
+    NoWorstRate {
+        /// As it was written.
+        name: String,
+    },
+    /// A level where packets arrive.
+    #[error("`{name}` brings packets, and a level is none")]
+    Level {
+        /// As it was written.
+        name: String,
+    },
+    /// The pattern is wrong, or its trace cannot be read.
+    #[error("in the flood of `{name}`: {error}")]
+    Pattern {
+        /// As it was written.
+        name: String,
+        /// What is wrong.
+        error: PatternError,
+    },
+}
+
+impl FloodError {
+    /// What would be right, where the message does not say it.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::Unknown { help, .. }
+            | Self::Ambiguous { help, .. }
+            | Self::WhichFlow { help, .. } => Some(help.clone()),
+            Self::NoWorstRate { name } => Some(format!(
+                "say how fast it is to be, for example {name}=20kHz, or state it in the file: rate = {{ worst = \"20kHz\" }}"
+            )),
+            Self::Level { name } => Some(format!(
+                "flood it with packets, for example {name}=poisson:20kHz"
+            )),
+            Self::Pattern { .. } => None,
+        }
+    }
+}
+
+/// What the name of a flood stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Source(usize),
+    Flow(usize),
+    /// A source, as packets of none of its flows.
+    Nobody(usize),
+}
+
+/// A flood that can be made.
+struct Flood {
+    to: Target,
+    pattern: Pattern,
+    /// Nothing else arrives there.
+    replaces: bool,
+}
+
+impl Flood {
+    /// # Errors
+    /// What is wrong with the text.
+    fn read(system: &System, text: &str) -> Result<Self, FloodError> {
+        let (name, pattern) = match text.split_once('=') {
+            Some((name, pattern)) => (name.trim(), Some(pattern)),
+            None => (text.trim(), None),
+        };
+        let named = Named::read(system, name)?;
+        let name = name.to_owned();
+        let pattern = match pattern {
+            Some(pattern) => match Pattern::parse(pattern, system.cpu.clock_hz) {
+                Ok(pattern) => pattern,
+                Err(error) => return Err(FloodError::Pattern { name, error }),
+            },
+            None => match named.worst_rate(system) {
+                Some(rate) => periodic(rate),
+                None => return Err(FloodError::NoWorstRate { name }),
+            },
+        };
+        if matches!(pattern, Pattern::Level { .. }) && named.brings_packets(system) {
+            return Err(FloodError::Level { name });
+        }
+        let to = match named {
+            Named::Flow(flow) => Target::Flow(flow),
+            Named::Nobody(source) => Target::Source(source),
+            // Whose its packets are is recorded.
+            Named::Source(source) if is_recording(&pattern) => Target::Source(source),
+            Named::Source(source) => {
+                let flows: Vec<(usize, &Flow)> = flows_of(system, source).collect();
+                match flows[..] {
+                    [] => Target::Source(source),
+                    [(only, _)] => Target::Flow(only),
+                    _ => return Err(which_flow(&system.sources[source].name, &flows)),
+                }
+            }
+        };
+        Ok(Self {
+            to,
+            pattern,
+            replaces: !matches!(named, Named::Nobody(_)),
+        })
+    }
+
+    /// Does it come instead of what usually comes there? A recording of a source has the packets of all its flows.
+    fn replaces(&self, system: &System, usual: Target) -> bool {
+        self.replaces
+            && match (self.to, usual) {
+                (Target::Source(source), Target::Flow(flow)) => system.flows[flow].source == source,
+                (to, usual) => to == usual,
+            }
+    }
+}
+
+impl Named {
+    fn read(system: &System, name: &str) -> Result<Self, FloodError> {
+        let source = |name: &str| system.sources.iter().position(|of| of.name == name);
+        let flow = |name: &str| system.flows.iter().position(|of| of.name == name);
+        let found = match name.split_once('.') {
+            Some(("source", name)) => source(name).map(Self::Source),
+            Some(("flow", name)) => flow(name).map(Self::Flow),
+            Some(("nobody", name)) => source(name)
+                .map(Self::Nobody)
+                .filter(|named| named.brings_packets(system)),
+            Some(_) => None,
+            None => match (source(name), flow(name)) {
+                (Some(_), Some(_)) => {
+                    return Err(FloodError::Ambiguous {
+                        name: name.to_owned(),
+                        help: format!("write source.{name} or flow.{name}"),
+                    });
+                }
+                (Some(source), None) => Some(Self::Source(source)),
+                (None, flow) => flow.map(Self::Flow),
+            },
+        };
+        found.ok_or_else(|| {
+            let sources = system.sources.iter().map(|of| of.name.as_str());
+            let flows = system.flows.iter().map(|of| of.name.as_str());
+            let names: Vec<&str> = sources.chain(flows).collect();
+            FloodError::Unknown {
+                name: name.to_owned(),
+                help: did_you_mean(name, "sources and flows", &names),
+            }
+        })
+    }
+
+    fn brings_packets(self, system: &System) -> bool {
+        match self {
+            Self::Source(source) | Self::Nobody(source) => {
+                let of = &system.sources[source];
+                let has_flows = flows_of(system, source).next().is_some();
+                of.moderation.is_some() || of.queue.is_some() || has_flows
+            }
+            Self::Flow(_) => true,
+        }
+    }
+
+    fn worst_rate(self, system: &System) -> Option<Rate> {
+        match self {
+            Self::Source(source) | Self::Nobody(source) => system.sources[source].rates.worst,
+            Self::Flow(flow) => {
+                let flow = &system.flows[flow];
+                flow.rate.or(system.sources[flow.source].rates.worst)
+            }
+        }
+    }
+}
+
+fn flows_of(system: &System, source: usize) -> impl Iterator<Item = (usize, &Flow)> {
+    system
+        .flows
+        .iter()
+        .enumerate()
+        .filter(move |(_, flow)| flow.source == source)
+}
+
+fn is_recording(pattern: &Pattern) -> bool {
+    matches!(pattern, Pattern::File(_))
+}
+
+fn which_flow(name: &str, flows: &[(usize, &Flow)]) -> FloodError {
+    let names: Vec<&str> = flows.iter().map(|(_, flow)| flow.name.as_str()).collect();
+    FloodError::WhichFlow {
+        name: name.to_owned(),
+        flows: flows.len(),
+        help: format!(
+            "flood one of {}; or nobody.{name}, with packets that none of them takes; or {name} with a recording, which has ports",
+            names.join(", ")
+        ),
+    }
+}
+
+fn periodic(rate: Rate) -> Pattern {
+    Pattern::Periodic {
+        rate_hz: rate.hertz(),
+        phase_cycles: 0,
+    }
+}
+
+/// What arrives in a run of `system` with these floods.
+///
+/// A flood goes to a flow, or to a source that has none. Of a source with a single flow it goes to that one; of a source with several it has to name one, or be
+/// a recording, whose packets are told apart by their ports. `nobody.SOURCE` floods it with packets of no flow. Where a source and a flow have the same name,
+/// `source.NAME` and `flow.NAME` tell them apart. Without a pattern it is periodic at the rate that the system states as the worst.
+///
+/// What is not flooded does what is usual: a source without flows asks at its expected rate, a flow brings packets at its own, or, if it states none and its source has
+/// no other, at the source's expected one.
+///
+/// # Errors
+/// The first flood that cannot be made.
+pub fn feeds<T: AsRef<str>>(system: &System, floods: &[T]) -> Result<Feeds, FloodError> {
+    let floods: Vec<Flood> = floods
+        .iter()
+        .map(|text| Flood::read(system, text.as_ref()))
+        .collect::<Result<_, _>>()?;
+    let mut feeds = Feeds {
+        feeds: Vec::new(),
+        floods: Vec::new(),
+        silent: Vec::new(),
+    };
+    for (source, of) in system.sources.iter().enumerate() {
+        let flows: Vec<(usize, &Flow)> = flows_of(system, source).collect();
+        if flows.is_empty() {
+            feeds.add_usual(system, &floods, Target::Source(source), of.rates.expected);
+        }
+        feeds.add_floods(&floods, Target::Source(source));
+        for &(index, flow) in &flows {
+            let alone = of.rates.expected.filter(|_| flows.len() == 1);
+            feeds.add_usual(system, &floods, Target::Flow(index), flow.rate.or(alone));
+            feeds.add_floods(&floods, Target::Flow(index));
+        }
+    }
+    Ok(feeds)
+}
+
+impl Feeds {
+    fn add_usual(&mut self, system: &System, floods: &[Flood], to: Target, rate: Option<Rate>) {
+        if floods.iter().any(|flood| flood.replaces(system, to)) {
+            return;
+        }
+        match rate {
+            Some(rate) => self.add(to, periodic(rate), false),
+            None => self.silent.push(to),
+        }
+    }
+
+    fn add_floods(&mut self, floods: &[Flood], to: Target) {
+        for flood in floods.iter().filter(|flood| flood.to == to) {
+            self.add(to, flood.pattern.clone(), true);
+        }
+    }
+
+    fn add(&mut self, to: Target, pattern: Pattern, is_flood: bool) {
+        self.feeds.push(Feed { to, pattern });
+        self.floods.push(is_flood);
+    }
+
+    /// Is a flow flooded, by itself or by a recording of its source?
+    #[must_use]
+    pub fn is_flooded(&self, system: &System, flow: usize) -> bool {
+        let floods = self.feeds.iter().zip(&self.floods);
+        floods
+            .filter(|(_, is_flood)| **is_flood)
+            .any(|(feed, _)| match feed.to {
+                Target::Flow(other) => other == flow,
+                Target::Source(source) => {
+                    system.flows[flow].source == source && is_recording(&feed.pattern)
+                }
+            })
+    }
+}
