@@ -18,49 +18,140 @@ pub struct WriteError {
     pub cause: io::Error,
 }
 
+impl WriteError {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |cause| Self { path, cause }
+    }
+}
+
+/// A file that takes its name when it is whole: what is written in pieces. Dropped before, it leaves nothing behind, and what had the name still has it.
+///
+/// A device or a pipe is written as it is.
+#[derive(Debug)]
+pub struct Unfinished {
+    file: File,
+    target: PathBuf,
+    /// None: the target itself is written.
+    temporary: Option<Temporary>,
+}
+
+impl Unfinished {
+    /// Begins the file, in its folder, which is made if it is missing.
+    ///
+    /// # Errors
+    /// A folder that cannot be made or written; a target that is a folder.
+    pub fn create(target: &Path) -> Result<Self, WriteError> {
+        std::fs::create_dir_all(folder_of(target))
+            .and_then(|()| Self::create_in_folder(target))
+            .map_err(WriteError::at(target))
+    }
+
+    fn create_in_folder(target: &Path) -> io::Result<Self> {
+        let unnamed = || io::Error::new(io::ErrorKind::InvalidInput, "it is no name of a file");
+        let name = target.file_name().ok_or_else(unnamed)?;
+        let (file, temporary) = match std::fs::metadata(target) {
+            Ok(is) if is.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(is) if !is.is_file() => (File::options().write(true).open(target)?, None),
+            _ => {
+                let prefix = format!(".{}.", name.to_string_lossy());
+                let (file, temporary) = Temporary::file_in(folder_of(target), &prefix)?;
+                (file, Some(temporary))
+            }
+        };
+        Ok(Self {
+            file,
+            target: target.to_owned(),
+            temporary,
+        })
+    }
+
+    /// Where it will be.
+    #[must_use]
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// The file is whole: it is flushed to the disk and takes its name.
+    ///
+    /// # Errors
+    /// A full disk, for example: nothing has changed.
+    pub fn finish(self) -> Result<(), WriteError> {
+        finish_all(&[self])
+    }
+
+    fn seal(&self) -> io::Result<()> {
+        if self.temporary.is_none() {
+            return Ok(());
+        }
+        // A temporary file is its owner's alone; a result is as readable as any other file.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let readable = std::fs::Permissions::from_mode(0o644);
+            self.file.set_permissions(readable)?;
+        }
+        self.file.sync_all()
+    }
+}
+
+impl Write for Unfinished {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.file.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// All files of a folder are whole: they take their names, one after the other.
+fn finish_all(files: &[Unfinished]) -> Result<(), WriteError> {
+    for file in files {
+        file.seal().map_err(WriteError::at(&file.target))?;
+    }
+    uninterrupted(|| {
+        for file in files {
+            if let Some(temporary) = &file.temporary {
+                std::fs::rename(temporary.path(), &file.target)
+                    .map_err(WriteError::at(&file.target))?;
+            }
+        }
+        Ok(())
+    })?;
+    // The names are as safe as the contents only once the folder is on the disk too. Not every file system can do it.
+    let folder = files
+        .first()
+        .map(|file| File::open(folder_of(&file.target)));
+    if let Some(Ok(folder)) = folder {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
 /// Writes a group of files of one folder, which is made if it is missing. Each is written beside its place, flushed to
 /// the disk, and takes its name only when all of the group are complete.
 ///
 /// # Errors
 /// A folder that cannot be made, a full disk: no file has changed, and nothing else is left behind.
 pub fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<PathBuf>, WriteError> {
-    let fail = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| WriteError { path, cause }
-    };
-    std::fs::create_dir_all(folder).map_err(fail(folder))?;
+    std::fs::create_dir_all(folder).map_err(WriteError::at(folder))?;
     let mut written = Vec::with_capacity(files.len());
     for (name, content) in files {
         let target = folder.join(name);
-        let temporary = write_beside(folder, name, content).map_err(fail(&target))?;
-        written.push((temporary, target));
+        let mut file = Unfinished::create_in_folder(&target).map_err(WriteError::at(&target))?;
+        file.write_all(content).map_err(WriteError::at(&target))?;
+        written.push(file);
     }
-    let places = uninterrupted(|| {
-        let mut places = Vec::with_capacity(written.len());
-        for (temporary, target) in &written {
-            std::fs::rename(temporary.path(), target).map_err(fail(target))?;
-            places.push(target.clone());
-        }
-        Ok(places)
-    })?;
-    // The names are as safe as the contents only once the folder is on the disk too. Not every file system can do it.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(places)
-}
-
-fn write_beside(folder: &Path, name: &str, content: &[u8]) -> io::Result<Temporary> {
-    let (mut file, temporary) = Temporary::file_in(folder, &format!(".{name}."))?;
-    file.write_all(content)?;
-    // A temporary file is its owner's alone; a result is as readable as any other file.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
-    file.sync_all()?;
-    Ok(temporary)
+    finish_all(&written)?;
+    Ok(written.into_iter().map(|file| file.target).collect())
 }
 
 #[cfg(test)]
@@ -95,6 +186,39 @@ mod tests {
         assert!(error.to_string().contains("missing/b"), "{error}");
         assert_eq!(names(root.path()), ["a"]);
         assert_eq!(std::fs::read(root.path().join("a")).unwrap(), b"old");
+    }
+
+    #[test]
+    fn what_is_not_finished_leaves_no_trace() {
+        let root = tempfile::tempdir().unwrap();
+        let target = root.path().join("new/out.perfetto");
+        let mut file = Unfinished::create(&target).unwrap();
+        file.write_all(b"half").unwrap();
+        assert!(!target.exists());
+        drop(file);
+        assert_eq!(names(target.parent().unwrap()).len(), 0);
+        let mut file = Unfinished::create(&target).unwrap();
+        file.write_all(b"all of it").unwrap();
+        file.finish().unwrap();
+        assert_eq!(names(target.parent().unwrap()), ["out.perfetto"]);
+        assert_eq!(std::fs::read(&target).unwrap(), b"all of it");
+    }
+
+    #[test]
+    fn a_folder_is_no_file_to_be_written() {
+        let root = tempfile::tempdir().unwrap();
+        let error = Unfinished::create(root.path()).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write"), "{error}");
+        assert_eq!(names(root.path()).len(), 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_stays_one_and_says_that_it_is_full() {
+        let full = Path::new("/dev/full");
+        let mut file = Unfinished::create(full).unwrap();
+        assert!(file.write_all(b"x").is_err());
+        assert!(!std::fs::metadata(full).unwrap().is_file());
     }
 
     #[test]

@@ -8,15 +8,17 @@ mod files;
 mod grid;
 mod number;
 mod plot;
+mod ranges;
 mod report;
 mod table;
 mod temporary;
 
 pub use claim::{Claim, Goal};
-pub use files::{WriteError, write_all};
+pub use files::{Unfinished, WriteError, write_all};
 pub use grid::{Align, Emphasis, Grid};
-pub use number::{percent, rate, significant, time};
+pub use number::{count, percent, rate, significant, time};
 pub use plot::{Colour, Curve, Panel, Plot, PlotError, Scale, Stroke};
+pub use ranges::{RangeRow, Ranges, Span};
 pub use report::{Report, Series};
 pub use table::claims_table;
 pub use temporary::{

@@ -59,6 +59,20 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A number of things, its digits in groups of three: `1,234,567`.
+#[must_use]
+pub fn count(of: u64) -> String {
+    let digits = of.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// `value` in the largest of `units`, from large to small, in which it is at least 1; in the smallest if there is none.
 fn scaled(value: f64, digits: u8, units: &[(f64, &str)]) -> String {
     if value == 0.0 {
@@ -95,6 +109,19 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(short(value), text);
+        }
+    }
+
+    #[test]
+    fn counts_are_grouped_by_three() {
+        for (of, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (123_456, "123,456"),
+            (u64::MAX, "18,446,744,073,709,551,615"),
+        ] {
+            assert_eq!(count(of), text);
         }
     }
 

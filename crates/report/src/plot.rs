@@ -32,7 +32,7 @@ pub enum Colour {
 }
 
 impl Colour {
-    fn rgb(self) -> RGBColor {
+    pub(crate) fn rgb(self) -> RGBColor {
         match self {
             Self::Black => RGBColor(0, 0, 0),
             Self::Grey => RGBColor(140, 140, 140),
@@ -126,6 +126,15 @@ pub struct PlotError {
     cause: String,
 }
 
+impl PlotError {
+    pub(crate) fn new(title: &str, cause: &dyn std::error::Error) -> Self {
+        Self {
+            title: title.to_owned(),
+            cause: cause.to_string(),
+        }
+    }
+}
+
 const WIDTH: u32 = 1000;
 const TITLE_HEIGHT: u32 = 44;
 const PANEL_HEIGHT: u32 = 400;
@@ -133,10 +142,10 @@ const LEGEND_WIDTH: u32 = 290;
 const LEGEND_LINE: i32 = 24;
 /// Where a curve's sample begins and ends.
 const LEGEND_STROKE: (i32, i32) = (8, 44);
-const FONT: &str = "sans-serif";
-const TEXT: i32 = 14;
+pub(crate) const FONT: &str = "sans-serif";
+pub(crate) const TEXT: i32 = 14;
 
-type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
 
 impl Plot {
     /// The picture, complete and self-contained.
@@ -145,10 +154,8 @@ impl Plot {
     /// A panel without points, or with one that is not finite.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let mut svg = String::new();
-        self.draw(&mut svg).map_err(|error| PlotError {
-            title: self.title.clone(),
-            cause: error.to_string(),
-        })?;
+        self.draw(&mut svg)
+            .map_err(|error| PlotError::new(&self.title, error.as_ref()))?;
         Ok(svg)
     }
 
@@ -172,7 +179,7 @@ impl Plot {
     }
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn draw_panel(area: &Area, panel: &Panel) -> Drawn<()> {
     let (x, y) = ranges(panel)?;
@@ -217,17 +224,31 @@ where
     Ok(())
 }
 
+/// A line from left to right, or from top to bottom.
+pub(crate) fn stroke(
+    area: &Area,
+    from: (i32, i32),
+    to: (i32, i32),
+    colour: Colour,
+    stroke: Stroke,
+) -> Drawn<()> {
+    let style = colour.rgb().stroke_width(3);
+    let length = (to.0 - from.0).max(to.1 - from.1);
+    let (dash, gap) = stroke.dash().unwrap_or((length.unsigned_abs(), 1));
+    let step = usize::try_from(dash + gap)?;
+    let point = |along: i32| (to.0.min(from.0 + along), to.1.min(from.1 + along));
+    for begin in (0..length).step_by(step) {
+        let dash = [begin, begin + i32::try_from(dash)?].map(point);
+        area.draw(&PathElement::new(dash, style))?;
+    }
+    Ok(())
+}
+
 fn draw_legend(area: &Area, panel: &Panel) -> Drawn<()> {
     let mut y = 48;
     for curve in &panel.curves {
-        let style = curve.colour.rgb().stroke_width(3);
         let (begin, end) = LEGEND_STROKE;
-        let (dash, gap) = curve.stroke.dash().unwrap_or((end.abs_diff(begin), 1));
-        let step = usize::try_from(dash + gap)?;
-        for from in (begin..end).step_by(step) {
-            let to = (from + i32::try_from(dash)?).min(end);
-            area.draw(&PathElement::new([(from, y), (to, y)], style))?;
-        }
+        stroke(area, (begin, y), (end, y), curve.colour, curve.stroke)?;
         area.draw(&Text::new(
             curve.label.clone(),
             (52, y - TEXT / 2),
