@@ -362,6 +362,17 @@ impl<O: Observer> Engine<'_, O> {
         self.let_through(source);
     }
 
+    /// The run is over: a request is late already that should have been served.
+    pub(super) fn close_lines(&mut self) {
+        for (source, line) in self.lines.iter().enumerate() {
+            let deadline = self.system.sources[source].deadline;
+            let waits = line.pending && line.enabled;
+            if waits && deadline.is_some_and(|deadline| self.now - line.admitted > deadline) {
+                self.tally.sources[source].missed += 1;
+            }
+        }
+    }
+
     /// What limiting is there for this source, as the run is told.
     pub(super) fn policy_of(&self, source: usize) -> Policy {
         if self.options.limits {

@@ -59,5 +59,6 @@ impl<O: Observer> Engine<'_, O> {
         self.close_frames();
         self.close_tasks();
         self.close_packets();
+        self.close_lines();
     }
 }
