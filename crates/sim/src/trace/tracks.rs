@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which tracks a trace of a system has: their numbers, names, groups and order.
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use weir_model::{Expiry, Level, Nesting, System};
@@ -41,19 +42,13 @@ impl Note {
         }
     }
 
-    fn name(self) -> &'static str {
+    fn name(self) -> Cow<'static, str> {
         match self {
-            Self::Arrived => "arrived",
-            Self::Masked => "masked",
-            Self::Released => "released",
-            Self::Missed => "deadline missed",
-            Self::Lost(Loss::Pending) => "lost: pending already",
-            Self::Lost(Loss::Masked) => "lost: masked",
-            Self::Lost(Loss::DeviceFull) => "lost: device full",
-            Self::Lost(Loss::NoReceiver) => "lost: no receiver, seen by the card",
-            Self::Lost(Loss::Orphan) => "lost: no receiver",
-            Self::Lost(Loss::QueueFull) => "lost: queue full",
-            Self::Lost(Loss::BacklogFull) => "lost: backlog full",
+            Self::Arrived => "arrived".into(),
+            Self::Masked => "masked".into(),
+            Self::Released => "released".into(),
+            Self::Missed => "deadline missed".into(),
+            Self::Lost(why) => format!("lost: {}", why.reason()).into(),
         }
     }
 
@@ -146,7 +141,7 @@ impl Declarations {
         let mut declarations = Self {
             tracks: Vec::new(),
             names: Note::all()
-                .map(|note| event_name(note.iid(), note.name()))
+                .map(|note| event_name(note.iid(), &note.name()))
                 .collect(),
         };
         let uuids = Uuids::of(system);
