@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir check`: what a system guarantees, and on which assumptions.
 mod assumptions;
-mod fold;
 mod json;
 mod tables;
 mod text;
@@ -15,6 +14,7 @@ use weir_analysis::check::{STEPS, Step, Verdict, report};
 
 use crate::Outcome;
 use crate::output::{self, Patience};
+use crate::tables::Format;
 
 /// Find out whether any interrupt source can break a deadline, and what that rests on
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     if arguments.json {
         output::print(&json::text(&system, &analysis, &report).into_diagnostic()?)?;
     } else {
-        let format = text::Format {
+        let format = Format {
             all: arguments.all,
             coloured: output::is_coloured(),
         };

@@ -7,8 +7,11 @@ mod check;
 mod delegate;
 mod generate;
 mod output;
+mod simulate;
+mod tables;
 mod tune;
 mod verify;
+mod words;
 
 use std::process::ExitCode;
 
@@ -37,6 +40,7 @@ enum Command {
     Check(check::Args),
     Tune(tune::Args),
     Verify(verify::Args),
+    Simulate(simulate::Args),
     Generate(generate::Args),
     /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
     #[command(disable_help_flag = true)]
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::execute(&arguments),
         Command::Tune(arguments) => tune::execute(&arguments),
         Command::Verify(arguments) => verify::execute(&arguments),
+        Command::Simulate(arguments) => simulate::execute(&arguments),
         Command::Generate(arguments) => generate::execute(&arguments),
         Command::Run(arguments) => return LAB.run("run", arguments),
         Command::Reproduce(arguments) => return LAB.run("reproduce", arguments),

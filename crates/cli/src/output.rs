@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::IntoDiagnostic;
+use serde::Serialize;
+use weir_model::System;
 
 /// Prints a result. That its reader has seen enough is no error.
 pub(crate) fn print(text: &str) -> miette::Result<()> {
@@ -13,6 +15,28 @@ pub(crate) fn print(text: &str) -> miette::Result<()> {
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.into_diagnostic(),
+    }
+}
+
+/// Which system an answer in JSON is about.
+#[derive(Debug, Serialize)]
+pub(crate) struct About<'a> {
+    name: &'a str,
+    sha256: &'a str,
+    board: Option<&'a str>,
+    flavour: Option<&'a str>,
+    clock_hz: u64,
+}
+
+impl<'a> About<'a> {
+    pub(crate) fn of(system: &'a System) -> Self {
+        Self {
+            name: &system.name,
+            sha256: &system.sha256,
+            board: system.cpu.board.as_deref(),
+            flavour: system.cpu.flavour.as_deref(),
+            clock_hz: system.cpu.clock_hz,
+        }
     }
 }
 
@@ -64,6 +88,13 @@ impl Patience {
         if let Some(bar) = &self.bar {
             bar.set_message(what);
             bar.inc(1);
+        }
+    }
+
+    /// So many steps are done.
+    pub(crate) fn advances(&self, steps: u64) {
+        if let Some(bar) = &self.bar {
+            bar.inc(steps);
         }
     }
 }

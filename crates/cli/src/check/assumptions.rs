@@ -3,7 +3,7 @@
 use weir_analysis::check::{Report, Stated};
 use weir_model::{Origin, System};
 
-use super::text::{Clock, list, plural, wrapped};
+use crate::words::{Clock, list, plural, wrapped};
 
 /// The list with its heading.
 pub(super) fn text(system: &System, report: &Report, clock: Clock) -> String {

@@ -6,8 +6,9 @@ use weir_analysis::check::Report;
 use weir_analysis::{Analysis, certificate};
 use weir_model::System;
 
-use super::text::Clock;
 use super::verdict;
+use crate::output::About;
+use crate::words::Clock;
 
 /// Raised when a key changes its meaning or goes; new keys may come.
 const VERSION: u32 = 1;
@@ -22,15 +23,6 @@ struct Answer<'a> {
     certificate: Certificate<'a>,
 }
 
-#[derive(Serialize)]
-struct About<'a> {
-    name: &'a str,
-    sha256: &'a str,
-    board: Option<&'a str>,
-    flavour: Option<&'a str>,
-    clock_hz: u64,
-}
-
 /// The answer as JSON text.
 pub(super) fn text(
     system: &System,
@@ -40,13 +32,7 @@ pub(super) fn text(
     let sentence = verdict::sentence(report, Clock::of(system));
     serde_json::to_string_pretty(&Answer {
         check: VERSION,
-        system: About {
-            name: &system.name,
-            sha256: &system.sha256,
-            board: system.cpu.board.as_deref(),
-            flavour: system.cpu.flavour.as_deref(),
-            clock_hz: system.cpu.clock_hz,
-        },
+        system: About::of(system),
         sentence: format!("{}: {sentence}", verdict::word(report.verdict)),
         report,
         certificate: certificate(system, analysis),

@@ -3,26 +3,15 @@
 use weir_analysis::check::{Bound, Cause, Headroom, Kind, Report, Row, Source, State, Verdict};
 use weir_report::{Align, Emphasis, Grid, percent};
 
-use super::fold::{fold, hidden};
-use super::text::{Clock, Format, factor, hertz, list, plural, wrapped};
+use crate::tables::{Format, NONE, fold, hidden, or_none, plain};
+use crate::words::{Clock, factor, hertz, list, plural, wrapped};
 
 use Align::{Left, Right};
-
-/// What is not there, or not asked for.
-const NONE: &str = "–";
 
 /// Rows of the first table that are shown of a large system.
 const MOST_ROWS: usize = 40;
 /// Rows of the other tables.
 const MOST_OTHERS: usize = 15;
-
-fn plain(text: impl Into<String>) -> (String, Emphasis) {
-    (text.into(), Emphasis::Plain)
-}
-
-fn or_none(text: Option<String>) -> (String, Emphasis) {
-    plain(text.unwrap_or_else(|| NONE.to_owned()))
-}
 
 /// Every interrupt, task and bottom half.
 pub(super) fn rows(report: &Report, clock: Clock, format: Format) -> String {

@@ -3,7 +3,7 @@
 use weir_analysis::check::{Bound, Cause, Flow, Report, Row, State, Verdict};
 use weir_report::percent;
 
-use super::text::{Clock, list, plural};
+use crate::words::{Clock, list, list_with_more, plural};
 
 /// The first words of the sentence, which stand out.
 pub(super) fn word(verdict: Verdict) -> &'static str {
@@ -162,6 +162,6 @@ fn list_of(names: &[String], count: usize) -> String {
         list(names)
     } else {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        super::text::list_with_more(&names, count - names.len())
+        list_with_more(&names, count - names.len())
     }
 }

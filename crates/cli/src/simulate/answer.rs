@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is said of the runs, as data: the keys of `weir simulate --json` (docs/simulate.md). Times are in cycles.
+use serde::Serialize;
+use weir_model::System;
+use weir_sim::feeds::Feeds;
+use weir_sim::tally::{FlowTally, Losses, SourceTally, Spans, Stage, TaskTally};
+use weir_sim::{Loss, Options, Tally, Target};
+
+use super::bounds::Bounds;
+use super::how::How;
+use crate::output::About;
+
+/// Raised when a key changes its meaning or goes; new keys may come.
+const VERSION: u32 = 1;
+
+/// Everything.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer<'a> {
+    simulate: u32,
+    system: About<'a>,
+    pub sentence: String,
+    options: Told,
+    pub arrivals: Vec<Arrival<'a>>,
+    pub silent: Vec<&'a str>,
+    /// What the run without leaves out.
+    pub without: Vec<&'static str>,
+    pub bounds: Bounds<'a>,
+    pub runs: Runs<'a>,
+}
+
+/// What the runs were told.
+#[derive(Debug, Serialize)]
+struct Told {
+    duration_cycles: u64,
+    seed: u64,
+    costs: CostsTold,
+    defer: super::how::Deferral,
+    ties: super::how::Tie,
+    tick: Option<TickTold>,
+}
+
+#[derive(Debug, Serialize)]
+struct CostsTold {
+    interrupts: String,
+    bottom_halves: String,
+    tasks: String,
+}
+
+#[derive(Debug, Serialize)]
+struct TickTold {
+    period_cycles: u64,
+    cost_cycles: u64,
+    compensation: super::how::Compensate,
+}
+
+impl Told {
+    fn new(how: &How, options: &Options) -> Self {
+        let costs = &options.costs;
+        Self {
+            duration_cycles: options.duration,
+            seed: options.seed,
+            costs: CostsTold {
+                interrupts: costs.interrupts.to_string(),
+                bottom_halves: costs.bottom_halves.to_string(),
+                tasks: costs.tasks.to_string(),
+            },
+            defer: how.defer,
+            ties: how.ties,
+            tick: options.tick.map(|tick| TickTold {
+                period_cycles: tick.period,
+                cost_cycles: tick.cost,
+                compensation: how.compensation,
+            }),
+        }
+    }
+}
+
+/// What arrives somewhere.
+#[derive(Debug, Serialize)]
+pub(super) struct Arrival<'a> {
+    pub source: &'a str,
+    /// None: not as packets of a flow, or of those that a recording says.
+    pub flow: Option<&'a str>,
+    /// As a flood is written.
+    pub pattern: String,
+    pub flood: bool,
+}
+
+fn name_of<'a>(system: &'a System, target: Target) -> (&'a str, Option<&'a str>) {
+    match target {
+        Target::Source(source) => (&system.sources[source].name, None),
+        Target::Flow(flow) => {
+            let flow = &system.flows[flow];
+            (&system.sources[flow.source].name, Some(&flow.name))
+        }
+    }
+}
+
+/// The runs that were made.
+#[derive(Debug, Serialize)]
+pub(super) struct Runs<'a> {
+    pub as_described: Option<Run<'a>>,
+    pub without: Option<Run<'a>>,
+}
+
+impl<'a> Runs<'a> {
+    /// Those that were made, the one that is judged first.
+    pub fn made(&self) -> impl Iterator<Item = &Run<'a>> {
+        self.as_described.iter().chain(&self.without)
+    }
+}
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub(super) struct Run<'a> {
+    /// Interrupts of all kinds that were taken.
+    pub interrupts: u64,
+    pub tasks: Vec<Task<'a>>,
+    pub sources: Vec<Source<'a>>,
+    pub flows: Vec<Flow<'a>>,
+    pub timers: Vec<Timer<'a>>,
+    /// In the order of a request's way.
+    pub stages: Vec<StageShare>,
+    /// Charged to nobody.
+    pub orphans_cycles: u64,
+    pub idle_ticks: i64,
+}
+
+/// A task in a run.
+#[derive(Debug, Serialize)]
+pub(super) struct Task<'a> {
+    pub name: &'a str,
+    pub urgency: u8,
+    pub deadline_cycles: Option<u64>,
+    pub released: u64,
+    pub ended: u64,
+    pub missed: u64,
+    pub responses: Option<Span>,
+    pub executed: Option<Span>,
+    pub lateness_cycles: u64,
+    pub ran_cycles: u64,
+    pub interrupted_cycles: u64,
+    pub interrupted_by_bottom_halves_cycles: u64,
+    pub charged_cycles: u64,
+    pub received: u64,
+    pub ticks: i64,
+}
+
+/// A source in a run.
+#[derive(Debug, Serialize)]
+pub(super) struct Source<'a> {
+    pub name: &'a str,
+    pub deadline_cycles: Option<u64>,
+    pub arrived: u64,
+    pub interrupts: u64,
+    pub refused: u64,
+    pub expiries: u64,
+    pub served: u64,
+    pub taken: u64,
+    pub masked: u64,
+    pub missed: u64,
+    pub responses: Option<Span>,
+    pub lost: Vec<Lost>,
+}
+
+/// A flow in a run.
+#[derive(Debug, Serialize)]
+pub(super) struct Flow<'a> {
+    pub name: &'a str,
+    pub receiver: &'a str,
+    pub deadline_cycles: Option<u64>,
+    /// Then nobody minds what becomes of it.
+    pub flooded: bool,
+    pub arrived: u64,
+    pub delivered: u64,
+    pub late: u64,
+    pub latencies: Option<Span>,
+    pub lost: Vec<Lost>,
+}
+
+impl Flow<'_> {
+    /// Packets that were late, or never came.
+    pub fn missed(&self) -> u64 {
+        self.late + self.lost.iter().map(|lost| lost.count).sum::<u64>()
+    }
+}
+
+/// A shared timer in a run.
+#[derive(Debug, Serialize)]
+pub(super) struct Timer<'a> {
+    pub name: &'a str,
+    pub interrupts: u64,
+}
+
+/// Cycles of a stage.
+#[derive(Debug, Serialize)]
+pub(super) struct StageShare {
+    pub stage: Stage,
+    pub cycles: u64,
+}
+
+/// What was lost for a reason.
+#[derive(Debug, Serialize)]
+pub(super) struct Lost {
+    pub why: Loss,
+    pub count: u64,
+}
+
+/// Spans of time; median and p99 to three digits.
+#[derive(Debug, Serialize)]
+pub(super) struct Span {
+    pub min: u64,
+    pub median: u64,
+    pub p99: u64,
+    pub max: u64,
+    pub mean: f64,
+}
+
+impl Span {
+    fn of(spans: &Spans) -> Option<Self> {
+        Some(Self {
+            min: spans.least()?,
+            median: spans.quantile(0.5)?,
+            p99: spans.quantile(0.99)?,
+            max: spans.most()?,
+            mean: spans.mean()?,
+        })
+    }
+}
+
+fn lost(losses: &Losses) -> Vec<Lost> {
+    let of = |(why, count)| Lost { why, count };
+    losses.reasons().map(of).collect()
+}
+
+impl<'a> Run<'a> {
+    /// What a tally says of a run of `system`.
+    pub fn new(system: &'a System, feeds: &Feeds, tally: &Tally) -> Self {
+        let flows = system.flows.iter().zip(&tally.flows).enumerate();
+        Self {
+            interrupts: tally.interrupts,
+            tasks: each(&system.receivers, &tally.tasks, task),
+            sources: each(&system.sources, &tally.sources, source),
+            flows: flows
+                .map(|(index, (of, did))| {
+                    let receiver = &system.receivers[of.receiver].name;
+                    flow(of, receiver, feeds.is_flooded(system, index), did)
+                })
+                .collect(),
+            timers: each(&system.timers, &tally.timers, |of, &interrupts| Timer {
+                name: &of.name,
+                interrupts,
+            }),
+            stages: Stage::ALL
+                .map(|stage| StageShare {
+                    stage,
+                    cycles: tally.stages.of(stage),
+                })
+                .into(),
+            orphans_cycles: tally.orphans,
+            idle_ticks: tally.idle_ticks,
+        }
+    }
+}
+
+fn each<'a, A, B, C>(of: &'a [A], did: &[B], to: impl Fn(&'a A, &B) -> C) -> Vec<C> {
+    of.iter().zip(did).map(|(of, did)| to(of, did)).collect()
+}
+
+fn task<'a>(of: &'a weir_model::Receiver, did: &TaskTally) -> Task<'a> {
+    Task {
+        name: &of.name,
+        urgency: of.urgency,
+        deadline_cycles: of.deadline,
+        released: did.released,
+        ended: did.ended,
+        missed: did.missed,
+        responses: Span::of(&did.responses),
+        executed: Span::of(&did.executed),
+        lateness_cycles: did.lateness,
+        ran_cycles: did.ran,
+        interrupted_cycles: did.interrupted,
+        interrupted_by_bottom_halves_cycles: did.interrupted_by_bottom_halves,
+        charged_cycles: did.charged,
+        received: did.received,
+        ticks: did.ticks,
+    }
+}
+
+fn source<'a>(of: &'a weir_model::Source, did: &SourceTally) -> Source<'a> {
+    Source {
+        name: &of.name,
+        deadline_cycles: of.deadline,
+        arrived: did.arrived,
+        interrupts: did.interrupts,
+        refused: did.refused,
+        expiries: did.expiries,
+        served: did.served,
+        taken: did.taken,
+        masked: did.masked,
+        missed: did.missed,
+        responses: Span::of(&did.responses),
+        lost: lost(&did.lost),
+    }
+}
+
+fn flow<'a>(
+    of: &'a weir_model::Flow,
+    receiver: &'a str,
+    flooded: bool,
+    did: &FlowTally,
+) -> Flow<'a> {
+    Flow {
+        name: &of.name,
+        receiver,
+        deadline_cycles: of.deadline,
+        flooded,
+        arrived: did.arrived,
+        delivered: did.delivered,
+        late: did.late,
+        latencies: Span::of(&did.latencies),
+        lost: lost(&did.lost),
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// Was there a clock tick?
+    pub fn has_tick(&self) -> bool {
+        self.options.tick.is_some()
+    }
+
+    /// What is said of the runs of `system`; `without` is what the second one leaves out.
+    pub fn new(
+        system: &'a System,
+        how: &How,
+        options: &Options,
+        feeds: &'a Feeds,
+        without: Vec<&'static str>,
+        bounds: Bounds<'a>,
+        runs: Runs<'a>,
+    ) -> Self {
+        let arrivals = feeds.feeds.iter().zip(&feeds.floods);
+        Self {
+            simulate: VERSION,
+            system: About::of(system),
+            sentence: super::verdict::sentence(&runs, &without),
+            options: Told::new(how, options),
+            arrivals: arrivals
+                .map(|(feed, &flood)| {
+                    let (source, flow) = name_of(system, feed.to);
+                    Arrival {
+                        source,
+                        flow,
+                        pattern: feed.pattern.to_string(),
+                        flood,
+                    }
+                })
+                .collect(),
+            silent: feeds
+                .silent
+                .iter()
+                .map(|&target| {
+                    let (source, flow) = name_of(system, target);
+                    flow.unwrap_or(source)
+                })
+                .collect(),
+            without,
+            bounds,
+            runs,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `weir check` says can happen at worst, beside what did happen.
+use serde::Serialize;
+use weir_analysis::units::Part;
+use weir_arrivals::Pattern;
+use weir_model::{Rate, System};
+use weir_sim::tally::Gaps;
+use weir_sim::{Defer, Options, Tally, Target};
+
+/// The bounds, and whether they hold for a run as it was made.
+#[derive(Debug, Serialize)]
+pub(super) struct Bounds<'a> {
+    /// Why the run may do worse than the bounds, a clause each; if there is none, it may not.
+    pub not_for_this_run: Vec<String>,
+    pub tasks: Vec<Bound<'a>>,
+}
+
+/// A task's.
+#[derive(Debug, Serialize)]
+pub(super) struct Bound<'a> {
+    pub name: &'a str,
+    /// The worst response; none: there is no bound.
+    pub bound_cycles: Option<u64>,
+    /// The worst that was seen as described.
+    pub seen_cycles: Option<u64>,
+}
+
+impl Bounds<'_> {
+    /// The tasks that did worse than the analysis says is possible: then Weir is wrong.
+    pub fn broken(&self) -> impl Iterator<Item = &Bound<'_>> {
+        self.tasks.iter().filter(|task| {
+            let both = task.bound_cycles.zip(task.seen_cycles);
+            self.not_for_this_run.is_empty() && both.is_some_and(|(bound, seen)| seen > bound)
+        })
+    }
+}
+
+/// The bounds for `system`, beside `tally` of the run as it is described, if that was made.
+pub(super) fn bounds<'a>(
+    system: &'a System,
+    options: &Options,
+    tally: Option<&Tally>,
+) -> Bounds<'a> {
+    let analysis = weir_analysis::analyse(system);
+    let tasks = system.receivers.iter().enumerate();
+    Bounds {
+        not_for_this_run: match tally {
+            Some(tally) => broken_assumptions(system, options, tally),
+            None => vec!["it leaves out what they rest on".to_owned()],
+        },
+        tasks: tasks
+            .map(|(index, of)| Bound {
+                name: &of.name,
+                bound_cycles: analysis
+                    .row(Part::Task(index))
+                    .and_then(|row| row.outcome.as_ref().ok())
+                    .map(|solution| solution.response),
+                seen_cycles: tally.and_then(|tally| tally.tasks[index].responses.most()),
+            })
+            .collect(),
+    }
+}
+
+/// Which assumptions of the analysis the run did not keep to.
+fn broken_assumptions(system: &System, options: &Options, tally: &Tally) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (source, did) in system.sources.iter().zip(&tally.sources) {
+        if !keeps(&did.gaps, source.rates.worst, system) {
+            broken.push(format!("{} came faster than its worst rate", source.name));
+        }
+    }
+    for (flow, did) in system.flows.iter().zip(&tally.flows) {
+        if !keeps(&did.gaps, flow.rate, system) {
+            broken.push(format!("{} came faster than its rate", flow.name));
+        }
+    }
+    for feed in &options.feeds {
+        let source = match feed.to {
+            Target::Source(source) => &system.sources[source],
+            Target::Flow(flow) => &system.sources[system.flows[flow].source],
+        };
+        if matches!(feed.pattern, Pattern::Level { .. }) && source.rates.worst.is_some() {
+            broken.push(format!(
+                "{} asks for as long as its level is high",
+                source.name
+            ));
+        }
+    }
+    if tally.orphans > 0 {
+        broken.push("packets without receiver had bottom halves".to_owned());
+    }
+    let defers = system.flows.iter().any(|flow| flow.bottom_half.cycles > 0);
+    if defers && !matches!(options.defer, Defer::Exact(_)) {
+        broken.push("bottom halves did not run at their receivers' urgencies".to_owned());
+    }
+    if options.tick.is_some_and(|tick| tick.cost > 0) {
+        broken.push("the clock tick cost time".to_owned());
+    }
+    if options.closed_loops.iter().any(Option::is_some) {
+        broken.push("a closed loop did not keep to its WCET".to_owned());
+    }
+    broken
+}
+
+/// Was nothing nearer to what came before than a rate allows?
+fn keeps(gaps: &Gaps, rate: Option<Rate>, system: &System) -> bool {
+    match (gaps.least(), rate) {
+        (Some(gap), Some(rate)) => gap >= rate.least_cycles(system.cpu.clock_hz),
+        _ => true,
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The runs, side by side: the system as it is described, and without what Weir does for it.
+use miette::IntoDiagnostic;
+use weir_model::{Policy, System};
+use weir_report::{Unfinished, WriteError};
+use weir_sim::trace::PerfettoTrace;
+use weir_sim::{Defer, Event, Observer, Options, Tally};
+
+use crate::output::Patience;
+
+/// What a run that leaves all of Weir out leaves out, in a word each; nothing if there is nothing.
+pub(super) fn parts(system: &System, options: &Options) -> Vec<&'static str> {
+    let limits = system
+        .sources
+        .iter()
+        .any(|source| source.limit.policy != Policy::Off);
+    let moderation = system
+        .sources
+        .iter()
+        .any(|source| source.moderation.is_some());
+    let deferral = options.defer != Defer::Immediate
+        && system.flows.iter().any(|flow| flow.bottom_half.cycles > 0);
+    [
+        (limits, "limits"),
+        (moderation, "moderation"),
+        (deferral, "deferral"),
+    ]
+    .into_iter()
+    .filter_map(|(is, name)| is.then_some(name))
+    .collect()
+}
+
+/// The same run with every limit and moderation off, and every bottom half right after its interrupt.
+fn without(options: &Options) -> Options {
+    Options {
+        limits: false,
+        moderation: false,
+        defer: Defer::Immediate,
+        ..options.clone()
+    }
+}
+
+/// The runs that were made.
+pub(super) struct Made {
+    pub as_described: Option<Tally>,
+    pub without: Option<Tally>,
+    /// Written, but not in its place yet.
+    pub timeline: Option<Unfinished>,
+}
+
+/// Parts of a run that the progress bar counts.
+const PARTS: u64 = 50;
+
+impl Made {
+    /// Makes the runs side by side: as described, and without those `parts` if there are any; only that if `only_without`. The timeline is that of the first.
+    ///
+    /// # Errors
+    /// What they cannot be made with; a timeline that cannot be written.
+    pub fn new(
+        system: &System,
+        options: &Options,
+        only_without: bool,
+        parts: &[&str],
+        timeline: Option<Unfinished>,
+    ) -> miette::Result<Self> {
+        let without = without(options);
+        if only_without {
+            let patience = Patience::new(PARTS);
+            let (tally, timeline) = run(system, &without, &patience, timeline)?;
+            return Ok(Self {
+                as_described: None,
+                without: Some(tally),
+                timeline,
+            });
+        }
+        let second = (!parts.is_empty()).then_some(&without);
+        let patience = Patience::new(PARTS * if second.is_some() { 2 } else { 1 });
+        patience.begins("virtual time goes by");
+        let (first, second) = rayon::join(
+            || run(system, options, &patience, timeline),
+            || second.map(|options| run(system, options, &patience, None)),
+        );
+        let (tally, timeline) = first?;
+        Ok(Self {
+            as_described: Some(tally),
+            without: second.transpose()?.map(|(tally, _)| tally),
+            timeline,
+        })
+    }
+}
+
+/// Watches a run for whoever waits for it, and for the timeline.
+struct Watch<'a> {
+    timeline: Option<PerfettoTrace<Unfinished>>,
+    patience: &'a Patience,
+    part: u64,
+    next: u64,
+}
+
+impl Observer for Watch<'_> {
+    #[inline]
+    fn event(&mut self, at: u64, event: Event) {
+        if at >= self.next {
+            let parts = (at - self.next) / self.part + 1;
+            self.patience.advances(parts);
+            self.next += parts * self.part;
+        }
+        self.timeline.event(at, event);
+    }
+}
+
+fn run(
+    system: &System,
+    options: &Options,
+    patience: &Patience,
+    timeline: Option<Unfinished>,
+) -> miette::Result<(Tally, Option<Unfinished>)> {
+    let part = (options.duration / PARTS).max(1);
+    let path = timeline.as_ref().map(|file| file.target().to_owned());
+    let mut watch = Watch {
+        timeline: timeline.map(|file| PerfettoTrace::new(file, system)),
+        patience,
+        part,
+        next: part,
+    };
+    let tally = weir_sim::simulate(system, options, &mut watch).into_diagnostic()?;
+    let timeline = watch.timeline.map(|trace| {
+        trace.finish(options.duration).map_err(|cause| WriteError {
+            path: path.unwrap_or_default(),
+            cause,
+        })
+    });
+    Ok((tally, timeline.transpose().into_diagnostic()?))
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The verdict in one sentence: whose deadlines were missed, and what Weir does about it.
+use std::cmp::Reverse;
+
+use weir_report::count;
+
+use super::answer::{Run, Runs};
+use crate::words::list;
+
+/// Something with a deadline, and how often it was missed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Judged {
+    name: String,
+    missed: u64,
+    of: u64,
+    /// It is a flow: its packets have the deadlines.
+    packets: bool,
+}
+
+/// What is judged in a run: the tasks, the more urgent first; the sources; the flows that are not flooded themselves. Only what has deadlines.
+fn judged(run: &Run) -> Vec<Judged> {
+    let mut tasks: Vec<_> = run.tasks.iter().collect();
+    tasks.sort_by_key(|task| Reverse(task.urgency));
+    let tasks = tasks
+        .into_iter()
+        .filter(|task| task.deadline_cycles.is_some())
+        .map(|task| Judged {
+            name: task.name.to_owned(),
+            missed: task.missed,
+            of: task.released,
+            packets: false,
+        });
+    let sources = run.sources.iter();
+    let sources = sources
+        .filter(|source| source.deadline_cycles.is_some())
+        .map(|source| Judged {
+            name: source.name.to_owned(),
+            missed: source.missed,
+            of: source.served,
+            packets: false,
+        });
+    let flows = run.flows.iter();
+    let flows = flows
+        .filter(|flow| flow.deadline_cycles.is_some() && !flow.flooded)
+        .map(|flow| Judged {
+            name: flow.name.to_owned(),
+            missed: flow.missed(),
+            of: flow.arrived,
+            packets: true,
+        });
+    tasks.chain(sources).chain(flows).collect()
+}
+
+/// Was a deadline missed?
+pub(super) fn misses(run: &Run) -> bool {
+    judged(run).iter().any(|of| of.missed > 0)
+}
+
+/// The sentence. `without` are the words for what the second run leaves out.
+pub(super) fn sentence(runs: &Runs, without: &[&str]) -> String {
+    let what = list(without);
+    match (&runs.as_described, &runs.without) {
+        (Some(with), Some(run)) => {
+            let them = match without {
+                ["limits"] | [_, _, ..] => "them",
+                _ => "it",
+            };
+            both(&judged(with), &judged(run), &what, them)
+        }
+        (Some(run), None) => one(&judged(run), ""),
+        (None, Some(run)) if without.is_empty() => one(&judged(run), ""),
+        (None, Some(run)) => one(&judged(run), &format!(" without {what}")),
+        (None, None) => one(&[], ""),
+    }
+}
+
+fn one(run: &[Judged], how: &str) -> String {
+    if run.is_empty() {
+        return "nothing has a deadline".to_owned();
+    }
+    match first(run) {
+        None => format!("no deadline is missed{how}"),
+        Some((of, more)) => format!("{} misses {}{how}{}", of.name, share(of), too(more)),
+    }
+}
+
+fn both(with: &[Judged], without: &[Judged], what: &str, them: &str) -> String {
+    if with.is_empty() {
+        return "nothing has a deadline".to_owned();
+    }
+    match (first(with), first(without)) {
+        (None, None) => format!("no deadline is missed, with {what} or without"),
+        (None, Some((of, more))) => format!(
+            "{} misses {} without its {what}, none with {them}{}",
+            of.name,
+            share(of),
+            too(more)
+        ),
+        (Some((of, more)), _) => {
+            let is_same = |other: &&Judged| (&other.name, other.packets) == (&of.name, of.packets);
+            let other = without.iter().find(is_same);
+            let other = match other.map_or(0, |other| other.missed) {
+                0 => "none".to_owned(),
+                missed => count(missed),
+            };
+            format!(
+                "{} misses {} with its {what}, {other} without {them}{}",
+                of.name,
+                share(of),
+                too(more)
+            )
+        }
+    }
+}
+
+/// The first that misses deadlines, and how many more do.
+fn first(run: &[Judged]) -> Option<(&Judged, usize)> {
+    let mut late = run.iter().filter(|of| of.missed > 0);
+    let first = late.next()?;
+    Some((first, late.count()))
+}
+
+fn share(of: &Judged) -> String {
+    let (missed, all) = (count(of.missed), count(of.of));
+    let plural = if of.of == 1 { "" } else { "s" };
+    if of.packets {
+        format!("the deadlines of {missed} of {all} packet{plural}")
+    } else {
+        format!("{missed} of {all} deadline{plural}")
+    }
+}
+
+fn too(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => "; 1 more misses deadlines, too".to_owned(),
+        _ => format!("; {more} more miss deadlines, too"),
+    }
+}

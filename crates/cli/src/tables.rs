@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cells of tables, and of a table that is too long the rows that matter.
+use weir_report::Emphasis;
+
+/// How the answer is printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Format {
+    /// Nothing is left out.
+    pub all: bool,
+    /// For a terminal.
+    pub coloured: bool,
+}
+
+impl Format {
+    /// How many rows a table may have before it is folded.
+    pub(crate) fn most(self, rows: usize) -> usize {
+        if self.all { usize::MAX } else { rows }
+    }
+}
+
+/// What is not there, or not asked for.
+pub(crate) const NONE: &str = "–";
+
+/// A cell that does not stand out.
+pub(crate) fn plain(text: impl Into<String>) -> (String, Emphasis) {
+    (text.into(), Emphasis::Plain)
+}
+
+/// A cell of something that may be missing.
+pub(crate) fn or_none(text: Option<String>) -> (String, Emphasis) {
+    plain(text.unwrap_or_else(|| NONE.to_owned()))
+}
+
+/// The rows of `items` that are shown, in their order: the `most` of the least `worth`.
+pub(crate) fn fold<T>(items: &[T], most: usize, worth: impl Fn(&T) -> f64) -> Vec<&T> {
+    if items.len() <= most {
+        return items.iter().collect();
+    }
+    let mut ranked: Vec<(f64, usize)> = items.iter().map(worth).zip(0..).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut shown: Vec<usize> = ranked
+        .into_iter()
+        .take(most)
+        .map(|(_, index)| index)
+        .collect();
+    shown.sort_unstable();
+    shown
+        .into_iter()
+        .filter_map(|index| items.get(index))
+        .collect()
+}
+
+/// What is said below a folded table; nothing if it is whole.
+pub(crate) fn hidden(shown: usize, of: usize, what: &str, why: &str) -> String {
+    if shown >= of {
+        return String::new();
+    }
+    let more = of - shown;
+    format!("\n{more} more {what}, {why}: --all shows them")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_of_the_least_worth_stay_in_their_order() {
+        let items: Vec<f64> = (0..100).map(|i| f64::from((i * 37) % 100)).collect();
+        let shown = fold(&items, 40, |&item| item);
+        assert_eq!(shown.len(), 40);
+        assert!(shown.iter().all(|&&item| item < 40.0));
+        let places: Vec<usize> = shown
+            .iter()
+            .map(|&shown| items.iter().position(|item| item == shown).unwrap())
+            .collect();
+        assert!(places.is_sorted());
+        assert_eq!(fold(&items, usize::MAX, |&item| item).len(), 100);
+        assert_eq!(fold(&items[..40], 40, |&item| item).len(), 40);
+    }
+}

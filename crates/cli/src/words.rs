@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Sentences, lists, times and rates as all answers write them.
+use weir_model::System;
+use weir_report::{rate, significant, time};
+
+/// Columns of running text.
+const WIDTH: usize = 100;
+/// Digits of times and rates in tables; more in sentences where two numbers look alike.
+const DIGITS: u8 = 3;
+/// Names in a sentence.
+const MOST_NAMES: usize = 6;
+
+/// A system in a line.
+pub(crate) fn title(system: &System) -> String {
+    let cpu = &system.cpu;
+    let on = match (&cpu.board, &cpu.flavour) {
+        (Some(board), Some(flavour)) => format!(" on {board} ({flavour})"),
+        (Some(board), None) => format!(" on {board}"),
+        (None, _) => String::new(),
+    };
+    format!(
+        "{}: {}, {}{on} at {}",
+        system.name,
+        plural(system.sources.len(), "source"),
+        plural(system.receivers.len(), "receiver"),
+        rate(cpu.clock_hz as f64, 6)
+    )
+}
+
+/// `text` on lines of at most 100 columns; the first begins with `first`, the others with `other`.
+pub(crate) fn wrapped(text: &str, first: &str, other: &str) -> String {
+    let options = textwrap::Options::new(WIDTH)
+        .initial_indent(first)
+        .subsequent_indent(other);
+    textwrap::fill(text, options)
+}
+
+/// `1 source`, `2 sources`.
+pub(crate) fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `a, b and c`, or `a, b, c and 7 more`.
+pub(crate) fn list(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    list_with_more(&names, 0)
+}
+
+/// As [`list`], with `more` that have no name here.
+pub(crate) fn list_with_more(names: &[&str], more: usize) -> String {
+    let shown = if names.len() + more <= MOST_NAMES {
+        names.len()
+    } else {
+        names.len().min(MOST_NAMES - 1)
+    };
+    let more = names.len() - shown + more;
+    let names = names.get(..shown).unwrap_or(names);
+    match (names, more) {
+        ([], more) => more.to_string(),
+        ([only], 0) => (*only).to_owned(),
+        ([first @ .., last], 0) => format!("{} and {last}", first.join(", ")),
+        (names, more) => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// Turns cycles into times.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    hertz: f64,
+}
+
+impl Clock {
+    pub(crate) fn of(system: &System) -> Self {
+        Self {
+            hertz: system.cpu.clock_hz as f64,
+        }
+    }
+
+    /// For a table.
+    pub(crate) fn time(self, cycles: u64) -> String {
+        time(cycles as f64 / self.hertz, DIGITS)
+    }
+
+    /// For a table, with its sign.
+    pub(crate) fn signed(self, cycles: i64) -> String {
+        time(cycles as f64 / self.hertz, DIGITS)
+    }
+
+    /// Two different times with as many digits as it takes to tell them apart.
+    pub(crate) fn times_apart(self, a: u64, b: u64) -> (String, String) {
+        let texts = |digits| {
+            (
+                time(a as f64 / self.hertz, digits),
+                time(b as f64 / self.hertz, digits),
+            )
+        };
+        (DIGITS + 1..16)
+            .map(texts)
+            .find(|(a, b)| a != b)
+            .unwrap_or_else(|| (format!("{a} cycles"), format!("{b} cycles")))
+    }
+}
+
+/// A rate for a table.
+pub(crate) fn hertz(hertz: f64) -> String {
+    rate(hertz, DIGITS)
+}
+
+/// A factor for a table.
+pub(crate) fn factor(factor: f64) -> String {
+    format!("×{}", significant(factor, DIGITS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_short() {
+        assert_eq!(list(&["a"]), "a");
+        assert_eq!(list(&["a", "b"]), "a and b");
+        assert_eq!(list(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(list(&["a", "b", "c", "d", "e", "f"]), "a, b, c, d, e and f");
+        assert_eq!(
+            list(&["a", "b", "c", "d", "e", "f", "g"]),
+            "a, b, c, d, e and 2 more"
+        );
+        assert_eq!(list_with_more(&["a"], 999), "a and 999 more");
+    }
+
+    #[test]
+    fn times_that_differ_look_different() {
+        let clock = Clock { hertz: 16e6 };
+        assert_eq!(
+            clock.times_apart(160_001, 160_000),
+            ("10.0001 ms".to_owned(), "10 ms".to_owned())
+        );
+        assert_eq!(
+            clock.times_apart(400_000, 160_000),
+            ("25 ms".to_owned(), "10 ms".to_owned())
+        );
+    }
+}
