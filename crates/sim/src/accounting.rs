@@ -11,6 +11,8 @@ use crate::options::{Compensation, Options};
 #[derive(Debug)]
 pub(crate) struct Accounting {
     account: Option<Account>,
+    /// All that was done for a packet is measured, its interrupt as well.
+    measures: bool,
 }
 
 impl Accounting {
@@ -34,13 +36,18 @@ impl Accounting {
         });
         Ok(Self {
             account: account.transpose().map_err(SimulationError::Account)?,
+            measures: options
+                .tick
+                .is_some_and(|tick| tick.compensation == Compensation::Measured),
         })
     }
 
-    /// The bottom half of a packet of a source was done for a receiver, or for nobody.
-    pub fn handled(&mut self, source: usize, receiver: Option<usize>, cycles: u64) {
+    /// The bottom half of a packet of a source was done for a receiver, or for nobody, after its interrupt had `spent` cycles on it. The paper counts bottom
+    /// halves only.
+    pub fn handled(&mut self, source: usize, receiver: Option<usize>, spent: u64, cycles: u64) {
         if let Some(account) = &mut self.account {
-            account.handled(source, receiver, cycles);
+            let before = if self.measures { spent } else { 0 };
+            account.handled(source, receiver, before + cycles);
         }
     }
 

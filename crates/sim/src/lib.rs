@@ -47,6 +47,12 @@ pub enum SimulationError {
     /// The history of a predictor cannot be kept.
     #[error("prediction: {0}")]
     History(weir_core_sys::predict::BadHistory),
+    /// The table of flows cannot be made.
+    #[error("flows: {0}")]
+    Demux(weir_core_sys::demux::DemuxError),
+    /// A recording names a flow that the system does not have.
+    #[error("the recording names the flow `{0}`, which the system does not have")]
+    UnknownFlow(String),
     /// The account cannot be kept.
     #[error("accounting: {0}")]
     Account(weir_core_sys::account::AccountError),

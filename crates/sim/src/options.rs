@@ -101,7 +101,7 @@ pub enum Compensation {
     None,
     /// By the number of packets and their average cost (zhang2006 §3.1 to the letter).
     Counted,
-    /// By what they were measured to cost.
+    /// By what they were measured to cost, their interrupts included.
     Measured,
 }
 

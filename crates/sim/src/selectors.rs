@@ -1,48 +1,123 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which flow a recorded packet belongs to.
+//! Which flow a recorded packet belongs to, by the demultiplexing table of core/.
 
 use weir_arrivals::{Packet, Protocol};
+use weir_core_sys::demux::{CLASSES, Demux, DemuxError, Key, Receiver};
 use weir_model::{Selector, System};
 
-/// The selectors of all flows, by source.
+/// The flows of each source.
 #[derive(Debug)]
 pub(crate) struct Selectors {
-    by_source: Vec<Vec<(usize, Selector)>>,
+    by_source: Vec<Flows>,
 }
+
+#[derive(Debug)]
+struct Flows {
+    /// The readers of its sockets are flows.
+    table: Demux,
+    /// The flow that takes what no other does.
+    rest: Option<usize>,
+}
+
+/// Slots per flow: a flow has two keys at most, and the table wants to be at most half full.
+const SLOTS: usize = 4;
 
 impl Selectors {
-    pub fn new(system: &System) -> Self {
-        let mut by_source = vec![Vec::new(); system.sources.len()];
-        for (index, flow) in system.flows.iter().enumerate() {
-            by_source[flow.source].push((index, flow.selector));
+    /// # Errors
+    /// More flows than the table takes.
+    pub fn new(system: &System) -> Result<Self, DemuxError> {
+        let mut by_source = Vec::new();
+        for source in 0..system.sources.len() {
+            let of = system
+                .flows
+                .iter()
+                .enumerate()
+                .filter(|(_, flow)| flow.source == source);
+            let slots = (of.clone().count().max(1) * SLOTS).next_power_of_two();
+            let mut flows = Flows {
+                table: Demux::new(slots, slots, None, None)?,
+                rest: None,
+            };
+            for (index, flow) in of {
+                // Only the order of classes matters here: of two flows with the same key the more urgent gets the packet.
+                let class = system.receivers[flow.receiver].urgency / (u8::MAX / CLASSES + 1);
+                let reader = u16::try_from(index).map_err(|_| DemuxError::Capacity)?;
+                let keys = keys(&flow.selector);
+                if keys.iter().all(Option::is_none) {
+                    flows.rest.get_or_insert(index);
+                }
+                for key in keys.into_iter().flatten() {
+                    flows.table.bind(key, reader, class)?;
+                }
+            }
+            by_source.push(flows);
         }
-        Self { by_source }
+        Ok(Self { by_source })
     }
 
-    /// The first flow of the source whose selector takes the packet. What the recording does not say is taken to be as the selector wants it.
-    pub fn flow_of(&self, source: usize, packet: &Packet) -> Option<usize> {
-        self.by_source[source]
-            .iter()
-            .find(|(_, selector)| takes(selector, packet))
-            .map(|&(flow, _)| flow)
+    /// The flow of a packet that was recorded at a source. A recording tells protocols and ports; other selectors are not looked at. The queues of a network card, which
+    /// are the sources that moderate, see what was recorded at any of them.
+    pub fn flow_of(&self, system: &System, source: usize, packet: &Packet) -> Option<usize> {
+        let is_queue = |source: usize| system.sources[source].moderation.is_some();
+        self.at(source, packet).or_else(|| {
+            let mut queues =
+                (0..self.by_source.len()).filter(|&other| is_queue(source) && is_queue(other));
+            queues.find_map(|other| self.at(other, packet))
+        })
+    }
+
+    fn at(&self, source: usize, packet: &Packet) -> Option<usize> {
+        let flows = &self.by_source[source];
+        let keys = match (packet.protocol, packet.port) {
+            (None, Some(port)) => [Some(Key::udp(port)), Some(Key::tcp(port))],
+            (Some(protocol), port) => {
+                let by_port = port.and_then(|port| key_of_port(protocol, port));
+                [by_port, Some(Key::protocol(number(protocol)))]
+            }
+            (None, None) => [None, None],
+        };
+        let bound = |key| match flows.table.lookup(key).receiver {
+            Receiver::Bound(flow) => Some(usize::from(flow)),
+            Receiver::Orphan | Receiver::Fragment => None,
+        };
+        keys.into_iter().flatten().find_map(bound).or(flows.rest)
     }
 }
 
-fn takes(selector: &Selector, packet: &Packet) -> bool {
-    let protocol = match (selector.protocol, packet.protocol) {
-        (Some(wanted), Some(is)) => matches!(
-            (wanted, is),
-            (weir_model::Protocol::Tcp, Protocol::Tcp)
-                | (weir_model::Protocol::Udp, Protocol::Udp)
-                | (weir_model::Protocol::Icmp, Protocol::Icmp)
-        ),
-        _ => true,
-    };
-    let port = match (selector.port, packet.port) {
-        (Some(wanted), Some(is)) => wanted == is,
-        // A packet whose protocol is known and that has no port is none of TCP or UDP.
-        (Some(_), None) => packet.protocol.is_none() && packet.length == 0,
-        (None, _) => true,
-    };
-    protocol && port
+/// What packets of a flow are recognised by; none: by nothing that others are not.
+fn keys(selector: &Selector) -> [Option<Key>; 2] {
+    let protocol = selector.protocol.map(|protocol| match protocol {
+        weir_model::Protocol::Tcp => Protocol::Tcp,
+        weir_model::Protocol::Udp => Protocol::Udp,
+        weir_model::Protocol::Icmp => Protocol::Icmp,
+    });
+    match (protocol, selector.port) {
+        (Some(protocol), Some(port)) => [key_of_port(protocol, port), None],
+        (None, Some(port)) => [Some(Key::udp(port)), Some(Key::tcp(port))],
+        (Some(protocol), None) => [Some(Key::protocol(number(protocol))), None],
+        (None, None) => {
+            let ethertype = selector.ethertype.filter(|&kind| kind >= 0x600);
+            [
+                ethertype.map(Key::ethertype).or(selector.pcp.map(Key::pcp)),
+                None,
+            ]
+        }
+    }
+}
+
+fn key_of_port(protocol: Protocol, port: u16) -> Option<Key> {
+    match protocol {
+        Protocol::Tcp => Some(Key::tcp(port)),
+        Protocol::Udp => Some(Key::udp(port)),
+        Protocol::Icmp => None,
+    }
+}
+
+/// The protocol's number in IP's header.
+fn number(protocol: Protocol) -> u8 {
+    match protocol {
+        Protocol::Icmp => 1,
+        Protocol::Tcp => 6,
+        Protocol::Udp => 17,
+    }
 }

@@ -204,7 +204,7 @@ pub struct TaskTally {
     pub interrupted: u64,
     /// Of those, the cycles of bottom halves for others.
     pub interrupted_by_bottom_halves: u64,
-    /// Cycles of top halves, early demultiplexing and bottom halves that were for it: charged to it.
+    /// Cycles of top halves, early demultiplexing and bottom halves that were for it, and its packets' shares of their handlers: charged to it.
     pub charged: u64,
     /// Packets or events that it has got, of those that bottom halves delivered.
     pub received: u64,

@@ -54,7 +54,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             slots,
             streams: Vec::new(),
             lines: Vec::new(),
-            selectors: Selectors::new(system),
+            selectors: Selectors::new(system).map_err(SimulationError::Demux)?,
             moderator: None,
             moderated: Vec::new(),
             asking: Ranks::new(interrupts.len()),
@@ -195,12 +195,14 @@ impl<'a, O: Observer> Engine<'a, O> {
                 .pattern
                 .start(self.system.cpu.clock_hz, self.stream_seed(index))
                 .map_err(SimulationError::Pattern)?;
+            let flows = named_flows(self.system, &feed.pattern)?;
             let next = arrivals.next();
             let at = next.as_ref().map_or(NEVER, |arrival| arrival.at);
             self.agenda.set(index, at);
             self.streams.push(Stream {
                 to: feed.to,
                 arrivals,
+                flows,
                 next,
             });
         }
@@ -313,6 +315,18 @@ fn ranks(system: &System, options: &Options) -> (Vec<Interrupt>, AllRanks) {
         tick: rank_of(Track::Tick).unwrap_or(0),
     };
     (interrupts, ranks)
+}
+
+/// Of each flow that a recording names its index.
+fn named_flows(system: &System, pattern: &Pattern) -> Result<Vec<usize>, SimulationError> {
+    let Pattern::File(recording) = pattern else {
+        return Ok(Vec::new());
+    };
+    let index_of = |name: &String| {
+        let index = system.flows.iter().position(|flow| flow.name == *name);
+        index.ok_or_else(|| SimulationError::UnknownFlow(name.clone()))
+    };
+    recording.flows().iter().map(index_of).collect()
 }
 
 /// Of each shared timer the sources that it clears, in this run.

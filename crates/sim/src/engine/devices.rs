@@ -17,6 +17,8 @@ pub(super) struct Packet {
     /// Its flow; none: it has no receiver.
     pub flow: Option<u32>,
     pub arrived: u64,
+    /// Cycles that its interrupt spent on it: its share of the handler, its top half, finding out its receiver.
+    pub spent: u64,
 }
 
 /// A device that holds packets: a queue of a network card.
@@ -45,10 +47,21 @@ impl<O: Observer> Engine<'_, O> {
         of.next = of.arrivals.next();
         let next = of.next.as_ref().map_or(u64::MAX, |arrival| arrival.at);
         self.agenda.set(stream, next);
-        let source = match to {
-            Target::Source(source) => source,
-            Target::Flow(flow) => self.system.flows[flow].source,
+        let named = match arrival.what {
+            What::Packet(packet) => packet.flow.map(|flow| of.flows[usize::from(flow)]),
+            _ => None,
         };
+        let (mut source, mut flow) = match (to, named) {
+            (Target::Flow(flow), _) | (Target::Source(_), Some(flow)) => {
+                (self.system.flows[flow].source, Some(flow))
+            }
+            (Target::Source(source), None) => (source, None),
+        };
+        if let (What::Packet(packet), None) = (arrival.what, flow) {
+            flow = self.selectors.flow_of(self.system, source, &packet);
+            // On a network card the packet comes to the queue of its flow (behnke2022 §2.2).
+            source = flow.map_or(source, |flow| self.system.flows[flow].source);
+        }
         match arrival.what {
             What::Rise => self.level(source, true),
             What::Fall => self.level(source, false),
@@ -61,13 +74,6 @@ impl<O: Observer> Engine<'_, O> {
                     self.ask(source);
                     return;
                 }
-                let flow = match (to, arrival.what) {
-                    (Target::Flow(flow), _) => Some(flow),
-                    (Target::Source(_), What::Packet(packet)) => {
-                        self.selectors.flow_of(source, &packet)
-                    }
-                    (Target::Source(_), _) => None,
-                };
                 self.receive(source, flow);
             }
         }
@@ -100,6 +106,7 @@ impl<O: Observer> Engine<'_, O> {
                 source: source as u32,
                 flow: flow.map(|flow| flow as u32),
                 arrived: now,
+                spent: 0,
             });
             let depth = device.ring.len() as u64;
             self.tell(Event::Depth(Queue::Device(source), depth));
@@ -140,13 +147,8 @@ impl<O: Observer> Engine<'_, O> {
 
     /// What the interrupt does for the packet at this place in the device: the top half, and finding out the receiver.
     pub(super) fn packet_costs(&mut self, source: usize, place: usize) -> (u64, u64) {
-        let flow = self.lines[source]
-            .device
-            .as_ref()
-            .and_then(|device| device.ring.get(place))
-            .and_then(|packet| packet.flow);
-        let costs = match flow {
-            Some(flow) => self.costs.flows[flow as usize],
+        let costs = match self.flow_of(source, place) {
+            Some(flow) => self.costs.flows[flow],
             None => self.costs.orphans[source],
         };
         let demux = match self.options.defer {
@@ -154,13 +156,31 @@ impl<O: Observer> Engine<'_, O> {
             Defer::Immediate | Defer::Predicted(..) => 0,
         };
         let top_half = self.draw_interrupt(costs.top_half);
-        if let Some(flow) = flow {
-            let receiver = self.system.flows[flow as usize].receiver;
-            self.tally.tasks[receiver].charged += top_half + demux;
-        } else {
-            self.tally.orphans += top_half + demux;
-        }
+        self.spend(source, place, top_half + demux);
         (top_half, demux)
+    }
+
+    /// The interrupt spends cycles on the packet at this place in the device: they are for its receiver.
+    pub(super) fn spend(&mut self, source: usize, place: usize, cycles: u64) {
+        match self.flow_of(source, place) {
+            Some(flow) => {
+                let receiver = self.system.flows[flow].receiver;
+                self.tally.tasks[receiver].charged += cycles;
+            }
+            None => self.tally.orphans += cycles,
+        }
+        if let Some(packet) = self.packet_at(source, place) {
+            packet.spent += cycles;
+        }
+    }
+
+    fn packet_at(&mut self, source: usize, place: usize) -> Option<&mut Packet> {
+        self.lines[source].device.as_mut()?.ring.get_mut(place)
+    }
+
+    fn flow_of(&mut self, source: usize, place: usize) -> Option<usize> {
+        let packet = self.packet_at(source, place)?;
+        packet.flow.map(|flow| flow as usize)
     }
 
     /// The handler hands so many packets over to the bottom half. What is left in the device asks again.

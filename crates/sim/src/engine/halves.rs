@@ -374,7 +374,8 @@ impl<O: Observer> Engine<'_, O> {
         let flow = packet.flow.map(|flow| flow as usize);
         self.tell_half_depth(source, flow, depth);
         let receiver = flow.map(|flow| self.halves.flows[flow].receiver);
-        self.accounting.handled(source, receiver, cycles);
+        self.accounting
+            .handled(source, receiver, packet.spent, cycles);
         let (Some(flow), Some(receiver)) = (flow, receiver) else {
             self.tally.orphans += cycles;
             self.lose(source, Loss::Orphan);

@@ -318,6 +318,15 @@ impl<O: Observer> Engine<'_, O> {
             top_halves += top;
             demux += find;
         }
+        let limit = self.draw_interrupt(overhead);
+        let handler = self.draw_interrupt(entry + handler + work * units);
+        if packets > 0 {
+            let (each, rest) = (handler / packets as u64, handler % packets as u64);
+            self.spend(source, 0, rest);
+            for packet in 0..packets {
+                self.spend(source, packet, each);
+            }
+        }
         Service {
             source,
             serves: true,
@@ -325,8 +334,8 @@ impl<O: Observer> Engine<'_, O> {
             admitted: self.now,
             packets,
             tick: 0,
-            limit: self.draw_interrupt(overhead),
-            handler: self.draw_interrupt(entry + handler + work * units) + top_halves,
+            limit,
+            handler: handler + top_halves,
             demux,
         }
     }

@@ -69,6 +69,8 @@ struct Slots {
 struct Stream {
     to: Target,
     arrivals: Arrivals,
+    /// Of each flow that the recording names its index.
+    flows: Vec<usize>,
     /// The arrival that its slot waits for.
     next: Option<weir_arrivals::Arrival>,
 }

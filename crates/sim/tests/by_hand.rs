@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Small runs whose every instant was worked out by hand.
+mod common;
+
+use common::{feed, flat, grouped, options, run};
+use weir_sim::tally::Stage;
+use weir_sim::{
+    Costs, Defer, Event, Loss, Queue, Spread, Tick, Ties, Track, options::Compensation,
+};
+
+const LINE: &str = r#"
+[[source]]
+name = "line"
+vector = "INT0"
+order = 1
+handler = "20 cycles"
+max_work = 1
+"#;
+
+const TASK: &str = r#"
+[[receiver]]
+name = "task"
+urgency = 5
+period = "1ms"
+deadline = "100us"
+wcet = "95us"
+"#;
+
+#[test]
+fn an_interrupt_takes_its_time_from_the_task_that_runs() {
+    let system = flat(&format!("{LINE}{TASK}"));
+    let mut options = options(1000);
+    // At 50 and every 500 cycles from there.
+    options.feeds = vec![feed(&system, "line", "2kHz:phase=50us")];
+    let (tally, log) = run(&system, &options);
+    let about = |(at, event): &(u64, Event)| match event {
+        Event::Starts(_)
+        | Event::Stops(_)
+        | Event::Resumes(_)
+        | Event::Ends(_)
+        | Event::Missed(_) => Some((*at, *event)),
+        _ => None,
+    };
+    let (task, line) = (Track::Task(0), Track::Request(0));
+    let seen: Vec<(u64, Event)> = log.0.iter().filter_map(about).collect();
+    assert_eq!(
+        seen,
+        [
+            (0, Event::Starts(task)),
+            (50, Event::Stops(task)),
+            (50, Event::Starts(line)),
+            (80, Event::Ends(line)),
+            (80, Event::Resumes(task)),
+            (125, Event::Ends(task)),
+            (125, Event::Missed(0)),
+            (550, Event::Starts(line)),
+            (580, Event::Ends(line)),
+        ]
+    );
+    let task = &tally.tasks[0];
+    assert_eq!((task.released, task.ended, task.missed), (1, 1, 1));
+    assert_eq!((task.responses.most(), task.lateness), (Some(125), 25));
+    assert_eq!((task.ran, task.interrupted), (95, 30));
+    assert_eq!(tally.stages.of(Stage::Handlers), 60);
+    assert_eq!(tally.stages.of(Stage::Idle), 1000 - 60 - 95);
+}
+
+#[test]
+fn a_pending_bit_is_one_deep() {
+    let system = flat(LINE);
+    let mut options = options(1000);
+    // The first is taken at 100; of those at 105 and 110, during it, one waits.
+    options.feeds = vec![feed(&system, "line", "bursts:3:gap=5us:period=900us")];
+    let (tally, log) = run(&system, &options);
+    let first = log.instants(Event::Arrived(0))[0];
+    assert_eq!(
+        log.instants(Event::Starts(Track::Request(0)))[..2],
+        [first, first + 30]
+    );
+    assert_eq!(log.instants(Event::Lost(0, Loss::Pending))[0], first + 10);
+    assert!(tally.sources[0].lost.of(Loss::Pending) >= 1);
+}
+
+#[test]
+fn interrupts_nest_by_group_and_queue_by_order() {
+    let sources = r#"
+[[source]]
+name = "low"
+vector = "LOW"
+group = 1
+order = 9
+handler = "90 cycles"
+max_work = 1
+[[source]]
+name = "second"
+vector = "SECOND"
+group = 2
+order = 7
+handler = "20 cycles"
+max_work = 1
+[[source]]
+name = "first"
+vector = "FIRST"
+group = 2
+order = 3
+handler = "20 cycles"
+max_work = 1
+"#;
+    let feeds = |system: &weir_model::System| {
+        vec![
+            feed(system, "low", "1kHz"),
+            feed(system, "second", "1kHz:phase=10us"),
+            feed(system, "first", "1kHz:phase=20us"),
+        ]
+    };
+    let starts = |log: &common::Log| {
+        [0, 1, 2].map(|source| log.instants(Event::Starts(Track::Request(source)))[0])
+    };
+    let system = grouped(sources);
+    let mut nested = options(900);
+    nested.feeds = feeds(&system);
+    let (_, log) = run(&system, &nested);
+    // "second" preempts "low" at 10; "first", of the same group, waits for its end at 40, goes before "low", which resumes at 70.
+    assert_eq!(starts(&log), [0, 10, 40]);
+    assert_eq!(log.instants(Event::Resumes(Track::Request(0))), [70]);
+    assert_eq!(log.instants(Event::Ends(Track::Request(0))), [160]);
+
+    let system = flat(
+        &sources
+            .replace("group = 1\n", "")
+            .replace("group = 2\n", ""),
+    );
+    let mut queued = options(900);
+    queued.feeds = feeds(&system);
+    let (_, log) = run(&system, &queued);
+    // Nothing preempts "low", which ends at 100; then by order.
+    assert_eq!(starts(&log), [0, 130, 100]);
+}
+
+const LIMITED: &str = r#"
+limit = { policy = "strict", timing = "eager", interval = "200us", timer = "own" }
+[[timer]]
+name = "own"
+width = 16
+order = 2
+"#;
+
+#[test]
+fn a_strict_limit_serves_one_per_interval_and_costs_what_it_costs() {
+    let system = flat(&format!("{LINE}{LIMITED}{TASK}"));
+    let mut with = options(1000);
+    with.feeds = vec![feed(&system, "line", "100kHz")];
+    let (tally, log) = run(&system, &with);
+    // The first request is served in the line's interrupt (15 + 20); those that waited in the timer's (18 + 20), an interval after the service before.
+    assert_eq!(log.instants(Event::Starts(Track::Request(0))), [0]);
+    assert_eq!(
+        log.instants(Event::Starts(Track::Expiry(0))),
+        [200, 400, 600, 800]
+    );
+    let source = &tally.sources[0];
+    assert_eq!(
+        (source.served, source.interrupts, source.expiries),
+        (5, 1, 4)
+    );
+    assert_eq!(source.arrived, 100);
+    // 35 for the first, 38 for each of four; of these 20 each are the handler's, and 10 are taking and leaving the line's interrupt.
+    assert_eq!(tally.stages.of(Stage::Handlers), 10 + 5 * 20);
+    assert_eq!(tally.stages.of(Stage::Limit), 5 + 4 * 18);
+    assert_eq!(
+        tally.tasks[0].missed, 1,
+        "95 and 35 cycles are more than 100"
+    );
+
+    let mut without = with.clone();
+    without.limits = false;
+    let (tally, _) = run(&system, &without);
+    // 30 cycles of each 30 go to the interrupt: the task never runs.
+    assert_eq!((tally.tasks[0].ran, tally.tasks[0].missed), (0, 1));
+}
+
+#[test]
+fn what_a_limit_lets_through_is_bounded_by_its_curve_in_any_window() {
+    let system = flat(&format!("{LINE}{LIMITED}"));
+    let mut options = options(1_000_000);
+    options.feeds = vec![feed(&system, "line", "poisson:30kHz")];
+    let (_, log) = run(&system, &options);
+    let mut served = log.instants(Event::Starts(Track::Request(0)));
+    let expiries = log.instants(Event::Starts(Track::Expiry(0)));
+    let ends = log.instants(Event::Ends(Track::Expiry(0)));
+    // Those that serve take 18 + 20 cycles, the others 12.
+    served.extend(
+        expiries
+            .iter()
+            .zip(ends)
+            .filter(|(start, end)| end - *start == 38)
+            .map(|(start, _)| start),
+    );
+    served.sort_unstable();
+    // LIMIT-STRICT-1: one per closed window shorter than the interval.
+    assert!(served.len() > 4500, "{}", served.len());
+    assert!(served.windows(2).all(|pair| pair[1] - pair[0] >= 200));
+}
+
+const NETWORK: &str = r#"
+[[source]]
+name = "eth"
+vector = "ETH"
+order = 1
+handler = "20 cycles"
+max_work = 4
+queue = 8
+[[receiver]]
+name = "urgent"
+urgency = 20
+wcet = "40us"
+backlog = 2
+[[receiver]]
+name = "busy"
+urgency = 10
+period = "1ms"
+wcet = "500us"
+deadline = "1ms"
+[[receiver]]
+name = "idle"
+urgency = 5
+wcet = "10us"
+backlog = 2
+[[flow]]
+name = "control"
+source = "eth"
+receiver = "urgent"
+top_half = "5 cycles"
+demux = "3 cycles"
+bottom_half = "50 cycles"
+queue = 4
+[[flow]]
+name = "bulk"
+source = "eth"
+receiver = "idle"
+top_half = "5 cycles"
+demux = "3 cycles"
+bottom_half = "70 cycles"
+queue = 4
+"#;
+
+#[test]
+fn a_bottom_half_waits_for_its_receivers_urgency() {
+    let system = flat(NETWORK);
+    let mut options = options(1000);
+    options.feeds = vec![
+        feed(&system, "bulk", "1kHz:phase=100us"),
+        feed(&system, "control", "1kHz:phase=200us"),
+    ];
+    let (tally, log) = run(&system, &options);
+    // Both interrupts take 10 + 20 + 5 + 3. The urgent bottom half runs at once, and its receiver after it; the other one waits until "busy" is done.
+    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(0))), [238]);
+    assert_eq!(log.instants(Event::Starts(Track::Task(0))), [288]);
+    let busy_ends = 500 + 2 * 38 + 50 + 40;
+    assert_eq!(log.instants(Event::Ends(Track::Task(1))), [busy_ends]);
+    assert_eq!(
+        log.instants(Event::Starts(Track::BottomHalf(1))),
+        [busy_ends]
+    );
+    assert_eq!(
+        log.instants(Event::Ends(Track::Task(2))),
+        [busy_ends + 70 + 10]
+    );
+    assert_eq!(tally.flows[0].latencies.most(), Some(88));
+    assert_eq!(tally.flows[1].latencies.most(), Some(busy_ends + 70 - 100));
+    assert_eq!(tally.stages.of(Stage::Demux), 6);
+    assert_eq!(tally.tasks[1].interrupted, 2 * 38 + 50);
+    assert_eq!(tally.tasks[1].interrupted_by_bottom_halves, 50);
+    assert_eq!((tally.tasks[0].charged, tally.tasks[2].charged), (88, 108));
+
+    options.defer = Defer::Immediate;
+    let (tally, log) = run(&system, &options);
+    // Without demultiplexing (35 per interrupt) both run right after their top halves; the first has 5 cycles left when the second packet comes.
+    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(1))), [135]);
+    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(0))), [240]);
+    assert_eq!(tally.tasks[1].interrupted_by_bottom_halves, 120);
+}
+
+#[test]
+fn ties_wait_or_run() {
+    let system = flat(&NETWORK.replace("urgency = 5", "urgency = 10"));
+    let mut options = options(1000);
+    options.feeds = vec![feed(&system, "bulk", "1kHz:phase=100us")];
+    let (_, log) = run(&system, &options);
+    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(1))), [138]);
+    options.defer = Defer::Exact(Ties::Wait);
+    let (_, log) = run(&system, &options);
+    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(1))), [538]);
+}
+
+#[test]
+fn queues_are_as_long_as_stated_and_losses_have_their_reasons() {
+    let system = flat(NETWORK);
+    let mut options = options(450);
+    // 20 packets while "busy" runs: the device gives up to 4 at a time to a queue of 4.
+    options.feeds = vec![feed(&system, "bulk", "bursts:20:gap=1us:period=10ms")];
+    let (tally, log) = run(&system, &options);
+    let flow = &tally.flows[1];
+    assert_eq!(flow.arrived, 20);
+    assert_eq!(flow.delivered, 0, "its receiver's turn has not come");
+    let lost = &flow.lost;
+    // The first interrupt takes the one packet that is there, which leaves the device when the interrupt is over: of the 19 that come meanwhile 7 fit in.
+    assert_eq!(lost.of(Loss::DeviceFull), 12);
+    assert_eq!(lost.of(Loss::QueueFull), 1 + 7 - 4);
+    assert_eq!(log.instants(Event::Depth(Queue::Device(0), 8)).len(), 1);
+
+    options.duration = 1000;
+    let (tally, _) = run(&system, &options);
+    // The bottom halves are as urgent as their receiver and go first: two of the four that got through find its backlog full.
+    assert_eq!(tally.flows[1].delivered, 2);
+    assert_eq!(tally.flows[1].lost.of(Loss::BacklogFull), 2);
+    assert_eq!(tally.tasks[2].received, 2);
+    options.defer = Defer::Exact(Ties::Wait);
+    let (tally, _) = run(&system, &options);
+    assert_eq!(tally.flows[1].delivered, 4, "each waits for the receiver's job");
+    assert_eq!(tally.tasks[2].received, 4);
+}
+
+#[test]
+fn a_moderated_device_interrupts_once_per_window_and_drops_what_is_for_nobody() {
+    let moderated = NETWORK.replace(
+        "queue = 8",
+        "queue = 8\nmoderation = { absolute = \"300us\", count = 3 }",
+    );
+    let system = flat(&moderated);
+    let mut options = options(3000);
+    options.feeds = vec![feed(&system, "bulk", "1kHz:phase=100us")];
+    let (_, log) = run(&system, &options);
+    assert_eq!(
+        log.instants(Event::Starts(Track::Request(0))),
+        [400, 1400, 2400]
+    );
+    // Every third packet completes a count of 3, within 300 cycles of the first.
+    options.feeds = vec![feed(&system, "bulk", "10kHz:phase=100us")];
+    let (_, log) = run(&system, &options);
+    assert_eq!(
+        log.instants(Event::Starts(Track::Request(0)))[..2],
+        [300, 600]
+    );
+    options.feeds = vec![feed(&system, "eth", "10kHz")];
+    let (tally, _) = run(&system, &options);
+    assert_eq!(tally.sources[0].interrupts, 0);
+    assert_eq!(tally.sources[0].lost.of(Loss::NoReceiver), 30);
+    options.moderation = false;
+    let (tally, _) = run(&system, &options);
+    assert!(tally.sources[0].interrupts > 0);
+    assert!(tally.sources[0].lost.of(Loss::Orphan) > 0);
+    assert!(tally.orphans > 0);
+}
+
+#[test]
+fn equals_take_turns_if_time_is_sliced() {
+    let tasks = r#"
+[[receiver]]
+name = "one"
+urgency = 5
+period = "10ms"
+wcet = "250us"
+[[receiver]]
+name = "two"
+urgency = 5
+period = "10ms"
+wcet = "150us"
+"#;
+    let ends = |system: &weir_model::System| {
+        let (_, log) = run(system, &options(1000));
+        [0, 1].map(|task| log.instants(Event::Ends(Track::Task(task))))
+    };
+    let text = common::CPU.replace("INTERRUPTS", "flat");
+    assert_eq!(
+        ends(&common::parse(&format!("{text}{tasks}"))),
+        [[250], [400]]
+    );
+    let sliced = text.replace("[cpu.costs]", "time_slice = \"100us\"\n[cpu.costs]");
+    // one to 100, two to 200, one to 300, two to 350, one to 400.
+    assert_eq!(
+        ends(&common::parse(&format!("{sliced}{tasks}"))),
+        [[400], [350]]
+    );
+}
+
+#[test]
+fn cooperative_tasks_run_to_their_end() {
+    let tasks = r#"
+[[receiver]]
+name = "urgent"
+urgency = 9
+period = "100us"
+wcet = "10us"
+[[receiver]]
+name = "long"
+urgency = 1
+period = "1ms"
+wcet = "300us"
+"#;
+    let text = common::CPU.replace("INTERRUPTS", "flat");
+    let cooperative = text.replace("[cpu.costs]", "tasks = \"cooperative\"\n[cpu.costs]");
+    let (_, log) = run(
+        &common::parse(&format!("{cooperative}{tasks}")),
+        &options(500),
+    );
+    assert_eq!(log.instants(Event::Ends(Track::Task(1))), [310]);
+    // Three releases have waited; they are done one after the other.
+    assert_eq!(
+        log.instants(Event::Ends(Track::Task(0))),
+        [10, 320, 330, 340, 410]
+    );
+}
+
+#[test]
+fn a_tick_charges_whoever_runs_and_compensation_takes_it_back() {
+    let system = flat(NETWORK);
+    let ticks = |compensation, defer| {
+        let mut options = options(1_000_000);
+        options.defer = defer;
+        options.costs = Costs::all(Spread::Worst);
+        options.tick = Some(Tick {
+            period: 1000,
+            cost: 0,
+            compensation,
+        });
+        // "busy" is interrupted for "idle" all the time.
+        options.feeds = vec![feed(&system, "bulk", "2kHz")];
+        options.closed_loops = vec![None, Some(1_000_000)];
+        let (tally, _) = run(&system, &options);
+        (
+            tally.tasks[1].ticks,
+            tally.tasks[1].ran,
+            tally.tasks[1].interrupted_by_bottom_halves,
+        )
+    };
+    let (charged, ran, taken) = ticks(Compensation::None, Defer::Immediate);
+    assert_eq!(charged, 999, "all ticks are its own");
+    assert_eq!(taken, 2000 * 70);
+    assert_eq!(ran, 1_000_000 - 2000 * (70 + 35));
+    let (charged, _, _) = ticks(Compensation::Measured, Defer::Immediate);
+    assert!((charged - (999 - 210)).abs() <= 1, "{charged}");
+    let (charged, _, _) = ticks(Compensation::Counted, Defer::Immediate);
+    // The paper's N is a whole number of packets: 14 of 70 cycles make a tick of 1000.
+    assert_eq!(charged, 999 - 2000 / 14);
+    let (charged, _, taken) = ticks(Compensation::Measured, Defer::Exact(Ties::Run));
+    assert_eq!((charged, taken), (999, 0), "nothing to compensate for");
+}
