@@ -34,7 +34,7 @@ test-core: bootstrap-core ## the C policies: contracts against a brute-force mod
 	$(MAKE) -C core test
 
 test-host: bootstrap-host ## quantities, the analysis against others' and against simulations, tables and plots, the weir command
-	$(CARGO_TEST) -p weir-model -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate -p weir-cli
+	$(CARGO_TEST) -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate -p weir-cli
 
 test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, the examples of the README
 	$(CARGO_TEST) -p weir-lab

@@ -79,6 +79,7 @@ fn run(system: &System, options: &Options) -> u64 {
 
 fn tasks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("jobs by the number of tasks");
+    group.sample_size(10);
     for count in [10_u64, 100, 1_000, 10_000] {
         let mut text = String::new();
         for index in 0..count {
@@ -92,7 +93,7 @@ fn tasks(criterion: &mut Criterion) {
             .expect("a text");
         }
         let system = common::flat(&text);
-        let options = common::options(100_000 * 1_000);
+        let options = common::options(1_000_000 * 1_000);
         let jobs = simulate(&system, &options, &mut ())
             .map(|tally| tally.tasks.iter().map(|task| task.ended).sum())
             .unwrap_or_else(|error| panic!("{error}"));

@@ -316,7 +316,10 @@ fn queues_are_as_long_as_stated_and_losses_have_their_reasons() {
     assert_eq!(tally.tasks[2].received, 2);
     options.defer = Defer::Exact(Ties::Wait);
     let (tally, _) = run(&system, &options);
-    assert_eq!(tally.flows[1].delivered, 4, "each waits for the receiver's job");
+    assert_eq!(
+        tally.flows[1].delivered, 4,
+        "each waits for the receiver's job"
+    );
     assert_eq!(tally.tasks[2].received, 4);
 }
 

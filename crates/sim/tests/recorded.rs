@@ -34,8 +34,12 @@ selector = { port = 53 }
 
 /// The text of a pattern that plays these rows.
 fn recording(rows: &str) -> (tempfile::NamedTempFile, String) {
-    let mut file = tempfile::Builder::new().suffix(".csv").tempfile().expect("a file");
-    file.write_all(rows.as_bytes()).expect("it takes a few bytes");
+    let mut file = tempfile::Builder::new()
+        .suffix(".csv")
+        .tempfile()
+        .expect("a file");
+    file.write_all(rows.as_bytes())
+        .expect("it takes a few bytes");
     let pattern = format!("trace:{}", file.path().display());
     (file, pattern)
 }

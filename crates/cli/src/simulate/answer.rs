@@ -112,7 +112,7 @@ impl<'a> Runs<'a> {
 
 /// One run.
 #[derive(Debug, Serialize)]
-pub(super) struct Run<'a> {
+pub(crate) struct Run<'a> {
     /// Interrupts of all kinds that were taken.
     pub interrupts: u64,
     pub tasks: Vec<Task<'a>>,
@@ -128,7 +128,7 @@ pub(super) struct Run<'a> {
 
 /// A task in a run.
 #[derive(Debug, Serialize)]
-pub(super) struct Task<'a> {
+pub(crate) struct Task<'a> {
     pub name: &'a str,
     pub urgency: u8,
     pub deadline_cycles: Option<u64>,
@@ -148,7 +148,7 @@ pub(super) struct Task<'a> {
 
 /// A source in a run.
 #[derive(Debug, Serialize)]
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     pub name: &'a str,
     pub deadline_cycles: Option<u64>,
     pub arrived: u64,
@@ -165,7 +165,7 @@ pub(super) struct Source<'a> {
 
 /// A flow in a run.
 #[derive(Debug, Serialize)]
-pub(super) struct Flow<'a> {
+pub(crate) struct Flow<'a> {
     pub name: &'a str,
     pub receiver: &'a str,
     pub deadline_cycles: Option<u64>,
@@ -187,28 +187,28 @@ impl Flow<'_> {
 
 /// A shared timer in a run.
 #[derive(Debug, Serialize)]
-pub(super) struct Timer<'a> {
+pub(crate) struct Timer<'a> {
     pub name: &'a str,
     pub interrupts: u64,
 }
 
 /// Cycles of a stage.
 #[derive(Debug, Serialize)]
-pub(super) struct StageShare {
+pub(crate) struct StageShare {
     pub stage: Stage,
     pub cycles: u64,
 }
 
 /// What was lost for a reason.
 #[derive(Debug, Serialize)]
-pub(super) struct Lost {
+pub(crate) struct Lost {
     pub why: Loss,
     pub count: u64,
 }
 
-/// Spans of time; median and p99 to three digits.
+/// Spans of time; median and p99 to one hundredth.
 #[derive(Debug, Serialize)]
-pub(super) struct Span {
+pub(crate) struct Span {
     pub min: u64,
     pub median: u64,
     pub p99: u64,

@@ -30,6 +30,8 @@ pub(super) struct Halves {
     /// Of each class.
     queues: Vec<Waiting>,
     urgencies: Vec<u8>,
+    /// Packets in all classes.
+    packets: usize,
     /// The classes whose bottom half has begun; the last one began last.
     begun: Vec<usize>,
     pending: Pending,
@@ -119,6 +121,7 @@ impl Halves {
             mode,
             queues: classes.iter().map(|_| Waiting::default()).collect(),
             urgencies: classes,
+            packets: 0,
             begun: Vec::new(),
             pending,
             flows,
@@ -134,6 +137,9 @@ impl Halves {
 
     /// The class whose first bottom half runs now, if a task of this urgency would run, or none would.
     pub fn choose(&mut self, running: Option<u8>) -> Option<usize> {
+        if self.packets == 0 {
+            return None;
+        }
         if let Some(class) = self.pending.next(running, self.ties()) {
             self.begun.push(usize::from(class));
         }
@@ -210,12 +216,14 @@ impl Halves {
             return None;
         }
         self.queues[usize::from(class)].packets.push_back(packet);
+        self.packets += 1;
         Some(count)
     }
 
     /// The bottom half of the first packet in a class is done: it, its cycles, and how many of its flow still wait.
     fn pop(&mut self, class: usize) -> Option<(Packet, u64, usize)> {
         let packet = self.queues[class].packets.pop_front()?;
+        self.packets -= 1;
         let cycles = self.queues[class]
             .begun
             .take()
