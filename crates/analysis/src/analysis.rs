@@ -57,6 +57,17 @@ impl Analysis {
         self.rows.iter().all(|row| row.holds() != Some(false))
     }
 
+    /// The longest response time of a receiver's own jobs in cycles, whether time releases them or packets; of packets it holds from the end of their top halves on, so from
+    /// their delivery, too. None without bound, or if it does nothing itself. `system` is the one that was analysed.
+    #[must_use]
+    pub fn response_of(&self, system: &System, receiver: usize) -> Option<u64> {
+        let rows = self.rows.iter();
+        rows.filter(|row| row.unit.part.worker(system) == Some(receiver))
+            .map(|row| row.outcome.as_ref().ok().map(|solution| solution.response))
+            .try_fold(None, |longest, response| Some(longest.max(Some(response?))))
+            .flatten()
+    }
+
     /// The row of a unit.
     #[must_use]
     pub fn row(&self, part: Part) -> Option<&Row> {

@@ -206,6 +206,7 @@ fn unit<S: Serializer>(part: &Part, serializer: S) -> Result<S::Ok, S::Error> {
         Part::Timer(index) => ("timer", index),
         Part::Task(index) => ("task", index),
         Part::BottomHalf(index) => ("bottom_half", index),
+        Part::Delivered(index) => ("delivered", index),
     }
     .serialize(serializer)
 }

@@ -166,7 +166,7 @@ fn utilisation(system: &System, units: &Units) -> Option<f64> {
         sum += tasks.together.iter().map(Demand::utilisation).sum::<f64>();
     }
     for unit in &units.units {
-        if matches!(unit.part, Part::Task(_) | Part::BottomHalf(_)) {
+        if !unit.part.is_interrupt() {
             sum += unit.own.as_ref()?.utilisation();
         }
     }

@@ -113,13 +113,14 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
 }
 
 /// As [`headroom`], but a lower bound whatever the size of the system: no source is known to have any if the system breaks a deadline as it is, and none is
-/// known to have more than today's rate if flows have deadlines, of which the windows say nothing.
+/// known to have more than today's rate if packets have deadlines, their flows' or their receivers': the windows say nothing of these.
 #[must_use]
 pub fn headroom_at_least(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     let slack = keeps_now(system, analysis).then(|| Slack::of(system, analysis));
-    let of_flows = has_flow_deadlines(system);
+    let of_packets = has_flow_deadlines(system)
+        || (system.receivers.iter()).any(|of| of.works_per_packet() && of.deadline.is_some());
     each(system.sources.len(), |source| match &slack {
-        Some(_) if of_flows => Headroom {
+        Some(_) if of_packets => Headroom {
             factor: Some(1.0),
             exact: false,
             ..hopeless(source)

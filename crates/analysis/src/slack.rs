@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use weir_model::{Source, System};
 
 use crate::analysis::{Analysis, row};
+use crate::curve::Curve;
 use crate::limiter::{Interrupt, Tasks};
 use crate::rta::{Demand, Problem, Solution, solve};
 use crate::units::{Latencies, Part, Unit, Units, longest_timer};
@@ -29,6 +30,8 @@ pub struct Slack<'a> {
     shares: Vec<u64>,
     units: Units<'a>,
     hull: Vec<Point>,
+    /// That of tasks and bottom halves alone: only these wait for what is done for packets.
+    hull_of_tasks: Vec<Point>,
 }
 
 /// How much later than they are timers may become, tried in turn: the more, the more room for the rates, unless that alone breaks a deadline.
@@ -60,7 +63,7 @@ impl<'a> Slack<'a> {
                 .map(|unit| points(system, &units, unit, &latencies, &shares))
                 .collect();
             if let Some(points) = points {
-                let points = points.into_iter().flatten().collect();
+                let points: Vec<Point> = points.into_iter().flatten().collect();
                 found = Some((latencies, shares, units, points));
                 break;
             }
@@ -78,10 +81,12 @@ impl<'a> Slack<'a> {
             let shares = shares(&units, analysis, &latencies);
             (latencies, shares, units, none)
         });
+        let of_tasks = points.iter().filter(|point| !point.of.is_interrupt());
         Self {
             latencies,
             shares,
             units,
+            hull_of_tasks: lower_hull(of_tasks.copied().collect()),
             hull: lower_hull(points),
         }
     }
@@ -97,20 +102,24 @@ impl<'a> Slack<'a> {
     pub fn breaks(&self, source: usize, changed: &Source) -> Option<Part> {
         let latency = self.latencies.source.get(source).copied()?;
         let now = self.units.seen(source)?;
-        let (_, then) = self.units.tasks_if(source, changed, latency);
+        let (plain, then) = self.units.tasks_if(source, changed, latency);
+        let per_packet = self.units.per_packet_if(source, changed, &plain, latency);
+        // What has no bound is above everything.
+        let for_packets = per_packet.map_or((f64::INFINITY, 0.0), |demands| {
+            let (now, then): (Vec<_>, Vec<_>) = demands.into_iter().unzip();
+            more(below(now.iter()), above(then.iter()))
+        });
         now.views()
             .into_iter()
             .zip(then.views())
             .flat_map(|(now, then)| lines(now, then))
-            .find_map(|(at_zero, slope)| {
-                self.hull
-                    .iter()
-                    .find(|point| {
-                        let more = at_zero + slope * point.window as f64;
-                        // Rounded against the source: f64 errs by far less.
-                        more * (1.0 + 1e-9) + 1.0 > point.slack as f64
-                    })
-                    .map(|point| point.of)
+            .find_map(|line| {
+                let with_packets = (line.0 + for_packets.0, line.1 + for_packets.1);
+                let first = |hull: &[Point], line| {
+                    let cut = hull.iter().find(|point| point.is_cut_by(line));
+                    cut.map(|point| point.of)
+                };
+                first(&self.hull, line).or_else(|| first(&self.hull_of_tasks, with_packets))
             })
     }
 
@@ -154,37 +163,49 @@ impl<'a> Slack<'a> {
     }
 }
 
-/// Lines above what `then` asks for more than `now`, in each view of the source: cycles at zero and per cycle.
-fn lines(now: &Tasks, then: &Tasks) -> Vec<(f64, f64)> {
-    fn of<'a>(demands: impl Iterator<Item = &'a Demand> + Clone, upper: bool) -> (f64, f64) {
-        demands.fold((0.0, 0.0), |(at_zero, slope), demand| {
-            let cost = demand.cost as f64;
-            let line = if upper {
-                demand.curve.upper_line()
-            } else {
-                (demand.curve.intercept(), demand.curve.rate())
-            };
-            (at_zero + cost * line.0, slope + cost * line.1)
-        })
+impl Point {
+    /// Does what lies below the line ask for more than is left?
+    fn is_cut_by(&self, line: Line) -> bool {
+        let more = line.0 + line.1 * self.window as f64;
+        // Rounded against the source: f64 errs by far less.
+        more * (1.0 + 1e-9) + 1.0 > self.slack as f64
     }
-    fn demands(of: &Option<Interrupt>) -> impl Iterator<Item = &Demand> + Clone {
+}
+
+/// Cycles at zero and per cycle.
+type Line = (f64, f64);
+
+fn sum<'a>(demands: impl Iterator<Item = &'a Demand>, line: fn(&Curve) -> Line) -> Line {
+    demands.fold((0.0, 0.0), |(at_zero, slope), demand| {
+        let (cost, line) = (demand.cost as f64, line(&demand.curve));
+        (at_zero + cost * line.0, slope + cost * line.1)
+    })
+}
+
+/// A line nowhere above the demands.
+fn below<'a>(demands: impl Iterator<Item = &'a Demand>) -> Line {
+    sum(demands, |curve| (curve.intercept(), curve.rate()))
+}
+
+/// A line nowhere below them.
+fn above<'a>(demands: impl Iterator<Item = &'a Demand>) -> Line {
+    sum(demands, Curve::upper_line)
+}
+
+fn more(now: Line, then: Line) -> Line {
+    (then.0 - now.0, then.1 - now.1)
+}
+
+/// Lines above what `then` asks for more than `now`, in each view of the source.
+fn lines(now: &Tasks, then: &Tasks) -> Vec<Line> {
+    fn demands(of: &Option<Interrupt>) -> impl Iterator<Item = &Demand> {
         of.iter()
             .flat_map(|interrupt| std::iter::once(&interrupt.own).chain(&interrupt.other))
     }
-    let more = |now: (f64, f64), then: (f64, f64)| (then.0 - now.0, then.1 - now.1);
     vec![
-        more(
-            of(now.together.iter(), false),
-            of(then.together.iter(), true),
-        ),
-        more(
-            of(demands(&now.request), false),
-            of(demands(&then.request), true),
-        ),
-        more(
-            of(demands(&now.expiry), false),
-            of(demands(&then.expiry), true),
-        ),
+        more(below(now.together.iter()), above(then.together.iter())),
+        more(below(demands(&now.request)), above(demands(&then.request))),
+        more(below(demands(&now.expiry)), above(demands(&then.expiry))),
     ]
 }
 

@@ -22,10 +22,29 @@ pub enum Part {
     Expiry(usize),
     /// The interrupt of a shared timer.
     Timer(usize),
-    /// A receiver's own work.
+    /// A receiver's own work, if time releases it.
     Task(usize),
     /// The bottom half of a flow.
     BottomHalf(usize),
+    /// What the receiver of a flow does for each of its packets, if these release it.
+    Delivered(usize),
+}
+
+impl Part {
+    /// Is it an interrupt, and not work of a task's urgency?
+    #[must_use]
+    pub const fn is_interrupt(self) -> bool {
+        matches!(self, Self::Request(_) | Self::Expiry(_) | Self::Timer(_))
+    }
+
+    /// The receiver whose own work it is; none if it is nobody's.
+    pub(crate) fn worker(self, system: &System) -> Option<usize> {
+        match self {
+            Self::Task(receiver) => Some(receiver),
+            Self::Delivered(flow) => system.flows.get(flow).map(|flow| flow.receiver),
+            Self::Request(_) | Self::Expiry(_) | Self::Timer(_) | Self::BottomHalf(_) => None,
+        }
+    }
 }
 
 /// What competes for the processor.
@@ -130,6 +149,13 @@ pub fn flows_of(system: &System, source: usize) -> impl Iterator<Item = (usize, 
         .filter(move |(_, flow)| flow.source == source)
 }
 
+fn longest_wait(source: &Source, clock_hz: u64, latency: u64) -> Option<u64> {
+    let moderation = source
+        .moderation
+        .map_or(0, |moderation| moderation.absolute);
+    limiter::never_holds(source, clock_hz, latency).then_some(moderation)
+}
+
 fn padded(source: &Source, cpu: &Cpu) -> Source {
     let costs = source.limit.costs;
     let pad_if = |happens: bool, cost: u64| {
@@ -173,7 +199,38 @@ fn place_of_receiver(system: &System, receiver: usize) -> Place {
     Place::of_task(&system.cpu, urgency)
 }
 
-/// The switches with which time slices end, at each urgency that more than one task or bottom half has. They are a slice apart there, for turns at one urgency do
+/// What is done for each packet of a flow at its receiver's urgency.
+struct PerPacket {
+    part: Part,
+    /// With the switch to it and back.
+    cost: u64,
+    deadline: Option<u64>,
+}
+
+/// The bottom half, and what the receiver does itself if packets release it.
+fn per_packet(system: &System, index: usize, flow: &Flow) -> impl Iterator<Item = PerPacket> {
+    let switch = system.cpu.context_switch.cycles;
+    let of = move |part, cycles: u64, deadline| PerPacket {
+        part,
+        cost: cycles.saturating_add(switch),
+        deadline,
+    };
+    let bottom_half = Some(flow.bottom_half.cycles).filter(|&cycles| cycles > 0);
+    let receiver = system.receivers.get(flow.receiver);
+    let receiver = receiver.filter(|receiver| receiver.works_per_packet());
+    bottom_half
+        .map(|cycles| of(Part::BottomHalf(index), cycles, None))
+        .into_iter()
+        .chain(receiver.map(|receiver| {
+            of(
+                Part::Delivered(index),
+                receiver.wcet.cycles,
+                receiver.deadline,
+            )
+        }))
+}
+
+/// The switches with which time slices end, at each urgency that more than one unit has. They are a slice apart there, for turns at one urgency do
 /// not overlap: who is preempted by more urgent work keeps the turn.
 fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(Place, Demand)> {
     let cost = cpu.context_switch.cycles;
@@ -183,7 +240,7 @@ fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(Place, Demand)> {
     };
     let mut places: Vec<Place> = units
         .iter()
-        .filter(|unit| matches!(unit.part, Part::Task(_) | Part::BottomHalf(_)))
+        .filter(|unit| !unit.part.is_interrupt())
         .map(|unit| unit.place)
         .collect();
     places.sort_unstable_by_key(|place| place.rank);
@@ -315,17 +372,18 @@ impl<'a> Units<'a> {
             });
         }
         for (index, flow) in system.flows.iter().enumerate() {
-            if flow.bottom_half.cycles == 0 {
-                continue;
+            for work in per_packet(system, index, flow) {
+                units.push(Unit {
+                    part: work.part,
+                    place: place_of_receiver(system, flow.receiver),
+                    own: self.packets(index).map(|curve| Demand {
+                        cost: work.cost,
+                        curve,
+                    }),
+                    longest: work.cost,
+                    deadline: work.deadline,
+                });
             }
-            let cost = flow.bottom_half.cycles.saturating_add(switch);
-            units.push(Unit {
-                part: Part::BottomHalf(index),
-                place: place_of_receiver(system, flow.receiver),
-                own: self.packets(index).map(|curve| Demand { cost, curve }),
-                longest: cost,
-                deadline: None,
-            });
         }
     }
 
@@ -336,15 +394,47 @@ impl<'a> Units<'a> {
         let flow = self.system.flows.get(flow)?;
         let source = self.system.sources.get(flow.source)?;
         let tasks = self.plain.get(flow.source)?;
+        let latency = self.latencies.get(flow.source).copied()?;
+        self.packets_if(flow, source, tasks, latency)
+    }
+
+    /// As [`Self::packets`], if the flow's source were as `source`, with these tasks, and its timer as late as `latency`.
+    fn packets_if(
+        &self,
+        flow: &Flow,
+        source: &Source,
+        tasks: &Tasks,
+        latency: u64,
+    ) -> Option<Curve> {
+        let clock = self.system.cpu.clock_hz;
         let per_interrupt = source.max_work.unwrap_or(1);
         let all = tasks.serves.as_ref()?.times(per_interrupt);
-        let Some(period) = flow_interarrival(flow, self.system.cpu.clock_hz) else {
-            return Some(all);
-        };
-        let Some(wait) = self.longest_wait(flow.source) else {
-            return Some(all);
-        };
-        Some(all.and(Staircase::sporadic(period, wait)))
+        let own = flow_interarrival(flow, clock).zip(longest_wait(source, clock, latency));
+        Some(match own {
+            Some((period, wait)) => all.and(Staircase::sporadic(period, wait)),
+            None => all,
+        })
+    }
+
+    /// What is done at the urgencies of receivers for the packets of a source, now and if it were as `changed`, with these tasks, and its timer as late as `latency`.
+    /// None: without bound.
+    pub(crate) fn per_packet_if(
+        &self,
+        source: usize,
+        changed: &Source,
+        tasks: &Tasks,
+        latency: u64,
+    ) -> Option<Vec<(Demand, Demand)>> {
+        let system = self.system;
+        flows_of(system, source)
+            .map(|(index, flow)| {
+                let cost = per_packet(system, index, flow)
+                    .fold(0, |sum: u64, work| sum.saturating_add(work.cost));
+                let of = |curve| Demand { cost, curve };
+                let then = self.packets_if(flow, changed, tasks, latency)?;
+                Some((of(self.packets(index)?), of(then)))
+            })
+            .collect()
     }
 
     /// The longest time for which a packet can wait in the device for its interrupt to begin: moderation, and the limit if that can hold it back. None: no
@@ -353,8 +443,7 @@ impl<'a> Units<'a> {
     pub fn longest_wait(&self, source: usize) -> Option<u64> {
         let of = self.system.sources.get(source)?;
         let latency = self.latencies.get(source).copied()?;
-        let moderation = of.moderation.map_or(0, |moderation| moderation.absolute);
-        limiter::never_holds(of, self.system.cpu.clock_hz, latency).then_some(moderation)
+        longest_wait(of, self.system.cpu.clock_hz, latency)
     }
 
     /// Is the limiter of a source counted on never to hold a request back, because they are too far apart? How late the source's own interrupt begins is a part

@@ -7,7 +7,8 @@ use common::{CLOCK, cost, cpu, level, no_limit, task};
 use proptest::prelude::*;
 use weir_analysis::{Headroom, analyse, headroom, headroom_at_least, holds};
 use weir_model::{
-    EventCosts, Expiry, Limit, Nesting, Policy, Rate, Receiver, Source, System, TaskModel, Timing,
+    EventCosts, Expiry, Flow, Limit, Nesting, Policy, Rate, Receiver, Selector, Source, System,
+    TaskModel, Timing,
 };
 
 fn limit(policy: Policy, timing: Timing, interval: u64, burst: u32) -> Limit {
@@ -86,6 +87,33 @@ fn system() -> impl Strategy<Value = System> {
         .prop_map(|(sources, tasks)| build(sources, tasks))
 }
 
+/// With packets of the first source, for a task and for a server that they release.
+fn system_of_packets() -> impl Strategy<Value = System> {
+    let costs = (0..2_000_u64, 0..2_000_u64, 1..3_000_u64, 1..4_u64);
+    (system(), costs).prop_map(|(mut system, (first, second, wcet, max_work))| {
+        system.sources[0].max_work = Some(max_work);
+        system.receivers.push(Receiver {
+            period: None,
+            ..task(1, wcet, 1, 0)
+        });
+        for (receiver, bottom_half) in [(0, first), (system.receivers.len() - 1, second)] {
+            system.flows.push(Flow {
+                name: format!("flow{receiver}"),
+                source: 0,
+                receiver,
+                selector: Selector::default(),
+                rate: None,
+                top_half: cost(0),
+                demux: cost(0),
+                bottom_half: cost(bottom_half),
+                queue: None,
+                deadline: None,
+            });
+        }
+        system
+    })
+}
+
 /// The setting of a source that its factor is of: cycles between two requests.
 fn interval(system: &System, source: usize) -> f64 {
     let of = &system.sources[source];
@@ -134,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn the_lower_bound_is_safe(system in system()) {
+    fn the_lower_bound_is_safe(system in prop_oneof![system(), system_of_packets()]) {
         let analysis = analyse(&system);
         prop_assume!(analysis.holds());
         let exact = headroom(&system, &analysis);

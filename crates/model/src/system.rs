@@ -315,6 +315,14 @@ pub struct Receiver {
     pub port: Option<u16>,
 }
 
+impl Receiver {
+    /// Does each packet that a flow delivers release it, and not time?
+    #[must_use]
+    pub const fn works_per_packet(&self) -> bool {
+        self.period.is_none() && self.wcet.cycles > 0
+    }
+}
+
 /// Packets or events on their way from a source to a receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {

@@ -240,6 +240,12 @@ pub(crate) struct Flow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub(crate) struct Unit(pub(crate) Kind, pub(crate) usize);
 
+impl Unit {
+    pub(crate) fn is_interrupt(self) -> bool {
+        matches!(self.0, Kind::Request | Kind::Expiry | Kind::Timer)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -249,10 +255,12 @@ pub(crate) enum Kind {
     Expiry,
     /// The interrupt of a shared timer.
     Timer,
-    /// A receiver's own work.
+    /// A receiver's own work that time releases.
     Task,
     /// A flow's bottom half.
     BottomHalf,
+    /// A receiver's own work that a flow's packets release.
+    Delivered,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -266,6 +266,15 @@ fn name(system: &System, Unit(kind, index): Unit) -> String {
             "task `{}`",
             of(system.receivers.get(index).map(|of| &of.name))
         ),
+        Kind::Delivered => {
+            let flow = system.flows.get(index);
+            let receiver = flow.and_then(|flow| system.receivers.get(flow.receiver));
+            format!(
+                "task `{}` for flow `{}`",
+                of(receiver.map(|of| &of.name)),
+                of(flow.map(|of| &of.name))
+            )
+        }
         Kind::BottomHalf => format!(
             "bottom half of flow `{}`",
             of(system.flows.get(index).map(|of| &of.name))

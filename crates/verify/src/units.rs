@@ -288,18 +288,27 @@ impl<'a> Units<'a> {
             });
         }
         for (index, (flow, packets)) in system.flows.iter().zip(&self.packets).enumerate() {
-            let receiver = system.receivers.get(flow.receiver);
-            let (Some(receiver), true) = (receiver, flow.bottom_half > 0) else {
+            let Some(receiver) = system.receivers.get(flow.receiver) else {
                 continue;
             };
-            let cost = flow.bottom_half.saturating_add(cpu.context_switch);
-            self.list.push(Expected {
-                unit: Unit(Kind::BottomHalf, index),
-                standing: Standing::of_task(cpu.tasks, receiver.urgency),
-                own: packets.clone().map(|curve| Demand::new(cost, curve)),
-                longest: cost,
-                deadline: None,
-            });
+            let is_server = receiver.period.is_none();
+            let served = if is_server { receiver.wcet } else { 0 };
+            for (kind, work, deadline) in [
+                (Kind::BottomHalf, flow.bottom_half, None),
+                (Kind::Delivered, served, receiver.deadline),
+            ] {
+                if work == 0 {
+                    continue;
+                }
+                let cost = work.saturating_add(cpu.context_switch);
+                self.list.push(Expected {
+                    unit: Unit(kind, index),
+                    standing: Standing::of_task(cpu.tasks, receiver.urgency),
+                    own: packets.clone().map(|curve| Demand::new(cost, curve)),
+                    longest: cost,
+                    deadline,
+                });
+            }
         }
         Ok(())
     }
@@ -311,7 +320,7 @@ impl<'a> Units<'a> {
         };
         let mut at: BTreeMap<u32, Vec<Standing>> = BTreeMap::new();
         for of in &self.list {
-            if let Unit(Kind::Task | Kind::BottomHalf, _) = of.unit {
+            if !of.unit.is_interrupt() {
                 let (_, urgency, _) = of.standing.rank;
                 at.entry(urgency).or_default().push(of.standing);
             }

@@ -89,12 +89,14 @@ impl Cause {
     pub(super) fn of(system: &System, why: &Unbounded) -> Self {
         match why {
             Unbounded::Starved(parts) => {
-                // A bottom half without bound is one whose source has none.
+                // What is done for packets has no bound if their source has none.
                 let mut sources: Vec<usize> = parts
                     .iter()
                     .filter_map(|part| match *part {
                         Part::Request(source) | Part::Expiry(source) => Some(source),
-                        Part::BottomHalf(flow) => system.flows.get(flow).map(|flow| flow.source),
+                        Part::BottomHalf(flow) | Part::Delivered(flow) => {
+                            system.flows.get(flow).map(|flow| flow.source)
+                        }
                         Part::Timer(_) | Part::Task(_) => None,
                     })
                     .collect();

@@ -23,7 +23,7 @@ pub enum Kind {
     Expiry,
     /// The interrupt of a timer that several limits share.
     Timer,
-    /// A receiver's own work.
+    /// A receiver's own work, at each release or for each packet of one of its flows.
     Task,
     /// What a flow has done at its receiver's urgency.
     BottomHalf,
@@ -51,6 +51,8 @@ pub struct Row {
     pub kind: Kind,
     /// The name of its source, timer, receiver or flow.
     pub name: String,
+    /// The flow whose packets release the task; none if time does, and for what is no task.
+    pub flow: Option<String>,
     /// The interrupt's vector; none for tasks and bottom halves.
     pub vector: Option<String>,
     /// The urgency of the task, or of the bottom half's receiver; none for interrupts.
@@ -61,7 +63,7 @@ pub struct Row {
     pub cost_cycles: u64,
     /// T and J; none without bound.
     pub arrivals: Option<Arrivals>,
-    /// From the release to the end; none if nobody minds.
+    /// From the release to the end, of a task that packets release from the delivery; none if nobody minds.
     pub deadline_cycles: Option<u64>,
     /// Its worst case.
     #[serde(flatten)]
@@ -133,6 +135,10 @@ fn described(
         part: unit.part,
         kind,
         name: name.to_owned(),
+        flow: match unit.part {
+            Part::Delivered(index) => system.flows.get(index).map(|of| of.name.clone()),
+            _ => None,
+        },
         vector: vector.map(str::to_owned),
         urgency,
         utilisation: utilisation(units, unit),
@@ -181,15 +187,15 @@ fn identity(system: &System, part: Part) -> (Kind, &str, Option<&str>, Option<u8
                 None,
             )
         }
-        Part::Task(index) => (
-            Kind::Task,
-            system
-                .receivers
-                .get(index)
-                .map_or("", |of| of.name.as_str()),
-            None,
-            urgency(index),
-        ),
+        Part::Task(_) | Part::Delivered(_) => {
+            let receiver = part.worker(system).and_then(|of| system.receivers.get(of));
+            (
+                Kind::Task,
+                receiver.map_or("", |of| of.name.as_str()),
+                None,
+                receiver.map(|of| of.urgency),
+            )
+        }
         Part::BottomHalf(index) => {
             let flow = system.flows.get(index);
             (

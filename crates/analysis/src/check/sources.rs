@@ -113,7 +113,9 @@ fn name(system: &System, part: Part) -> Option<String> {
     Some(match part {
         Part::Request(index) | Part::Expiry(index) => system.sources.get(index)?.name.clone(),
         Part::Timer(index) => system.timers.get(index)?.name.clone(),
-        Part::Task(index) => system.receivers.get(index)?.name.clone(),
+        Part::Task(_) | Part::Delivered(_) => {
+            system.receivers.get(part.worker(system)?)?.name.clone()
+        }
         Part::BottomHalf(index) => system.flows.get(index)?.name.clone(),
     })
 }

@@ -102,10 +102,7 @@ impl Units<'_> {
     ) -> Result<Interference<'b>, Vec<Part>> {
         let mut found = Interference::default();
         let mut unbounded = Vec::new();
-        let is_interrupt = matches!(
-            unit.part,
-            Part::Request(_) | Part::Expiry(_) | Part::Timer(_)
-        );
+        let is_interrupt = unit.part.is_interrupt();
         for (index, seen) in self.seen.iter().enumerate() {
             let seen = changed
                 .filter(|&(source, _)| source == index)
@@ -150,8 +147,10 @@ impl Units<'_> {
         }
         if !is_interrupt {
             for other in &self.units {
-                let is_task = matches!(other.part, Part::Task(_) | Part::BottomHalf(_));
-                if !is_task || other.part == unit.part || !unit.place.is_delayed_by(&other.place) {
+                if other.part.is_interrupt()
+                    || other.part == unit.part
+                    || !unit.place.is_delayed_by(&other.place)
+                {
                     continue;
                 }
                 match &other.own {
@@ -214,13 +213,11 @@ impl Units<'_> {
             Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => {
                 by_units.saturating_add(by_sections).saturating_add(between)
             }
-            Part::Task(index) => longest.saturating_add(
-                system
-                    .receivers
-                    .get(index)
-                    .map_or(0, |receiver| receiver.blocking.cycles),
-            ),
-            Part::BottomHalf(_) => longest,
+            Part::Task(_) | Part::BottomHalf(_) | Part::Delivered(_) => {
+                let worker = unit.part.worker(system);
+                let waits = worker.and_then(|index| system.receivers.get(index));
+                longest.saturating_add(waits.map_or(0, |receiver| receiver.blocking.cycles))
+            }
         }
     }
 

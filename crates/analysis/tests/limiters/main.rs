@@ -49,7 +49,7 @@ fn kind(part: Part) -> &'static str {
         Part::Request(_) => "requests",
         Part::Expiry(_) => "expiries",
         Part::Timer(_) => "shared timers",
-        Part::Task(_) | Part::BottomHalf(_) => "tasks",
+        Part::Task(_) | Part::BottomHalf(_) | Part::Delivered(_) => "tasks",
     }
 }
 

@@ -392,7 +392,7 @@ impl<'a> Processor<'a> {
                 }
                 self.timers[timer].expired.take()
             }
-            Part::Task(_) | Part::BottomHalf(_) => None,
+            Part::Task(_) | Part::BottomHalf(_) | Part::Delivered(_) => None,
         };
         self.running = Some(Running {
             run: Run {

@@ -82,6 +82,11 @@ impl Units<'_> {
                 let receiver = self.system.receivers.get(index);
                 receiver.map_or(0, |receiver| receiver.blocking)
             }
+            Unit(Kind::Delivered, index) => {
+                let flow = self.system.flows.get(index);
+                let receiver = flow.and_then(|flow| self.system.receivers.get(flow.receiver));
+                receiver.map_or(0, |receiver| receiver.blocking)
+            }
             Unit(Kind::BottomHalf, _) => 0,
         };
         longest.saturating_add(more)
@@ -91,7 +96,7 @@ impl Units<'_> {
     pub(crate) fn urgent(&self, of: &Expected) -> Urgent<'_> {
         let mut found = Urgent::default();
         let me = &of.standing;
-        let is_interrupt = matches!(of.unit.0, Kind::Request | Kind::Expiry | Kind::Timer);
+        let is_interrupt = of.unit.is_interrupt();
         let between = self.system.cpu.longest_instruction;
         let own = of.own.as_ref().filter(|_| is_interrupt && between > 0);
         found.gaps = own.map(|own| Demand::new(between, own.curve.less_one()));
@@ -145,8 +150,10 @@ impl Units<'_> {
         }
         if !is_interrupt {
             for other in &self.list {
-                let is_task = matches!(other.unit.0, Kind::Task | Kind::BottomHalf);
-                if !is_task || other.unit == of.unit || !me.is_delayed_by(&other.standing) {
+                if other.unit.is_interrupt()
+                    || other.unit == of.unit
+                    || !me.is_delayed_by(&other.standing)
+                {
                     continue;
                 }
                 match &other.own {

@@ -53,6 +53,7 @@ fn the_random_systems_have_every_verdict_and_every_outcome() {
             "\"overload\"",
             "[\"timer\"",
             "[\"bottom_half\"",
+            "[\"delivered\"",
             "[\"expiry\"",
         ] {
             count(outcome, text.matches(outcome).count());
@@ -67,6 +68,6 @@ fn the_random_systems_have_every_verdict_and_every_outcome() {
         );
     }
 
-    assert_eq!(seen.len(), 9);
+    assert_eq!(seen.len(), 10);
     assert!(seen.values().all(|&times| times >= 100), "{seen:?}");
 }
