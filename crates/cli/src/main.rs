@@ -8,6 +8,7 @@ mod delegate;
 mod generate;
 mod output;
 mod simulate;
+mod sweep;
 mod tables;
 mod tune;
 mod verify;
@@ -41,6 +42,7 @@ enum Command {
     Tune(tune::Args),
     Verify(verify::Args),
     Simulate(simulate::Args),
+    Sweep(sweep::Args),
     Generate(generate::Args),
     /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
     #[command(disable_help_flag = true)]
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Tune(arguments) => tune::execute(&arguments),
         Command::Verify(arguments) => verify::execute(&arguments),
         Command::Simulate(arguments) => simulate::execute(&arguments),
+        Command::Sweep(arguments) => sweep::execute(&arguments),
         Command::Generate(arguments) => generate::execute(&arguments),
         Command::Run(arguments) => return LAB.run("run", arguments),
         Command::Reproduce(arguments) => return LAB.run("reproduce", arguments),

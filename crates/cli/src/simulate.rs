@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir simulate`: what happens to every task in virtual time, with what Weir does for it and without.
-mod answer;
+pub(crate) mod answer;
 mod bounds;
-mod how;
+pub(crate) mod how;
 mod plot;
-mod runs;
+pub(crate) mod runs;
 mod tables;
 mod text;
-mod verdict;
+pub(crate) mod verdict;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

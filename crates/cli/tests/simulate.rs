@@ -88,6 +88,18 @@ fn a_flood_starves_every_task_without_limits_and_none_with_them() {
 }
 
 #[test]
+fn the_documentation_shows_what_is_printed() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(repository.join("docs/simulate.md")).unwrap();
+    let (_, rest) = page.split_once("\n$ weir ").unwrap();
+    let (shown, _) = rest.split_once("\n```").unwrap();
+    let (command, shown) = shown.split_once('\n').unwrap();
+    let arguments = command.split(' ');
+    let printed = run(weir().args(arguments).current_dir(repository));
+    assert_eq!(printed.out.trim_end(), shown);
+}
+
+#[test]
 fn json_says_it_with_numbers() {
     let arguments = ["--flood", "ignition", "--duration", "1s", "--json"];
     let printed = simulate_file(&example("flight-controller"), &arguments);

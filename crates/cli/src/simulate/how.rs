@@ -203,7 +203,65 @@ fn of_flood(error: &FloodError) -> miette::Report {
     }
 }
 
+/// Reads the value of an option as the command line does.
+fn read<T: FromStr<Err: fmt::Display>>(value: &str) -> Result<T, String> {
+    value.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn choose<T: ValueEnum>(value: &str) -> Result<T, String> {
+    T::from_str(value, false).map_err(|_| {
+        let all = T::value_variants().iter();
+        let names = all.filter_map(|of| Some(of.to_possible_value()?.get_name().to_owned()));
+        format!(
+            "`{value}` is none of {}",
+            names.collect::<Vec<_>>().join(", ")
+        )
+    })
+}
+
 impl How {
+    /// The options that [`Self::set`] knows.
+    pub(crate) const KEYS: &str = "flood.TARGET, seed, duration, costs, costs-of.KIND, defer, ties, tick, compensation and closed-loop.RECEIVER";
+
+    /// Sets one option by its name: `seed`, `flood.eth`. A flood and a tick may be `none`. None: no option is called so.
+    pub(crate) fn set(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
+        let none = value == "none";
+        Some(match key.split_once('.') {
+            Some(("flood", _)) if none => Ok(()),
+            Some(("flood", target)) => {
+                self.floods.push(format!("{target}={value}"));
+                Ok(())
+            }
+            Some(("costs-of", kind)) => {
+                read(&format!("{kind}={value}")).map(|of| self.costs_of.push(of))
+            }
+            Some(("closed-loop", receiver)) => {
+                read(&format!("{receiver}={value}")).map(|of| self.closed_loops.push(of))
+            }
+            Some(_) => return None,
+            None => match key {
+                "seed" => match value.parse() {
+                    Ok(seed) => {
+                        self.seed = seed;
+                        Ok(())
+                    }
+                    Err(_) => Err(format!("a seed is a whole number from 0 to {}", u64::MAX)),
+                },
+                "duration" => read(value).map(|of| self.duration = of),
+                "costs" => read(value).map(|of| self.costs = of),
+                "defer" => choose(value).map(|of| self.defer = of),
+                "ties" => choose(value).map(|of| self.ties = of),
+                "tick" if none => {
+                    self.tick = None;
+                    Ok(())
+                }
+                "tick" => read(value).map(|of| self.tick = Some(of)),
+                "compensation" => choose(value).map(|of| self.compensation = of),
+                _ => return None,
+            },
+        })
+    }
+
     /// What a run of `system` is told, and what of it arrives where.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub(super) fn parts(system: &System, options: &Options) -> Vec<&'static str> {
 }
 
 /// The same run with every limit and moderation off, and every bottom half right after its interrupt.
-fn without(options: &Options) -> Options {
+pub(crate) fn without(options: &Options) -> Options {
     Options {
         limits: false,
         moderation: false,

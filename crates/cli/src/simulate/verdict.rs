@@ -51,9 +51,14 @@ fn judged(run: &Run) -> Vec<Judged> {
     tasks.chain(sources).chain(flows).collect()
 }
 
+/// How many deadlines were missed.
+pub(crate) fn missed(run: &Run) -> u64 {
+    judged(run).iter().map(|of| of.missed).sum()
+}
+
 /// Was a deadline missed?
 pub(super) fn misses(run: &Run) -> bool {
-    judged(run).iter().any(|of| of.missed > 0)
+    missed(run) > 0
 }
 
 /// The sentence. `without` are the words for what the second run leaves out.

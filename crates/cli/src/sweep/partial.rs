@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A table that grows line by line, survives the end of its program, and takes its name when it is whole.
+//!
+//! `results.csv.partial` holds the lines so far; `results.csv.sweep` says of which sweep. Whoever begins the same sweep again goes on behind the last whole line.
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use miette::{IntoDiagnostic, miette};
+use weir_report::{Unfinished, WriteError};
+
+/// What is written is on the disk at the latest after this time, and the end of what runs then.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+
+/// A table under way.
+pub(super) struct Partial {
+    target: PathBuf,
+    path: PathBuf,
+    identity: PathBuf,
+    file: File,
+    synced: Instant,
+}
+
+fn beside(target: &Path, suffix: &str) -> PathBuf {
+    let mut name = target.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn fail(path: &Path) -> impl FnOnce(io::Error) -> miette::Report {
+    let path = path.to_owned();
+    move |cause| miette::Report::from_err(WriteError { path, cause })
+}
+
+impl Partial {
+    /// Begins the table at `target`, or goes on with it: then tells how many whole lines it has.
+    ///
+    /// # Errors
+    /// A table of another sweep is under way there; a place that cannot be written.
+    pub fn open(target: &Path, of: &str) -> miette::Result<(Self, u64)> {
+        if fs::metadata(target).is_ok_and(|is| !is.is_file()) {
+            return Err(miette!(
+                help = "write the name of a file",
+                "{} is no file",
+                target.display()
+            ));
+        }
+        let (path, identity) = (beside(target, ".partial"), beside(target, ".sweep"));
+        let lines = if path.exists() {
+            let found = fs::read_to_string(&identity).ok();
+            if found.as_deref() != Some(of) {
+                return Err(miette!(
+                    help = format!(
+                        "remove {} if nobody needs it any more, or write to another file",
+                        path.display()
+                    ),
+                    "{} belongs to another sweep: the file, the parameters, the shard or weir itself have changed",
+                    path.display()
+                ));
+            }
+            cut(&path).map_err(fail(&path))?
+        } else {
+            let mut file = Unfinished::create(&identity).into_diagnostic()?;
+            file.write_all(of.as_bytes()).map_err(fail(&identity))?;
+            file.finish().into_diagnostic()?;
+            0
+        };
+        let mut options = File::options();
+        let file = options.append(true).create(true).open(&path);
+        let partial = Self {
+            target: target.to_owned(),
+            identity,
+            file: file.map_err(fail(&path))?,
+            path,
+            synced: Instant::now(),
+        };
+        Ok((partial, lines))
+    }
+
+    /// Adds whole lines.
+    ///
+    /// # Errors
+    /// A full disk, for example: what was written before is kept.
+    pub fn add(&mut self, lines: &[u8]) -> miette::Result<()> {
+        self.write(lines).map_err(fail(&self.path))
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.file.write_all(lines)?;
+        if self.synced.elapsed() >= SYNC_EVERY {
+            self.file.sync_data()?;
+            self.synced = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// The table is whole and takes its name.
+    ///
+    /// # Errors
+    /// It cannot be written to the disk, or not renamed.
+    pub fn finish(self) -> miette::Result<()> {
+        self.file.sync_all().map_err(fail(&self.path))?;
+        fs::rename(&self.path, &self.target).map_err(fail(&self.target))?;
+        // Left behind it does no harm: without a table under way nobody reads it.
+        let _ = fs::remove_file(&self.identity);
+        Ok(())
+    }
+}
+
+/// Cuts off what stands behind the last end of a line, and counts the lines.
+fn cut(path: &Path) -> io::Result<u64> {
+    let mut file = BufReader::new(File::options().read(true).write(true).open(path)?);
+    let (mut lines, mut whole, mut line) = (0, 0, Vec::new());
+    loop {
+        line.clear();
+        let length = file.read_until(b'\n', &mut line)?;
+        if line.last() != Some(&b'\n') {
+            break;
+        }
+        lines += 1;
+        whole += length as u64;
+    }
+    let mut file = file.into_inner();
+    file.set_len(whole)?;
+    file.seek(SeekFrom::End(0))?;
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Partial;
+
+    #[test]
+    fn whoever_goes_on_does_so_behind_the_last_whole_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("new/results.csv");
+        let (mut partial, lines) = Partial::open(&target, "this sweep").unwrap();
+        assert_eq!(lines, 0);
+        partial.add(b"a,b\n1,2\n3,").unwrap();
+        drop(partial);
+        assert!(!target.exists());
+        let error = Partial::open(&target, "another").map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("another sweep"), "{error}");
+        let (mut partial, lines) = Partial::open(&target, "this sweep").unwrap();
+        assert_eq!(lines, 2);
+        partial.add(b"3,4\n").unwrap();
+        partial.finish().unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"a,b\n1,2\n3,4\n");
+        let left = std::fs::read_dir(target.parent().unwrap()).unwrap();
+        assert_eq!(left.count(), 1);
+    }
+}

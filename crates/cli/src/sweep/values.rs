@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The values of a parameter, as the command line lists them: `1kHz,2kHz`, `1kHz..20kHz:1kHz`, `poisson:{1kHz..20kHz:1kHz}`.
+
+/// More values than this are a slip of the hand.
+const MOST: f64 = 1e6;
+
+/// The values that `text` lists, in its order.
+///
+/// # Errors
+/// What is wrong and what would be right.
+pub(super) fn values(text: &str) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    for item in items(text) {
+        let item = item.trim();
+        if item.is_empty() {
+            return Err(format!(
+                "`{text}` has an empty value: write for example 1kHz,2kHz"
+            ));
+        }
+        if item.contains(char::is_control) {
+            return Err(format!("`{}` is more than a line", item.escape_debug()));
+        }
+        expand(item, &mut all)?;
+    }
+    Ok(all)
+}
+
+/// What stands between commas, those in brackets and quotes apart.
+fn items(text: &str) -> Vec<&str> {
+    let (mut items, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_usize, None);
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(open), _) if open == letter => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '{' | '[') => depth += 1,
+            (None, '}' | ']') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                items.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            (None, _) => {}
+        }
+    }
+    items.push(&text[begin..]);
+    items
+}
+
+/// An item is a range, has one in braces, or is a value.
+fn expand(item: &str, all: &mut Vec<String>) -> Result<(), String> {
+    if let Some(range) = Range::read(item)? {
+        all.extend(range.values());
+        return Ok(());
+    }
+    let braced = item.split_once('{').and_then(|(before, rest)| {
+        let (inside, after) = rest.split_once('}')?;
+        Some((before, inside, after))
+    });
+    if let Some((before, inside, after)) = braced {
+        if let Some(range) = Range::read(inside)? {
+            all.extend(
+                range
+                    .values()
+                    .map(|value| format!("{before}{value}{after}")),
+            );
+            return Ok(());
+        }
+    }
+    all.push(item.to_owned());
+    Ok(())
+}
+
+/// Numbers of one unit, a step apart.
+struct Range {
+    first: f64,
+    count: u32,
+    step: f64,
+    unit: String,
+}
+
+impl Range {
+    /// None: the text is no range.
+    fn read(text: &str) -> Result<Option<Self>, String> {
+        let is_number = text
+            .trim_start()
+            .starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        let Some((first, rest)) = text.split_once("..").filter(|_| is_number) else {
+            return Ok(None);
+        };
+        let wrong = |what: &str| {
+            format!("the range `{text}` {what}: write for example 1kHz..20kHz:1kHz, or 1..5")
+        };
+        let (last, step) = match rest.split_once(':') {
+            Some((last, step)) => (last, step),
+            None => (rest, "1"),
+        };
+        let number = |text: &str| {
+            number_and_unit(text).ok_or_else(|| wrong(&format!("has `{text}`, which is no number")))
+        };
+        let ((first, unit), (last, other), (step, of_step)) =
+            (number(first)?, number(last)?, number(step)?);
+        if unit != other || unit != of_step {
+            return Err(wrong("has different units"));
+        }
+        let steps = (last - first) / step;
+        if !(step > 0.0 && steps >= 0.0) {
+            return Err(wrong("has no values"));
+        }
+        if steps > MOST {
+            return Err(wrong("has more than a million values"));
+        }
+        // A last value that rounding has put a hair beyond the end belongs to it.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 0 to a million"
+        )]
+        let count = (steps + 1e-9).floor() as u32 + 1;
+        Ok(Some(Self {
+            first,
+            count,
+            step,
+            unit,
+        }))
+    }
+
+    fn values(&self) -> impl Iterator<Item = String> {
+        (0..self.count).map(|index| {
+            let value = self.first + f64::from(index) * self.step;
+            // Twelve digits, so that ten tenths are one.
+            let rounded = format!("{value:.11e}").parse().unwrap_or(value);
+            format!("{rounded}{}", self.unit)
+        })
+    }
+}
+
+fn number_and_unit(text: &str) -> Option<(f64, String)> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::values;
+
+    #[test]
+    fn lists_and_ranges_are_expanded_in_their_order() {
+        for (text, expected) in [
+            ("1kHz", &["1kHz"][..]),
+            ("3,1,2", &["3", "1", "2"]),
+            ("1..4", &["1", "2", "3", "4"]),
+            ("1kHz..3kHz:1kHz,9kHz", &["1kHz", "2kHz", "3kHz", "9kHz"]),
+            ("0.1..0.3:0.1", &["0.1", "0.2", "0.3"]),
+            ("1ms..2ms:0.4ms", &["1ms", "1.4ms", "1.8ms"]),
+            ("uniform:10us..90us", &["uniform:10us..90us"]),
+            (
+                "poisson:{1kHz..2kHz:1kHz}",
+                &["poisson:1kHz", "poisson:2kHz"],
+            ),
+            (
+                "{ policy = \"strict\", rate = \"1kHz\" },{ policy = \"off\" }",
+                &[
+                    "{ policy = \"strict\", rate = \"1kHz\" }",
+                    "{ policy = \"off\" }",
+                ],
+            ),
+            ("\"a,b\",c", &["\"a,b\"", "c"]),
+        ] {
+            assert_eq!(values(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_says_so() {
+        for (text, says) in [
+            ("", "empty value"),
+            ("1,,2", "empty value"),
+            ("1\n2", "more than a line"),
+            ("1..x", "no number"),
+            ("1..", "no number"),
+            ("1kHz..2Hz:1kHz", "different units"),
+            ("1kHz..2kHz", "different units"),
+            ("5..1", "no values"),
+            ("1..2:0", "no values"),
+            ("0..1:0.0000001", "more than a million"),
+        ] {
+            let error = values(text).unwrap_err();
+            assert!(error.contains(says), "{text:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir sweep` as its users meet it: the table, its parts, what happens when it is ended, and what is refused.
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use common::{Printed, run, weir};
+use tempfile::TempDir;
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flight-controller/system.toml")
+}
+
+/// `weir sweep` of the example into `out`.
+fn sweep(out: &Path, arguments: &[&str]) -> Printed {
+    run(weir()
+        .arg("sweep")
+        .arg(example())
+        .arg("--out")
+        .arg(out)
+        .args(arguments))
+}
+
+/// The rows of a table by their columns' names.
+fn rows(path: &Path) -> Vec<std::collections::HashMap<String, String>> {
+    let mut table = csv::Reader::from_path(path).unwrap();
+    table.deserialize().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_row_stands_for_each_combination_the_last_parameter_changing_fastest() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out.csv");
+    let printed = sweep(
+        &out,
+        &[
+            "--vary",
+            "flood.ignition=none,20kHz..100kHz:80kHz",
+            "--vary",
+            "run=with,without",
+            "--duration",
+            "100ms",
+        ],
+    );
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert_eq!(printed.out, format!("6 rows are in {}\n", out.display()));
+    let rows = rows(&out);
+    let of = |column: &str| {
+        rows.iter()
+            .map(|row| row[column].as_str())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("flood.ignition"),
+        ["none", "none", "20kHz", "20kHz", "100kHz", "100kHz"]
+    );
+    assert_eq!(of("run")[..2], ["with", "without"]);
+    assert_eq!(of("error"), [""; 6]);
+    assert_eq!(
+        of("source.ignition.arrived")[3..],
+        ["2000", "10000", "10000"]
+    );
+    let missed = of("receiver.attitude.missed");
+    assert_eq!(missed[..5], ["0"; 5]);
+    assert_ne!(missed[5], "0");
+    // Nothing ends there, and nothing is promised there.
+    assert_eq!(of("receiver.attitude.response_max_s")[5], "");
+    assert_eq!(of("receiver.attitude.bound_s")[5], "");
+    let number = |column: &str, row: usize| of(column)[row].parse::<f64>().unwrap();
+    let response = number("receiver.attitude.response_max_s", 4);
+    assert!(response > 0.0002 && response <= number("receiver.attitude.bound_s", 4));
+}
+
+#[test]
+fn keys_of_the_file_are_varied_and_what_is_no_system_says_so() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out.csv");
+    let printed = sweep(
+        &out,
+        &[
+            "--vary",
+            "source.ignition.limit.rate=500Hz,1kHz,1MHz",
+            "--flood",
+            "ignition",
+            "--duration",
+            "1s",
+            "--seeds",
+            "1,2",
+        ],
+    );
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert!(
+        printed
+            .out
+            .contains("2 of those that were run now are no systems")
+    );
+    let rows = rows(&out);
+    let served: Vec<&str> = rows
+        .iter()
+        .map(|row| row["source.ignition.served"].as_str())
+        .collect();
+    assert_eq!(served, ["500", "500", "1000", "1000", "", ""]);
+    assert!(rows[4]["error"].contains("1MHz"), "{}", rows[4]["error"]);
+}
+
+const MANY: [&str; 6] = [
+    "--vary",
+    "flood.ignition=poisson:{1kHz..100kHz:1kHz}",
+    "--seeds",
+    "1..4",
+    "--duration",
+    "200ms",
+];
+
+#[test]
+fn the_table_does_not_depend_on_the_number_of_threads() {
+    let folder = TempDir::new().unwrap();
+    let table = |jobs: &str| {
+        let out = folder.path().join(format!("{jobs}.csv"));
+        let arguments = [&MANY[..], &["--jobs", jobs, "--shard", "1/8"]].concat();
+        assert_eq!(sweep(&out, &arguments).code, Some(0));
+        std::fs::read(out).unwrap()
+    };
+    assert_eq!(table("1"), table("2"));
+}
+
+/// A part of the sweep under way.
+fn start(out: &Path, shard: &str) -> Child {
+    std::process::Command::new(assert_cmd::cargo::cargo_bin("weir"))
+        .arg("sweep")
+        .arg(example())
+        .args(MANY)
+        .args(["--jobs", "1", "--shard", shard])
+        .arg("--out")
+        .arg(out)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Starts a part and kills it when some of its rows are written: by SIGKILL, which it cannot know of.
+fn kill_midway(out: &Path, shard: &str) {
+    let partial = out.with_extension("csv.partial");
+    for _ in 0..20 {
+        let mut child = start(out, shard);
+        while child.try_wait().unwrap().is_none() {
+            let written = std::fs::read(&partial).unwrap_or_default();
+            if written.iter().filter(|&&byte| byte == b'\n').count() > 10 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if partial.exists() {
+            assert!(!out.exists());
+            return;
+        }
+        // It was done before it was killed.
+        std::fs::remove_file(out).unwrap();
+    }
+    panic!("never killed in its midst");
+}
+
+#[test]
+fn parts_of_which_one_was_killed_and_resumed_are_together_what_one_process_writes() {
+    let folder = TempDir::new().unwrap();
+    let whole = folder.path().join("whole.csv");
+    assert_eq!(sweep(&whole, &MANY).code, Some(0));
+    let part = |index: usize| folder.path().join(format!("part{index}.csv"));
+
+    let mut others: Vec<Child> = [1, 2, 4]
+        .map(|index| start(&part(index), &format!("{index}/4")))
+        .into();
+    kill_midway(&part(3), "3/4");
+    for other in &mut others {
+        assert!(other.wait().unwrap().success());
+    }
+    // As if it had died within a line.
+    let partial = part(3).with_extension("csv.partial");
+    let mut torn = std::fs::read(&partial).unwrap();
+    let lines = torn.iter().filter(|&&byte| byte == b'\n').count();
+    torn.extend(b"poisson:5");
+    std::fs::write(&partial, torn).unwrap();
+    let arguments = [&MANY[..], &["--shard", "3/4"]].concat();
+    let printed = sweep(&part(3), &arguments);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let there = format!("; {lines} were there already");
+    assert!(printed.out.contains(&there), "{} {there}", printed.out);
+
+    let parts: Vec<u8> = (1..=4)
+        .flat_map(|index| std::fs::read(part(index)).unwrap())
+        .collect();
+    assert!(parts == std::fs::read(whole).unwrap());
+    // Nothing else is left.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5);
+}
+
+#[test]
+fn another_sweep_is_not_mixed_in() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out.csv");
+    kill_midway(&out, "1/1");
+    let before = std::fs::read(out.with_extension("csv.partial")).unwrap();
+    for other in [&["--shard", "1/2"][..], &["--costs", "uniform:50%"]] {
+        let printed = sweep(&out, &[&MANY[..], other].concat());
+        assert_eq!(printed.code, Some(2));
+        let said = printed.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("another sweep"), "{said}");
+    }
+    let after = std::fs::read(out.with_extension("csv.partial")).unwrap();
+    assert!(before == after && !out.exists());
+}
+
+#[test]
+fn what_cannot_be_varied_is_refused_before_anything_is_written() {
+    for (arguments, says) in [
+        (&["--vary", "speed=1"][..], "`speed` cannot be varied"),
+        (&["--vary", "seed"], "write a parameter and its values"),
+        (&["--vary", "seed=one"], "a seed is a whole number"),
+        (&["--vary", "seed=5..1"], "has no values"),
+        (
+            &["--vary", "seed=1", "--seeds", "1..4"],
+            "`seed` is varied twice",
+        ),
+        (
+            &["--vary", "defer=exact,never"],
+            "`never` is none of exact, waiting",
+        ),
+        (&["--vary", "run=half"], "there is no such run"),
+        (&["--vary", "flood.gsp=1kHz"], "did you mean `gps`?"),
+        (
+            &["--vary", "flood.gps=1kHz,fast"],
+            "there is no pattern `fast`",
+        ),
+        (&["--vary", "source.gsp.max_work=1"], "did you mean `gps`?"),
+        (&["--vary", "source.gps.max_work=none"], "max_work"),
+        (
+            &["--vary", "source.gps.vector.of=1"],
+            "something that has no keys",
+        ),
+        (&["--shard", "0/4"], "write which part of how many"),
+        (&["--jobs", "0"], "--jobs"),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let printed = sweep(&folder.path().join("out.csv"), arguments);
+        assert_eq!(printed.code, Some(2), "{arguments:?}: {}", printed.out);
+        let words = printed.err.split_whitespace().filter(|word| *word != "│");
+        let said = words.collect::<Vec<_>>().join(" ");
+        assert!(said.contains(says), "{arguments:?}: {said}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_table_that_cannot_be_written_is_said() {
+    let folder = TempDir::new().unwrap();
+    let blocked = folder.path().join("blocked");
+    std::fs::write(&blocked, "a file").unwrap();
+    for out in [blocked.join("out.csv"), folder.path().to_owned()] {
+        let printed = sweep(&out, &["--duration", "1ms"]);
+        assert_eq!(printed.code, Some(2), "{}", printed.out);
+        assert!(printed.err.contains("blocked") || printed.err.contains("is no file"));
+    }
+}
