@@ -8,67 +8,52 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// of their number, the earliest is known. Of slots at the same instant the lowest comes first.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// Of each slot its instant; as many as a power of two.
-    at: Vec<u64>,
-    /// Of each match its winner; the final is number 1, the matches that `n` feeds come from are 2n and 2n + 1.
-    winners: Vec<u32>,
+    /// Number 1 is the winner of all; the match `n` is between the winners `2n` and `2n + 1`. The second half are the slots themselves.
+    winners: Vec<Winner>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Winner {
+    at: u64,
+    slot: u32,
 }
 
 impl Agenda {
     /// An agenda of so many slots, at which nothing happens.
     pub fn new(slots: usize) -> Self {
         let leaves = slots.next_power_of_two().max(2);
-        let mut agenda = Self {
-            at: vec![NEVER; leaves],
-            winners: vec![0; leaves],
-        };
+        let nothing = Winner { at: NEVER, slot: 0 };
+        let mut winners = vec![nothing; 2 * leaves];
+        for (slot, winner) in winners[leaves..].iter_mut().enumerate() {
+            winner.slot = slot as u32;
+        }
         for game in (1..leaves).rev() {
-            agenda.play(game);
+            winners[game] = winners[2 * game];
         }
-        agenda
-    }
-
-    fn winner(&self, game: usize) -> u32 {
-        let leaves = self.at.len();
-        if game >= leaves {
-            (game - leaves) as u32
-        } else {
-            self.winners[game]
-        }
-    }
-
-    fn play(&mut self, game: usize) -> bool {
-        let (left, right) = (self.winner(2 * game), self.winner(2 * game + 1));
-        let winner = if self.at[right as usize] < self.at[left as usize] {
-            right
-        } else {
-            left
-        };
-        let changed = self.winners[game] != winner;
-        self.winners[game] = winner;
-        changed
+        Self { winners }
     }
 
     /// From now on `slot` happens at `at`, or [`NEVER`].
+    #[inline]
     pub fn set(&mut self, slot: usize, at: u64) {
-        if self.at[slot] == at {
-            return;
-        }
-        self.at[slot] = at;
-        let mut game = (self.at.len() + slot) / 2;
-        while game > 0 {
-            // Above a match that another slot still wins, nothing has changed.
-            if !self.play(game) && self.winners[game] as usize != slot {
+        let mut game = self.winners.len() / 2 + slot;
+        self.winners[game].at = at;
+        while game > 1 {
+            game /= 2;
+            let (left, right) = (self.winners[2 * game], self.winners[2 * game + 1]);
+            let winner = if right.at < left.at { right } else { left };
+            if self.winners[game] == winner {
                 return;
             }
-            game /= 2;
+            self.winners[game] = winner;
         }
     }
 
     /// The earliest instant, and its slot.
+    #[inline]
     pub fn earliest(&self) -> (u64, usize) {
-        let slot = self.winners[1] as usize;
-        (self.at[slot], slot)
+        let Winner { at, slot } = self.winners[1];
+        (at, slot as usize)
     }
 }
 

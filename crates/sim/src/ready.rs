@@ -13,6 +13,8 @@ pub(crate) struct Ready {
     queues: Vec<VecDeque<u32>>,
     /// The urgencies that somebody has, as ranks: the most urgent is 0.
     some: Ranks,
+    /// The first of the most urgent.
+    first: Option<u32>,
 }
 
 impl Ready {
@@ -21,7 +23,15 @@ impl Ready {
         Self {
             queues: vec![VecDeque::new(); URGENCIES],
             some: Ranks::new(URGENCIES),
+            first: None,
         }
+    }
+
+    fn find_first(&mut self) {
+        self.first = self
+            .some
+            .first()
+            .and_then(|rank| self.queues[URGENCIES - 1 - rank].front().copied());
     }
 
     fn rank(urgency: u8) -> usize {
@@ -32,6 +42,7 @@ impl Ready {
     pub fn push(&mut self, task: usize, urgency: u8) {
         self.queues[usize::from(urgency)].push_back(task as u32);
         self.some.insert(Self::rank(urgency));
+        self.find_first();
     }
 
     /// The first of an urgency has nothing more to do.
@@ -41,6 +52,7 @@ impl Ready {
         if queue.is_empty() {
             self.some.remove(Self::rank(urgency));
         }
+        self.find_first();
     }
 
     /// A task has nothing more to do, wherever it stands among its equals.
@@ -50,11 +62,13 @@ impl Ready {
         if queue.is_empty() {
             self.some.remove(Self::rank(urgency));
         }
+        self.find_first();
     }
 
     /// The first of an urgency goes behind its equals.
     pub fn rotate(&mut self, urgency: u8) {
         self.queues[usize::from(urgency)].rotate_left(1);
+        self.find_first();
     }
 
     /// Has a task equals that are ready, too?
@@ -63,9 +77,9 @@ impl Ready {
     }
 
     /// The first of the most urgent.
+    #[inline]
     pub fn first(&self) -> Option<usize> {
-        let urgency = URGENCIES - 1 - self.some.first()?;
-        self.queues[urgency].front().map(|&task| task as usize)
+        self.first.map(|task| task as usize)
     }
 }
 

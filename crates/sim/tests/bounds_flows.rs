@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! No run shows what `weir check` excludes of packets: random systems with flows, bottom halves and receivers that packets release.
+mod common;
+
+use std::fmt::Write;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use weir_analysis::Analysis;
+use weir_analysis::check::Report;
+use weir_analysis::units::Part;
+use weir_arrivals::Pattern;
+use weir_model::System;
+use weir_sim::tally::Tally;
+use weir_sim::{Costs, Defer, Event, Feed, Options, Queue, Spread, Target, Ties, Track};
+
+const SYSTEMS: u64 = 500;
+const RUNS: u64 = 4;
+const DURATION: u64 = 200_000;
+
+/// A random system, as text.
+fn system(rng: &mut ChaCha8Rng) -> String {
+    let nests = rng.random_bool(0.3);
+    let cooperative = rng.random_bool(0.2);
+    let slice = !cooperative && rng.random_bool(0.3);
+    let mut text = format!(
+        "schema = 1\n[cpu]\nclock = \"1MHz\"\ninterrupts = \"{}\"\nlongest_instruction = \"2 cycles\"\ncontext_switch = \"{} cycles\"\ntasks = \"{}\"\n{}\
+         [cpu.costs]\noff = {{ request_served = \"10 cycles\" }}\n",
+        if nests { "grouped" } else { "flat" },
+        rng.random_range(0..9),
+        if cooperative {
+            "cooperative"
+        } else {
+            "preemptive"
+        },
+        if slice {
+            format!("time_slice = \"{}us\"\n", rng.random_range(50..500))
+        } else {
+            String::new()
+        },
+    );
+    let receivers = rng.random_range(2..5_usize);
+    let mut flows = String::new();
+    let mut has_flow = vec![false; receivers];
+    for index in 0..rng.random_range(1..4_usize) {
+        // Two flows take turns at half the rate, so that the source's is kept.
+        let gap = [50, 100, 200, 250, 500, 1000][rng.random_range(0..6_usize)];
+        let of_source = rng.random_range(1..3_usize);
+        for number in 0..of_source {
+            let receiver = rng.random_range(0..receivers);
+            has_flow[receiver] = true;
+            let rate = if of_source == 2 && rng.random_bool(0.5) {
+                format!("rate = \"{}Hz\"\n", 500_000 / gap)
+            } else {
+                String::new()
+            };
+            write!(
+                flows,
+                "[[flow]]\nname = \"f{index}{number}\"\nsource = \"s{index}\"\nreceiver = \"r{receiver}\"\n{rate}top_half = \"{} cycles\"\ndemux = \"{} cycles\"\n\
+                 bottom_half = \"{} cycles\"\n",
+                rng.random_range(0..gap / 10),
+                rng.random_range(0..5),
+                rng.random_range(0..gap / 5),
+            )
+            .expect("a text");
+        }
+        let group = if nests {
+            format!("group = {}\n", rng.random_range(1..4))
+        } else {
+            String::new()
+        };
+        let queue = if rng.random_bool(0.3) {
+            format!("queue = {}\n", rng.random_range(1..5))
+        } else {
+            String::new()
+        };
+        write!(
+            text,
+            "[[source]]\nname = \"s{index}\"\nvector = \"V{index}\"\n{group}order = {}\nhandler = \"{} cycles\"\nmax_work = {}\nrate = {{ worst = \"{}Hz\" }}\n{queue}",
+            rng.random_range(0..100) * 20 + index,
+            rng.random_range(1..gap / 5),
+            rng.random_range(1..4),
+            1_000_000 / gap,
+        )
+        .expect("a text");
+    }
+    for (index, has_flow) in has_flow.into_iter().enumerate() {
+        let works = if has_flow && rng.random_bool(0.7) {
+            let backlog = if rng.random_bool(0.3) {
+                "backlog = 2\n"
+            } else {
+                ""
+            };
+            format!("wcet = \"{}us\"\n{backlog}", rng.random_range(1..80))
+        } else {
+            let period = rng.random_range(1_000..20_000);
+            let wcet = rng.random_range(1..period / 4);
+            format!("period = \"{period}us\"\nwcet = \"{wcet}us\"\n")
+        };
+        let urgency = rng.random_range(1..4);
+        write!(
+            text,
+            "[[receiver]]\nname = \"r{index}\"\nurgency = {urgency}\n{works}"
+        )
+        .expect("a text");
+    }
+    text + &flows
+}
+
+/// Packets that keep to the worst rate of each source.
+fn feeds(system: &System, rng: &mut ChaCha8Rng) -> Vec<Feed> {
+    let mut feeds = Vec::new();
+    for (source, of) in system.sources.iter().enumerate() {
+        let gap = of.rates.worst.expect("a rate").least_cycles(1_000_000);
+        let flows: Vec<usize> = (0..system.flows.len())
+            .filter(|&flow| system.flows[flow].source == source)
+            .collect();
+        let phase = rng.random_range(1..500);
+        let texts = match flows.len() {
+            1 => vec![match rng.random_range(0..3) {
+                0 => format!("{}Hz:phase={phase}us", 1_000_000 / gap),
+                1 => format!("uniform:{gap}us..{}us", 4 * gap),
+                _ => format!("bursts:8:gap={gap}us:period={}us", 40 * gap),
+            }],
+            _ => vec![
+                format!("{}Hz:phase={phase}us", 500_000 / gap),
+                format!("{}Hz:phase={}us", 500_000 / gap, phase + gap),
+            ],
+        };
+        for (flow, text) in flows.into_iter().zip(texts) {
+            let pattern = Pattern::parse(&text, 1_000_000);
+            feeds.push(Feed {
+                to: Target::Flow(flow),
+                pattern: pattern.unwrap_or_else(|error| panic!("{error}")),
+            });
+        }
+    }
+    feeds
+}
+
+/// What was seen beside what is possible at worst.
+#[derive(Default)]
+struct Seen {
+    held: u32,
+    closest: f64,
+}
+
+impl Seen {
+    fn hold(&mut self, seen: Option<u64>, bound: Option<u64>, what: &dyn Fn() -> String) {
+        if let (Some(seen), Some(bound)) = (seen, bound) {
+            assert!(
+                seen <= bound,
+                "{seen}, and at most {bound} is possible: {}",
+                what()
+            );
+            self.held += 1;
+            self.closest = self.closest.max(seen as f64 / bound.max(1) as f64);
+        }
+    }
+}
+
+/// Of all kinds.
+#[derive(Default)]
+struct All {
+    interrupts: Seen,
+    latencies: Seen,
+    queues: Seen,
+    tasks: Seen,
+    servers: Seen,
+    ends: Seen,
+}
+
+impl All {
+    fn check(
+        &mut self,
+        system: &System,
+        analysis: &Analysis,
+        report: &Report,
+        (tally, log): &(Tally, common::Log),
+        text: &dyn Fn() -> String,
+    ) {
+        for (source, of) in tally.sources.iter().enumerate() {
+            let row = analysis.row(Part::Request(source));
+            let bound = row.and_then(|row| row.outcome.as_ref().ok());
+            let what = || format!("s{source}\n{}", text());
+            self.interrupts
+                .hold(of.responses.most(), bound.map(|of| of.response), &what);
+        }
+        for (flow, (of, bound)) in tally.flows.iter().zip(&report.flows).enumerate() {
+            let what = || format!("{}\n{}", bound.name, text());
+            let most = bound.bound.response_cycles;
+            self.latencies.hold(of.latencies.most(), most, &what);
+            let depths = log.0.iter().filter_map(|&(_, event)| match event {
+                Event::Depth(Queue::Deferred(of), depth) if of == flow => Some(depth),
+                _ => None,
+            });
+            self.queues.hold(depths.max(), bound.queue_needed, &what);
+        }
+        for (task, of) in tally.tasks.iter().enumerate() {
+            let what = || format!("r{task}\n{}", text());
+            let is_server = system.receivers[task].works_per_packet();
+            let kind = if is_server {
+                &mut self.servers
+            } else {
+                &mut self.tasks
+            };
+            let bound = analysis.response_of(system, task);
+            kind.hold(of.responses.most(), bound, &what);
+            if is_server {
+                let end = from_arrival_to_end(system, report, task, (tally, log), bound);
+                if let Some((seen, bound)) = end {
+                    self.ends.hold(Some(seen), Some(bound), &what);
+                }
+            }
+        }
+    }
+}
+
+/// From a packet's arrival to the end of its job, where each arrival is known to be the job's: the longest that was seen, and the bound.
+fn from_arrival_to_end(
+    system: &System,
+    report: &Report,
+    task: usize,
+    (tally, log): (&Tally, &common::Log),
+    response: Option<u64>,
+) -> Option<(u64, u64)> {
+    let mut flows = (0..system.flows.len()).filter(|&flow| system.flows[flow].receiver == task);
+    let (flow, None) = (flows.next()?, flows.next()) else {
+        return None;
+    };
+    let source = system.flows[flow].source;
+    let alone = system.flows.iter().filter(|of| of.source == source).count() == 1;
+    if !alone || tally.sources[source].lost.total() > 0 {
+        return None;
+    }
+    let arrivals = log.instants(Event::Arrived(source));
+    let ends = log.instants(Event::Ends(Track::Task(task)));
+    let seen = ends.iter().zip(&arrivals).map(|(end, begin)| end - begin);
+    let of = report.flows.get(flow)?;
+    let bound = of.moderation_cycles + of.limit_cycles + of.interrupt_cycles? + response?;
+    Some((seen.max()?, bound))
+}
+
+#[test]
+fn no_packet_takes_longer_than_its_bound() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut all = All::default();
+    for _ in 0..SYSTEMS {
+        let text = system(&mut rng);
+        let system = common::parse(&text);
+        let analysis = weir_analysis::analyse(&system);
+        let report = weir_analysis::check::report(&system, &analysis, &mut |_| {});
+        for run in 0..RUNS {
+            let options = Options {
+                seed: rng.random(),
+                costs: Costs::all(if rng.random_bool(0.5) {
+                    Spread::Worst
+                } else {
+                    Spread::Uniform { least: 30.0 }
+                }),
+                defer: Defer::Exact(if run % 2 == 0 { Ties::Run } else { Ties::Wait }),
+                feeds: feeds(&system, &mut rng),
+                ..common::options(DURATION)
+            };
+            let ran = common::run(&system, &options);
+            let text = || format!("{text}\n{options:?}");
+            all.check(&system, &analysis, &report, &ran, &text);
+        }
+    }
+    for (what, seen, least) in [
+        ("interrupts", &all.interrupts, 1000),
+        ("latencies", &all.latencies, 1000),
+        ("queues", &all.queues, 1000),
+        ("tasks", &all.tasks, 1000),
+        ("servers", &all.servers, 1000),
+        ("from arrival to end", &all.ends, 100),
+    ] {
+        println!(
+            "{what}: {} within their bounds, up to {:.3} of it",
+            seen.held, seen.closest
+        );
+        assert!(
+            seen.held >= least && seen.closest > 0.9,
+            "{what}: {}, {}: not the mix that is meant",
+            seen.held,
+            seen.closest
+        );
+    }
+}
