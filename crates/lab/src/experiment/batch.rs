@@ -18,6 +18,15 @@ pub(super) struct Job<K> {
     pub spec: RunSpec,
 }
 
+/// A bar on stderr that counts so many runs, if that is a terminal.
+pub(super) fn bar(runs: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(runs).with_style(style);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
 /// Carries out all jobs on all processors; the bar is on stderr, and only on a terminal. The first failure ends it.
 pub(super) fn run_all<K: Ord + Send>(
     jobs: Vec<Job<K>>,
@@ -30,10 +39,7 @@ pub(super) fn run_each<K: Ord + Send, T: Send>(
     jobs: Vec<Job<K>>,
     digest: impl Fn(&K, RunResult) -> T + Sync,
 ) -> Result<BTreeMap<K, T>, ExperimentError> {
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(jobs.len() as u64).with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(200));
+    let bar = bar(jobs.len() as u64);
     let results = jobs
         .into_par_iter()
         .map(|job| {

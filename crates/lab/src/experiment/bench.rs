@@ -33,13 +33,16 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// Compiles every variant.
     pub fn new(place: &'a Place, file: &'a File) -> Result<Self, ExperimentError> {
-        let clock_hz = file.run.clock.0.whole_hertz();
+        let run = file.run.as_ref().ok_or_else(|| {
+            ExperimentError::Evaluation("nothing says how long the firmware runs".to_owned())
+        })?;
+        let clock_hz = run.clock.0.whole_hertz();
         let mut bench = Self {
             place,
             file,
             clock_hz,
-            warmup_cycles: cycles(file.run.warmup.0, clock_hz)?,
-            length_cycles: cycles(file.run.length.0, clock_hz)?,
+            warmup_cycles: cycles(run.warmup.0, clock_hz)?,
+            length_cycles: cycles(run.length.0, clock_hz)?,
             workspace: Temporary::folder("weir-").map_err(ExperimentError::Workspace)?,
             elves: BTreeMap::new(),
         };

@@ -13,9 +13,15 @@ use weir_report::{Colour, Curve, Goal, Panel, Plot, Scale, Series, Stroke};
 use super::bounds::BoundsSpec;
 use super::constants::ConstantsSpec;
 use super::rates::RatesSpec;
+use super::simulation::SimulationSpec;
 use super::sweep::SweepSpec;
 use super::two_sources::TwoSourcesSpec;
 use super::{ExperimentError, FileError, known_claims, known_series};
+
+mod kinds;
+
+pub(super) use kinds::Kind;
+use kinds::Kinds;
 
 /// A checked experiment file.
 #[derive(Debug)]
@@ -23,23 +29,12 @@ pub(super) struct File {
     pub title: String,
     pub kind: Kind,
     pub claim: Vec<ClaimSpec>,
-    pub run: RunTimes,
+    /// Of every kind that runs firmware.
+    pub run: Option<RunTimes>,
     pub flavour: BTreeMap<String, Flavour>,
     pub variant: Vec<Variant>,
     pub panel: Vec<PanelSpec>,
 }
-
-/// What is done, with the parameters that only this kind has.
-#[derive(Debug)]
-pub(super) enum Kind {
-    OverheadSweep(Box<SweepSpec>),
-    Constants(ConstantsSpec),
-    Rates(RatesSpec),
-    TwoSources(TwoSourcesSpec),
-    Bounds(BoundsSpec),
-}
-
-const KINDS: &str = "`overhead-sweep`, `constants`, `rates`, `two-sources` and `bounds`";
 
 /// A claim, before it is measured.
 #[derive(Debug, Clone)]
@@ -184,7 +179,8 @@ struct Written {
     _about: String,
     kind: Spanned<String>,
     claim: Vec<WrittenClaim>,
-    run: RunTimes,
+    run: Option<RunTimes>,
+    #[serde(default)]
     flavour: BTreeMap<String, Flavour>,
     #[serde(default)]
     variant: Vec<Variant>,
@@ -195,6 +191,7 @@ struct Written {
     rates: Option<RatesSpec>,
     two_sources: Option<TwoSourcesSpec>,
     bounds: Option<BoundsSpec>,
+    simulation: Option<SimulationSpec>,
 }
 
 #[derive(Deserialize)]
@@ -253,17 +250,22 @@ impl File {
     pub fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let pointer = Pointer { name, text };
         let written: Written = parse_toml(&pointer)?;
-        let kind = kind_of(
-            &pointer,
-            &written.kind,
-            Kinds {
-                sweep: written.overhead_sweep,
-                constants: written.constants,
-                rates: written.rates,
-                two_sources: written.two_sources,
-                bounds: written.bounds,
-            },
-        )?;
+        let kinds = Kinds {
+            sweep: written.overhead_sweep,
+            constants: written.constants,
+            rates: written.rates,
+            two_sources: written.two_sources,
+            bounds: written.bounds,
+            simulation: written.simulation,
+        };
+        let kind = kinds.named(&pointer, &written.kind)?;
+        if written.run.is_none() && !matches!(kind, Kind::Simulation(_)) {
+            return Err(pointer.wrong(
+                &written.kind,
+                "nothing says how long the firmware runs".to_owned(),
+                "a table [run] has `clock`, `warmup` and `length`",
+            ));
+        }
         for variant in &written.variant {
             if !written.flavour.contains_key(variant.flavour()) {
                 let known: Vec<&str> = written.flavour.keys().map(String::as_str).collect();
@@ -307,7 +309,7 @@ impl File {
         let claim_ids: Vec<Spanned<String>> =
             written.claim.iter().map(|claim| claim.id.clone()).collect();
         let file = Self {
-            title: written.title,
+            title: kind.marked(written.title),
             kind,
             claim: written
                 .claim
@@ -437,54 +439,6 @@ fn unique<'a>(
         }
     }
     Ok(())
-}
-
-/// The tables of which a file has the one that its kind names.
-struct Kinds {
-    sweep: Option<SweepSpec>,
-    constants: Option<ConstantsSpec>,
-    rates: Option<RatesSpec>,
-    two_sources: Option<TwoSourcesSpec>,
-    bounds: Option<BoundsSpec>,
-}
-
-fn kind_of(
-    pointer: &Pointer,
-    name: &Spanned<String>,
-    kinds: Kinds,
-) -> Result<Kind, ExperimentError> {
-    let tables = [
-        kinds.sweep.is_some(),
-        kinds.constants.is_some(),
-        kinds.rates.is_some(),
-        kinds.two_sources.is_some(),
-        kinds.bounds.is_some(),
-    ];
-    let found = match name.get_ref().as_str() {
-        "overhead-sweep" => kinds.sweep.map(|spec| Kind::OverheadSweep(Box::new(spec))),
-        "constants" => kinds.constants.map(Kind::Constants),
-        "rates" => kinds.rates.map(Kind::Rates),
-        "two-sources" => kinds.two_sources.map(Kind::TwoSources),
-        "bounds" => kinds.bounds.map(Kind::Bounds),
-        other => {
-            return Err(pointer.wrong(
-                name,
-                format!("there is no kind of experiment `{other}`"),
-                format!("the kinds are {KINDS}"),
-            ));
-        }
-    };
-    match found {
-        Some(kind) if tables.iter().filter(|there| **there).count() == 1 => Ok(kind),
-        _ => Err(pointer.wrong(
-            name,
-            format!(
-                "a file of the kind `{0}` has a table [{0}] and none of another kind",
-                name.get_ref()
-            ),
-            format!("the kinds are {KINDS}"),
-        )),
-    }
 }
 
 #[cfg(test)]

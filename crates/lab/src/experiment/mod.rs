@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments: a figure or table of a paper, measured on the emulated board and held against its claims.
+//! Experiments: a figure or table of a paper, measured on the emulated board, or simulated, and held against its claims.
 //!
 //! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come out. There are a few
 //! kinds of experiment; a kind knows which claims it can measure.
@@ -13,6 +13,7 @@ mod file;
 mod model;
 mod place;
 mod rates;
+mod simulation;
 mod sweep;
 mod two_sources;
 mod worst;
@@ -90,18 +91,19 @@ impl Experiment {
         &self.file.title
     }
 
-    /// Compiles the firmware, runs it, and compares what comes out with the claims.
+    /// Compiles the firmware and runs it, or simulates, and compares what comes out with the claims.
     ///
     /// # Errors
     /// A missing compiler, a firmware that does not compile or goes astray, costs that were never measured.
     pub fn run(&self, place: &Place) -> Result<Findings, ExperimentError> {
-        let bench = Bench::new(place, &self.file)?;
+        let bench = || Bench::new(place, &self.file);
         let measured = match &self.file.kind {
-            Kind::OverheadSweep(spec) => sweep::measure(&bench, spec)?,
-            Kind::Constants(spec) => constants::measure(&bench, spec)?,
-            Kind::Rates(spec) => rates::measure(&bench, spec)?,
-            Kind::TwoSources(spec) => two_sources::measure(&bench, spec)?,
-            Kind::Bounds(spec) => bounds::measure(&bench, spec)?,
+            Kind::OverheadSweep(spec) => sweep::measure(&bench()?, spec)?,
+            Kind::Constants(spec) => constants::measure(&bench()?, spec)?,
+            Kind::Rates(spec) => rates::measure(&bench()?, spec)?,
+            Kind::TwoSources(spec) => two_sources::measure(&bench()?, spec)?,
+            Kind::Bounds(spec) => bounds::measure(&bench()?, spec)?,
+            Kind::Simulation(spec) => simulation::measure(place, spec)?,
         };
         let claims = self
             .file
@@ -144,6 +146,7 @@ fn known_claims(file: &File) -> BTreeSet<String> {
         Kind::Rates(_) => rates::known_claims(file),
         Kind::TwoSources(_) => two_sources::known_claims(file),
         Kind::Bounds(spec) => bounds::known_claims(spec),
+        Kind::Simulation(spec) => simulation::known_claims(spec),
     }
 }
 
@@ -155,6 +158,7 @@ fn known_series(file: &File) -> BTreeSet<String> {
         Kind::Rates(_) => rates::known_series(file),
         Kind::TwoSources(_) => two_sources::known_series(file),
         Kind::Bounds(_) => bounds::known_series(file),
+        Kind::Simulation(spec) => simulation::known_series(spec),
     }
 }
 

@@ -6,9 +6,8 @@ mod observe;
 mod search;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::Deserialize;
 use weir_report::Series;
@@ -16,6 +15,7 @@ use weir_report::Series;
 use self::attack::Field;
 use self::case::{Case, CaseSpec, traced};
 use self::search::{Arena, Effort};
+use super::batch::bar;
 use super::bench::{Bench, as_f64};
 use super::file::File;
 use super::{Detail, ExperimentError, Measured};
@@ -76,10 +76,7 @@ pub(super) fn measure(bench: &Bench, spec: &BoundsSpec) -> Result<Measured, Expe
         .par_iter()
         .map(|case| case.prepare(bench, &spec.systems))
         .collect::<Result<Vec<Case>, _>>()?;
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(spec.runs.saturating_mul(cases.len() as u64)).with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(200));
+    let bar = bar(spec.runs.saturating_mul(cases.len() as u64));
     let outcomes = (0_u64..)
         .zip(cases)
         .map(|(index, case)| attack(case, spec, index, &bar))

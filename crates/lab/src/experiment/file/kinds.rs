@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The kinds of experiments, and which of them a file is.
+use toml::Spanned;
+
+use super::Pointer;
+use crate::experiment::ExperimentError;
+use crate::experiment::bounds::BoundsSpec;
+use crate::experiment::constants::ConstantsSpec;
+use crate::experiment::rates::RatesSpec;
+use crate::experiment::simulation::SimulationSpec;
+use crate::experiment::sweep::SweepSpec;
+use crate::experiment::two_sources::TwoSourcesSpec;
+
+/// What is done, with the parameters that only this kind has.
+#[derive(Debug)]
+pub(in crate::experiment) enum Kind {
+    OverheadSweep(Box<SweepSpec>),
+    Constants(ConstantsSpec),
+    Rates(RatesSpec),
+    TwoSources(TwoSourcesSpec),
+    Bounds(BoundsSpec),
+    Simulation(Box<SimulationSpec>),
+}
+
+impl Kind {
+    /// The title, which says so if nothing was measured on a board.
+    pub(super) fn marked(&self, title: String) -> String {
+        match self {
+            Self::Simulation(_) => format!("{title} (simulated)"),
+            _ => title,
+        }
+    }
+}
+
+const KINDS: &str =
+    "`overhead-sweep`, `constants`, `rates`, `two-sources`, `bounds` and `simulation`";
+
+/// The tables of which a file has the one that its kind names.
+pub(super) struct Kinds {
+    pub sweep: Option<SweepSpec>,
+    pub constants: Option<ConstantsSpec>,
+    pub rates: Option<RatesSpec>,
+    pub two_sources: Option<TwoSourcesSpec>,
+    pub bounds: Option<BoundsSpec>,
+    pub simulation: Option<SimulationSpec>,
+}
+
+impl Kinds {
+    /// The one that the file says it is.
+    pub fn named(self, pointer: &Pointer, name: &Spanned<String>) -> Result<Kind, ExperimentError> {
+        let tables = [
+            self.sweep.is_some(),
+            self.constants.is_some(),
+            self.rates.is_some(),
+            self.two_sources.is_some(),
+            self.bounds.is_some(),
+            self.simulation.is_some(),
+        ];
+        let found = match name.get_ref().as_str() {
+            "overhead-sweep" => self.sweep.map(|spec| Kind::OverheadSweep(Box::new(spec))),
+            "constants" => self.constants.map(Kind::Constants),
+            "rates" => self.rates.map(Kind::Rates),
+            "two-sources" => self.two_sources.map(Kind::TwoSources),
+            "bounds" => self.bounds.map(Kind::Bounds),
+            "simulation" => self.simulation.map(|spec| Kind::Simulation(Box::new(spec))),
+            other => {
+                return Err(pointer.wrong(
+                    name,
+                    format!("there is no kind of experiment `{other}`"),
+                    format!("the kinds are {KINDS}"),
+                ));
+            }
+        };
+        match found {
+            Some(kind) if tables.iter().filter(|there| **there).count() == 1 => Ok(kind),
+            _ => Err(pointer.wrong(
+                name,
+                format!(
+                    "a file of the kind `{0}` has a table [{0}] and none of another kind",
+                    name.get_ref()
+                ),
+                format!("the kinds are {KINDS}"),
+            )),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Formulas of experiment files, as the crate evalexpr reads them, and texts with formulas in them.
+use std::fmt::Write;
+
+use evalexpr::{Context, EvalexprError, EvalexprResult, Node, Value, build_operator_tree};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+/// A value of a name.
+pub(in crate::experiment) type Number = Value;
+
+/// A number as formulas know it: all are floating, so that nothing is divided as integers are.
+pub(super) fn number(value: f64) -> Number {
+    Value::Float(value)
+}
+
+/// What names mean.
+pub(in crate::experiment) trait Names {
+    /// The value of a name, if it has one.
+    fn find(&self, name: &str) -> Option<&Number>;
+}
+
+/// A formula that makes sense, but for the names in it.
+#[derive(Debug, Clone)]
+pub(in crate::experiment) struct Formula(Node);
+
+impl Formula {
+    fn parse(text: &str) -> Result<Self, String> {
+        build_operator_tree(text)
+            .map(Self)
+            .map_err(|error| format!("`{text}` is no formula: {error}"))
+    }
+
+    /// The names in it.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter_variable_identifiers()
+    }
+
+    /// Its value.
+    pub fn evaluate(&self, names: &impl Names) -> Result<f64, String> {
+        self.0
+            .eval_number_with_context(&Lookup(names))
+            .map_err(|error| what_is_wrong(&error))
+    }
+
+    /// Whether it holds: it is a condition.
+    pub fn holds(&self, names: &impl Names) -> Result<bool, String> {
+        self.0
+            .eval_boolean_with_context(&Lookup(names))
+            .map_err(|error| what_is_wrong(&error))
+    }
+}
+
+fn what_is_wrong(error: &EvalexprError) -> String {
+    match error {
+        EvalexprError::VariableIdentifierNotFound(name) => {
+            format!("`{name}` was not measured at every point")
+        }
+        other => other.to_string(),
+    }
+}
+
+impl<'de> Deserialize<'de> for Formula {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// Names for evalexpr.
+struct Lookup<'a, N>(&'a N);
+
+impl<N: Names> Context for Lookup<'_, N> {
+    fn get_value(&self, name: &str) -> Option<&Value> {
+        self.0.find(name)
+    }
+
+    fn call_function(&self, name: &str, _: &Value) -> EvalexprResult<Value> {
+        Err(EvalexprError::FunctionIdentifierNotFound(name.to_owned()))
+    }
+
+    fn are_builtin_functions_disabled(&self) -> bool {
+        false
+    }
+
+    fn set_builtin_functions_disabled(&mut self, _: bool) -> EvalexprResult<()> {
+        Err(EvalexprError::ContextNotMutable)
+    }
+}
+
+/// A text with formulas over `x` in braces: `{2 * x}Hz`.
+#[derive(Debug, Clone)]
+pub(in crate::experiment) struct Template {
+    /// Each followed by a formula, but for the last.
+    texts: Vec<String>,
+    formulas: Vec<Formula>,
+}
+
+impl Template {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut template = Self {
+            texts: Vec::new(),
+            formulas: Vec::new(),
+        };
+        let mut rest = text;
+        while let Some((before, formula)) = rest.split_once('{') {
+            let (formula, after) = formula
+                .split_once('}')
+                .ok_or_else(|| format!("`{text}` lacks a closing brace"))?;
+            let formula = Formula::parse(formula)?;
+            if let Some(name) = formula.names().find(|&name| name != super::X) {
+                return Err(format!("`{text}` can be about x, and not about `{name}`"));
+            }
+            template.texts.push(before.to_owned());
+            template.formulas.push(formula);
+            rest = after;
+        }
+        template.texts.push(rest.to_owned());
+        Ok(template)
+    }
+
+    /// Whether it differs from point to point.
+    pub fn depends_on_x(&self) -> bool {
+        !self.formulas.is_empty()
+    }
+
+    /// The text at a point: numbers have at most nine decimals.
+    pub fn at(&self, x: f64) -> Result<String, String> {
+        struct X(Number);
+        impl Names for X {
+            fn find(&self, name: &str) -> Option<&Number> {
+                (name == super::X).then_some(&self.0)
+            }
+        }
+        let names = X(number(x));
+        let mut text = String::new();
+        let mut formulas = self.formulas.iter();
+        for part in &self.texts {
+            text.push_str(part);
+            if let Some(formula) = formulas.next() {
+                let decimals = format!("{:.9}", formula.evaluate(&names)?);
+                let short = decimals.trim_end_matches('0').trim_end_matches('.');
+                // A string takes everything.
+                let _ = write!(text, "{short}");
+            }
+        }
+        Ok(text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Template {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct One(Number);
+
+    impl Names for One {
+        fn find(&self, name: &str) -> Option<&Number> {
+            (name == "linux.cpu.response.mean").then_some(&self.0)
+        }
+    }
+
+    #[test]
+    fn a_formula_knows_names_with_points_and_divides_as_one_expects() {
+        let names = One(number(3.0));
+        let value = |text| Formula::parse(text).unwrap().evaluate(&names);
+        assert_eq!(value("linux.cpu.response.mean / 2"), Ok(1.5));
+        assert_eq!(
+            value("100 * (1 - 1 / (1 + linux.cpu.response.mean))"),
+            Ok(75.0)
+        );
+        assert_eq!(value("math::abs(1 - linux.cpu.response.mean)"), Ok(2.0));
+        assert_eq!(value("max(linux.cpu.response.mean, 7)"), Ok(7.0));
+        let condition = Formula::parse("linux.cpu.response.mean >= 3").unwrap();
+        assert_eq!(condition.holds(&names), Ok(true));
+    }
+
+    #[test]
+    fn what_is_no_formula_is_refused_with_a_reason() {
+        assert!(
+            Formula::parse("1 +").is_err()
+                || Formula::parse("1 +")
+                    .unwrap()
+                    .evaluate(&One(number(1.0)))
+                    .is_err()
+        );
+        let unknown = Formula::parse("linux.cpu.ran")
+            .unwrap()
+            .evaluate(&One(number(1.0)));
+        assert!(unknown.unwrap_err().contains("linux.cpu.ran"));
+        assert!(Template::parse("{x").unwrap_err().contains("brace"));
+        assert!(Template::parse("{y}Hz").unwrap_err().contains('y'));
+    }
+
+    #[test]
+    fn a_template_is_a_text_at_each_point() {
+        let at = |text, x| Template::parse(text).unwrap().at(x).unwrap();
+        assert_eq!(at("{x}Hz", 5000.0), "5000Hz");
+        assert_eq!(
+            at("mmpp:100kHz:gap={5000 / x - 0.05}s", 15000.0),
+            "mmpp:100kHz:gap=0.283333333s"
+        );
+        assert_eq!(at("5Hz", 1.0), "5Hz");
+        assert!(!Template::parse("5Hz").unwrap().depends_on_x());
+    }
+}

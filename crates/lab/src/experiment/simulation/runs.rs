@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The runs of a simulated experiment: every variant at every point with every seed.
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use weir_arrivals::Pattern;
+use weir_model::{Duration, System};
+use weir_sim::{Event, Feed, Observer, Options, Target, Tick, simulate};
+
+use super::FIRST;
+use super::formula::Formula;
+use super::spec::{SimulationSpec, VariantSpec};
+use super::values::{Values, names, values};
+use crate::experiment::batch::bar;
+use crate::experiment::{ExperimentError, Place};
+
+/// Which run it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub variant: String,
+    /// Of the point.
+    pub index: usize,
+    pub seed: u64,
+}
+
+/// A run that has not begun.
+struct Run {
+    key: Key,
+    system: System,
+    options: Options,
+}
+
+/// All runs of an experiment.
+pub(super) struct Runs {
+    all: Vec<Run>,
+    /// Of the values of a run.
+    names: BTreeSet<String>,
+    variants: BTreeSet<String>,
+}
+
+impl Runs {
+    /// Reads the system and makes ready what is run.
+    pub fn plan(place: &Place, spec: &SimulationSpec) -> Result<Self, ExperimentError> {
+        let system = weir_model::load(&place.path(&spec.system)).map_err(Box::new)?;
+        let mut known = BTreeSet::new();
+        for name in names(&system) {
+            if let Some(twice) = known.replace(name) {
+                return Err(ExperimentError::Evaluation(format!(
+                    "{}: two things have a value `{twice}`: call them differently",
+                    spec.system
+                )));
+            }
+        }
+        let mut runs = Self {
+            all: Vec::new(),
+            names: known,
+            variants: spec.variant.iter().map(|of| of.id.clone()).collect(),
+        };
+        for variant in &spec.variant {
+            for (index, &x) in spec.x.values.iter().enumerate() {
+                let (system, options) = prepare(spec, variant, &system, x).map_err(|what| {
+                    ExperimentError::Evaluation(format!(
+                        "the variant `{}` at x = {x}: {what}",
+                        variant.id
+                    ))
+                })?;
+                for &seed in &spec.seeds {
+                    runs.all.push(Run {
+                        key: Key {
+                            variant: variant.id.clone(),
+                            index,
+                            seed,
+                        },
+                        system: system.clone(),
+                        options: Options {
+                            seed,
+                            ..options.clone()
+                        },
+                    });
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Whether every name of a formula is one that runs have.
+    pub fn check(&self, formula: &Formula) -> Result<(), String> {
+        let names = formula.names().filter(|&name| name != super::X);
+        for name in names.map(|name| name.strip_prefix(FIRST).unwrap_or(name)) {
+            let (variant, value) = name.split_once('.').unwrap_or((name, ""));
+            if !self.variants.contains(variant) {
+                return Err(format!(
+                    "`{name}` does not begin with a variant, which are {}",
+                    list(&self.variants)
+                ));
+            }
+            if !self.names.contains(value) {
+                return Err(format!(
+                    "a run has no value `{value}`; it has {}",
+                    list(&self.names)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs all on all processors; the bar is on stderr, and only on a terminal. The first failure ends it.
+    pub fn carry_out(self) -> Result<BTreeMap<Key, Values>, ExperimentError> {
+        let bar = bar(self.all.len() as u64);
+        let results = self
+            .all
+            .into_par_iter()
+            .map(|run| {
+                let tally = simulate(&run.system, &run.options, &mut Nobody).map_err(|error| {
+                    ExperimentError::Evaluation(format!(
+                        "the variant `{}`: {error}",
+                        run.key.variant
+                    ))
+                })?;
+                bar.inc(1);
+                let tick = run.options.tick.map_or(0, |tick| tick.period);
+                Ok((run.key, values(&run.system, &tally, tick)))
+            })
+            .collect();
+        bar.finish_and_clear();
+        results
+    }
+}
+
+fn list(names: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.join(", ")
+}
+
+/// What a variant runs at a point, with any seed.
+fn prepare(
+    spec: &SimulationSpec,
+    variant: &VariantSpec,
+    system: &System,
+    x: f64,
+) -> Result<(System, Options), String> {
+    let system = changed(variant, system, x)?;
+    let clock_hz = system.cpu.clock_hz;
+    let cycles = |duration: Duration| duration.cycles(clock_hz).map_err(|error| error.to_string());
+    let mut closed_loops = vec![None; system.receivers.len()];
+    for (name, window) in &spec.closed_loops {
+        let index = find(
+            &system.receivers,
+            |receiver| &receiver.name,
+            name,
+            "receiver",
+        )?;
+        closed_loops[index] = Some(cycles(window.0)?);
+    }
+    let mut feeds = Vec::new();
+    for feed in &spec.feed {
+        let flow = find(&system.flows, |flow| &flow.name, &feed.to, "flow")?;
+        if x == 0.0 && feed.pattern.depends_on_x() {
+            continue;
+        }
+        feeds.push(Feed {
+            to: Target::Flow(flow),
+            pattern: Pattern::parse(&feed.pattern.at(x)?, clock_hz)
+                .map_err(|error| error.to_string())?,
+        });
+    }
+    let tick = spec
+        .tick
+        .as_ref()
+        .map(|tick| {
+            Ok::<_, String>(Tick {
+                period: cycles(tick.period.0)?,
+                cost: tick.cost.map_or(Ok(0), |cost| cycles(cost.0))?,
+                compensation: variant.compensation.compensation(),
+            })
+        })
+        .transpose()?;
+    let options = Options {
+        duration: cycles(duration(&spec.duration.at(x)?)?)?,
+        seed: 0,
+        costs: spec.costs.costs(),
+        limits: true,
+        moderation: variant.moderation,
+        defer: variant.defer.defer(variant.ties),
+        tick,
+        closed_loops,
+        feeds,
+    };
+    Ok((system, options))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    text.parse::<Duration>().map_err(|error| error.to_string())
+}
+
+/// The system as a variant changes it.
+fn changed(variant: &VariantSpec, system: &System, x: f64) -> Result<System, String> {
+    let mut system = system.clone();
+    for (name, delay) in &variant.delays {
+        let index = find(&system.sources, |source| &source.name, name, "source")?;
+        let absolute = duration(&delay.at(x)?)?
+            .cycles(system.cpu.clock_hz)
+            .map_err(|error| error.to_string())?;
+        match &mut system.sources[index].moderation {
+            Some(moderation) => moderation.absolute = absolute,
+            None => return Err(format!("the system does not moderate `{name}`")),
+        }
+    }
+    for (name, &urgency) in &variant.urgencies {
+        let index = find(
+            &system.receivers,
+            |receiver| &receiver.name,
+            name,
+            "receiver",
+        )?;
+        system.receivers[index].urgency = urgency;
+    }
+    Ok(system)
+}
+
+fn find<T>(all: &[T], name_of: fn(&T) -> &String, name: &str, what: &str) -> Result<usize, String> {
+    all.iter()
+        .position(|one| name_of(one) == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|one| name_of(one).as_str()).collect();
+            format!("there is no {what} `{name}`, but {}", names.join(", "))
+        })
+}
+
+/// Watches nothing: what is counted is enough.
+struct Nobody;
+
+impl Observer for Nobody {
+    fn event(&mut self, _: u64, _: Event) {}
+}
