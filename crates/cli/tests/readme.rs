@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the README shows of `weir check` is what it prints, and the source that it shows is the example's.
+//! What the README shows of `weir check` and `weir simulate` is what they print, and the source that it shows is the example's.
 mod common;
 
 use std::path::Path;
@@ -25,19 +25,28 @@ fn block(begin: &str) -> String {
     block.to_owned()
 }
 
-#[test]
-fn the_readme_shows_what_check_prints() {
-    let example = "examples/motor-controller/system.toml";
-    let printed = run(weir().args(["check", example]).current_dir(repository())).out;
-    let shown = block(&format!("\n$ weir check {example}"));
+/// The README shows the lines of what a command prints in their order; what it leaves out is a line of `…`.
+fn shows(command: &str) {
+    let arguments: Vec<&str> = command.split(' ').skip(1).collect();
+    let printed = run(weir().args(arguments).current_dir(repository())).out;
+    let shown = block(&format!("\n$ {command}"));
     let mut lines = printed.lines();
     for line in shown.lines().filter(|line| *line != "…") {
-        // In this order; what is left out in between is what the README leaves out.
         assert!(
             lines.any(|printed| printed == line),
-            "README.md shows\n{line}\nand weir check prints\n{printed}"
+            "README.md shows\n{line}\nand {command} prints\n{printed}"
         );
     }
+}
+
+#[test]
+fn the_readme_shows_what_check_prints() {
+    shows("weir check examples/motor-controller/system.toml");
+}
+
+#[test]
+fn the_readme_shows_what_simulate_prints() {
+    shows("weir simulate examples/network-node/system.toml --flood telemetry=30kHz");
 }
 
 #[test]

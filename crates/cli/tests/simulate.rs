@@ -232,7 +232,7 @@ fn a_flood_for_nobody_costs_but_delivers_nothing() {
     assert_eq!(one(&run["flows"], "commands")["delivered"], 500);
 }
 
-/// A capture of one packet over Ethernet, or another link, to a port of UDP.
+/// A capture of two packets over Ethernet, or another link, to a port of UDP.
 fn capture(link: u32, port: u16) -> Vec<u8> {
     let mut frame = vec![0; 12];
     frame.extend([0x08, 0x00]);
@@ -246,7 +246,7 @@ fn capture(link: u32, port: u16) -> Vec<u8> {
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, link] {
         file.extend(word.to_le_bytes());
     }
-    for (micros, _) in [(0_u32, ()), (500, ())] {
+    for micros in [0_u32, 500] {
         let length = u32::try_from(frame.len()).unwrap();
         for word in [0, micros, length, length] {
             file.extend(word.to_le_bytes());

@@ -198,6 +198,38 @@ fn parts_of_which_one_was_killed_and_resumed_are_together_what_one_process_write
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5);
 }
 
+/// A limit on the size of files ends a write as a full disk does, in its midst.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_keeps_the_rows_that_it_has() {
+    let folder = TempDir::new().unwrap();
+    let (out, whole) = (
+        folder.path().join("out.csv"),
+        folder.path().join("whole.csv"),
+    );
+    assert_eq!(sweep(&whole, &MANY).code, Some(0));
+    let mut command = assert_cmd::Command::new("sh");
+    command
+        .args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"])
+        .arg(assert_cmd::cargo::cargo_bin("weir"))
+        .arg("sweep")
+        .arg(example())
+        .args(MANY)
+        .arg("--out")
+        .arg(&out);
+    let printed = run(&mut command);
+    assert_eq!(printed.code, Some(2), "{}", printed.out);
+    assert!(printed.err.contains("cannot write"), "{}", printed.err);
+    assert!(!out.exists());
+    let printed = sweep(&out, &MANY);
+    assert!(
+        printed.out.contains("were there already"),
+        "{}",
+        printed.out
+    );
+    assert!(std::fs::read(out).unwrap() == std::fs::read(whole).unwrap());
+}
+
 #[test]
 fn another_sweep_is_not_mixed_in() {
     let folder = TempDir::new().unwrap();

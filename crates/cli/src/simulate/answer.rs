@@ -86,7 +86,7 @@ pub(super) struct Arrival<'a> {
     pub flood: bool,
 }
 
-fn name_of<'a>(system: &'a System, target: Target) -> (&'a str, Option<&'a str>) {
+fn name_of(system: &System, target: Target) -> (&str, Option<&str>) {
     match target {
         Target::Source(source) => (&system.sources[source].name, None),
         Target::Flow(flow) => {

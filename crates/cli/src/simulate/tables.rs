@@ -270,7 +270,10 @@ pub(super) fn flows(answer: &Answer, clock: Clock, format: Format) -> String {
 pub(super) fn stages(answer: &Answer, duration: u64, format: Format) -> String {
     let runs = runs(answer);
     let mut columns = vec![("processor's time", Left)];
-    columns.extend(runs.iter().map(|(what, _)| (*what, Right)));
+    match runs[..] {
+        [_] => columns.push(("share", Right)),
+        _ => columns.extend(runs.iter().map(|(what, _)| (*what, Right))),
+    }
     let mut grid = Grid::new(&columns, format.coloured);
     for (place, stage) in Stage::ALL.into_iter().enumerate() {
         let cycles: Vec<u64> = runs
