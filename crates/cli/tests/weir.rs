@@ -50,7 +50,16 @@ fn help_explains_each_command_in_a_line_and_lists_no_other() {
         .collect();
     assert_eq!(
         names,
-        ["check", "tune", "verify", "generate", "run", "reproduce"],
+        [
+            "check",
+            "tune",
+            "verify",
+            "simulate",
+            "sweep",
+            "generate",
+            "run",
+            "reproduce"
+        ],
         "{help}"
     );
 }

@@ -109,3 +109,30 @@ fn keeps(gaps: &Gaps, rate: Option<Rate>, system: &System) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Bound, Bounds};
+
+    #[test]
+    fn only_a_run_that_kept_to_the_assumptions_can_break_a_bound() {
+        let task = |name, bound_cycles, seen_cycles| Bound {
+            name,
+            bound_cycles,
+            seen_cycles,
+        };
+        let mut bounds = Bounds {
+            not_for_this_run: Vec::new(),
+            tasks: vec![
+                task("at it", Some(10), Some(10)),
+                task("beyond", Some(10), Some(11)),
+                task("unbounded", None, Some(11)),
+                task("never ended", Some(10), None),
+            ],
+        };
+        let broken: Vec<&str> = bounds.broken().map(|task| task.name).collect();
+        assert_eq!(broken, ["beyond"]);
+        bounds.not_for_this_run.push("eth came too fast".to_owned());
+        assert_eq!(bounds.broken().count(), 0);
+    }
+}
