@@ -97,11 +97,12 @@ impl Range {
         let number = |text: &str| {
             number_and_unit(text).ok_or_else(|| wrong(&format!("has `{text}`, which is no number")))
         };
-        let ((first, unit), (last, other), (step, of_step)) =
-            (number(first)?, number(last)?, number(step)?);
-        if unit != other || unit != of_step {
-            return Err(wrong("has different units"));
-        }
+        let parts = [number(first)?, number(last)?, number(step)?];
+        let units = parts.each_ref().map(|(_, unit)| unit.as_str());
+        let Some((unit, scales)) = smallest(units) else {
+            return Err(wrong("has units that do not go together"));
+        };
+        let [first, last, step] = [0, 1, 2].map(|part| parts[part].0 * scales[part]);
         let steps = (last - first) / step;
         if !(step > 0.0 && steps >= 0.0) {
             return Err(wrong("has no values"));
@@ -120,7 +121,7 @@ impl Range {
             first,
             count,
             step,
-            unit,
+            unit: unit.to_owned(),
         }))
     }
 
@@ -132,6 +133,30 @@ impl Range {
             format!("{rounded}{}", self.unit)
         })
     }
+}
+
+/// Units that go together, each with how often the smallest is in it.
+const FAMILIES: [&[(&str, f64)]; 2] = [
+    &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6)],
+    &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
+];
+
+/// The smallest of three units, and how often it is in each of them. None: they do not go together.
+fn smallest(units: [&str; 3]) -> Option<(&str, [f64; 3])> {
+    if units.iter().all(|unit| *unit == units[0]) {
+        return Some((units[0], [1.0; 3]));
+    }
+    let of = |family: &[(&str, f64)], unit: &str| {
+        let found = family.iter().find(|(name, _)| *name == unit);
+        found.map(|&(_, scale)| scale)
+    };
+    FAMILIES.iter().find_map(|family| {
+        let [a, b, c] = units.map(|unit| of(family, unit));
+        let scales = [a?, b?, c?];
+        let least = scales.into_iter().fold(f64::INFINITY, f64::min);
+        let (name, _) = family.iter().find(|&&(_, scale)| scale == least)?;
+        Some((*name, scales.map(|scale| scale / least)))
+    })
 }
 
 fn number_and_unit(text: &str) -> Option<(f64, String)> {
@@ -155,6 +180,8 @@ mod tests {
             ("1..4", &["1", "2", "3", "4"]),
             ("1kHz..3kHz:1kHz,9kHz", &["1kHz", "2kHz", "3kHz", "9kHz"]),
             ("0.1..0.3:0.1", &["0.1", "0.2", "0.3"]),
+            ("1kHz..1.2kHz:100Hz", &["1000Hz", "1100Hz", "1200Hz"]),
+            ("500us..1ms:500us", &["500us", "1000us"]),
             ("1ms..2ms:0.4ms", &["1ms", "1.4ms", "1.8ms"]),
             ("uniform:10us..90us", &["uniform:10us..90us"]),
             (
@@ -182,8 +209,10 @@ mod tests {
             ("1\n2", "more than a line"),
             ("1..x", "no number"),
             ("1..", "no number"),
-            ("1kHz..2Hz:1kHz", "different units"),
-            ("1kHz..2kHz", "different units"),
+            ("1kHz..2kHz", "units that do not go together"),
+            ("1kHz..2kHz:1us", "units that do not go together"),
+            ("1%..2ms:1%", "units that do not go together"),
+            ("1kHz..2Hz:1kHz", "no values"),
             ("5..1", "no values"),
             ("1..2:0", "no values"),
             ("0..1:0.0000001", "more than a million"),
