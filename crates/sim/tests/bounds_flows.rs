@@ -44,7 +44,7 @@ fn system(rng: &mut ChaCha8Rng) -> String {
     let mut has_flow = vec![false; receivers];
     for index in 0..rng.random_range(1..4_usize) {
         // Two flows take turns at half the rate, so that the source's is kept.
-        let gap = [50, 100, 200, 250, 500, 1000][rng.random_range(0..6_usize)];
+        let gap = [100, 200, 250, 500, 1000, 2000][rng.random_range(0..6_usize)];
         let of_source = rng.random_range(1..3_usize);
         for number in 0..of_source {
             let receiver = rng.random_range(0..receivers);
@@ -58,9 +58,9 @@ fn system(rng: &mut ChaCha8Rng) -> String {
                 flows,
                 "[[flow]]\nname = \"f{index}{number}\"\nsource = \"s{index}\"\nreceiver = \"r{receiver}\"\n{rate}top_half = \"{} cycles\"\ndemux = \"{} cycles\"\n\
                  bottom_half = \"{} cycles\"\n",
-                rng.random_range(0..gap / 10),
+                rng.random_range(0..gap / 20),
                 rng.random_range(0..5),
-                rng.random_range(0..gap / 5),
+                rng.random_range(1..gap / 10),
             )
             .expect("a text");
         }
@@ -78,8 +78,8 @@ fn system(rng: &mut ChaCha8Rng) -> String {
             text,
             "[[source]]\nname = \"s{index}\"\nvector = \"V{index}\"\n{group}order = {}\nhandler = \"{} cycles\"\nmax_work = {}\nrate = {{ worst = \"{}Hz\" }}\n{queue}",
             rng.random_range(0..100) * 20 + index,
-            rng.random_range(1..gap / 5),
-            rng.random_range(1..4),
+            rng.random_range(1..gap / 10),
+            rng.random_range(1..3),
             1_000_000 / gap,
         )
         .expect("a text");
@@ -91,10 +91,10 @@ fn system(rng: &mut ChaCha8Rng) -> String {
             } else {
                 ""
             };
-            format!("wcet = \"{}us\"\n{backlog}", rng.random_range(1..80))
+            format!("wcet = \"{}us\"\n{backlog}", rng.random_range(1..100))
         } else {
             let period = rng.random_range(1_000..20_000);
-            let wcet = rng.random_range(1..period / 4);
+            let wcet = rng.random_range(1..period / 8);
             format!("period = \"{period}us\"\nwcet = \"{wcet}us\"\n")
         };
         let urgency = rng.random_range(1..4);
