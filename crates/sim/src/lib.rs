@@ -21,7 +21,7 @@ use weir_core_sys::demux::CLASSES;
 use weir_model::System;
 
 pub use observer::{Event, Loss, Observer, Queue, Track};
-pub use options::{By, Compensation, Costs, Defer, Feed, Options, Target, Tick, Ties};
+pub use options::{Batches, By, Compensation, Costs, Defer, Feed, Options, Target, Tick, Ties};
 pub use spread::Spread;
 pub use tally::Tally;
 

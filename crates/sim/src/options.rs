@@ -38,18 +38,33 @@ pub struct Costs {
     pub bottom_halves: Spread,
     /// Of tasks.
     pub tasks: Spread,
+    /// What bottom halves cost beside what a system states for each packet.
+    pub batches: Batches,
 }
 
 impl Costs {
-    /// All alike.
+    /// All alike, and batches cost what their packets do.
     #[must_use]
     pub fn all(spread: Spread) -> Self {
         Self {
             interrupts: spread,
             bottom_halves: spread,
             tasks: spread,
+            batches: Batches::default(),
         }
     }
+}
+
+/// What packets cost together that a cost per packet does not say, in cycles at worst; a part of the bottom half that pays it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Batches {
+    /// What the first bottom half costs more when none has waited: whoever does them is woken, and gives way again.
+    pub wake: u64,
+    /// Packets of a flow that can wait without making each other dearer.
+    pub room: u64,
+    /// What a bottom half costs more that begins while more packets of its flow wait, itself among them: their buffers do not fit the cache any more
+    /// (behnke2022 §3 has larger bursts that cost more).
+    pub beyond: u64,
 }
 
 /// When the bottom half of a packet runs.

@@ -5,7 +5,7 @@ mod common;
 use common::{feed, flat, grouped, options, run};
 use weir_sim::tally::Stage;
 use weir_sim::{
-    Costs, Defer, Event, Loss, Queue, Spread, Tick, Ties, Track, options::Compensation,
+    Batches, Costs, Defer, Event, Loss, Queue, Spread, Tick, Ties, Track, options::Compensation,
 };
 
 const LINE: &str = r#"
@@ -412,6 +412,44 @@ wcet = "300us"
         log.instants(Event::Ends(Track::Task(0))),
         [10, 320, 330, 340, 410]
     );
+}
+
+#[test]
+fn a_batch_costs_its_waking_and_what_does_not_fit() {
+    let system = flat(
+        r#"
+[[source]]
+name = "eth"
+vector = "E"
+order = 0
+handler = "20 cycles"
+max_work = 8
+moderation = { absolute = "300us" }
+[[receiver]]
+name = "server"
+urgency = 1
+[[flow]]
+name = "bulk"
+source = "eth"
+receiver = "server"
+bottom_half = "50 cycles"
+"#,
+    );
+    let spent = |wake, room, beyond| {
+        let mut options = options(9_900);
+        options.costs.batches = Batches { wake, room, beyond };
+        // Batches of four, 400 cycles apart and handled before the next.
+        options.feeds = vec![feed(&system, "bulk", "10kHz:phase=50us")];
+        let (tally, _) = run(&system, &options);
+        assert_eq!(tally.sources[0].interrupts, 24);
+        tally.stages.of(Stage::BottomHalves)
+    };
+    let packets = 24 * 4 * 50;
+    assert_eq!(spent(0, 0, 0), packets);
+    assert_eq!(spent(7, 0, 0), packets + 24 * 7);
+    // Two of each four begin while more than two wait.
+    assert_eq!(spent(0, 2, 5), packets + 24 * 2 * 5);
+    assert_eq!(spent(0, 4, 5), packets);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use weir_model::System;
 
 use crate::SimulationError;
 use crate::observer::{Event, Loss, Observer, Queue, Track};
-use crate::options::{By, Defer, Ties};
+use crate::options::{Batches, By, Defer, Ties};
 
 use super::build::UNSTATED;
 use super::devices::Packet;
@@ -39,6 +39,8 @@ pub(super) struct Halves {
     flows: Vec<FlowState>,
     /// Of each source the packets without a receiver that wait.
     orphans: Vec<usize>,
+    /// The next bottom half to begin is the first after none has waited.
+    wakes: bool,
     predicted: Option<Predicted>,
 }
 
@@ -126,6 +128,7 @@ impl Halves {
             pending,
             flows,
             orphans: vec![0; system.sources.len()],
+            wakes: false,
             predicted: None,
         };
         if let Defer::Predicted(by, _) = mode {
@@ -200,6 +203,25 @@ impl Halves {
             }
             None => (&mut self.orphans[packet.source as usize], UNSTATED),
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// What the bottom half that begins costs beside what its packet does.
+    fn batch_costs(&mut self, batches: Batches, track: Track) -> u64 {
+        let mut cycles = 0;
+        if std::mem::take(&mut self.wakes) {
+            cycles += batches.wake;
+        }
+        match track {
+            Track::BottomHalf(flow) if self.flows[flow].waiting as u64 > batches.room => {
+                cycles += batches.beyond;
+            }
+            _ => {}
+        }
+        cycles
     }
 
     /// A packet waits for its bottom half. None if there is no room; else how many of its flow wait.
@@ -338,9 +360,11 @@ impl<O: Observer> Engine<'_, O> {
             packet.source as usize,
             packet.flow.map(|flow| flow as usize),
         );
+        let wakes = self.options.costs.batches.wake > 0 && self.halves.is_empty();
         match self.halves.push(packet) {
             Some(depth) => {
                 self.attention = true;
+                self.halves.wakes |= wakes;
                 self.tell_half_depth(source, flow, depth);
             }
             None => self.lose_packet(source, flow, Loss::QueueFull),
@@ -363,7 +387,8 @@ impl<O: Observer> Engine<'_, O> {
                     Track::Orphan(source) => self.costs.orphans[source].bottom_half,
                     _ => 0,
                 };
-                let cycles = self.draw_bottom_half(worst);
+                let batch = self.halves.batch_costs(self.options.costs.batches, track);
+                let cycles = self.draw_bottom_half(worst + batch);
                 self.halves.queues[queue].begun = Some((cycles, cycles));
                 (cycles, false)
             }
