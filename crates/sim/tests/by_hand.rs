@@ -486,3 +486,36 @@ fn a_tick_charges_whoever_runs_and_compensation_takes_it_back() {
     let (charged, _, taken) = ticks(Compensation::Measured, Defer::Exact(Ties::Run));
     assert_eq!((charged, taken), (999, 0), "nothing to compensate for");
 }
+
+#[test]
+fn a_bottom_half_that_costs_nothing_is_none() {
+    let system = flat(&NETWORK.replace("bottom_half = \"70 cycles\"\n", ""));
+    let mut options = options(1000);
+    options.feeds = vec![feed(&system, "bulk", "1kHz:phase=100us")];
+    let (tally, log) = run(&system, &options);
+    // The top half delivers at 138, whatever runs then; the receiver itself waits for its turn.
+    assert_eq!(tally.flows[1].latencies.most(), Some(38));
+    assert_eq!(log.instants(Event::Released(2)), [138]);
+    assert_eq!(log.instants(Event::Ends(Track::Task(2))), [548]);
+}
+
+#[test]
+fn each_job_begins_with_a_whole_slice() {
+    let tasks = r#"
+[[receiver]]
+name = "often"
+urgency = 5
+period = "200us"
+wcet = "60us"
+[[receiver]]
+name = "long"
+urgency = 5
+period = "10ms"
+wcet = "300us"
+"#;
+    let text = common::CPU.replace("INTERRUPTS", "flat");
+    let sliced = text.replace("[cpu.costs]", "time_slice = \"100us\"\n[cpu.costs]");
+    let (_, log) = run(&common::parse(&format!("{sliced}{tasks}")), &options(500));
+    // The second job, released at 200 behind "long", begins at 260 when that has used a slice up since 60 and one since 160, and runs to its end.
+    assert_eq!(log.instants(Event::Ends(Track::Task(0)))[..2], [60, 320]);
+}

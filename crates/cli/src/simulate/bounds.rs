@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `weir check` says can happen at worst, beside what did happen.
 use serde::Serialize;
-use weir_analysis::units::Part;
 use weir_arrivals::Pattern;
 use weir_model::{Rate, System};
 use weir_sim::tally::Gaps;
@@ -51,10 +50,7 @@ pub(super) fn bounds<'a>(
         tasks: tasks
             .map(|(index, of)| Bound {
                 name: &of.name,
-                bound_cycles: analysis
-                    .row(Part::Task(index))
-                    .and_then(|row| row.outcome.as_ref().ok())
-                    .map(|solution| solution.response),
+                bound_cycles: analysis.response_of(system, index),
                 seen_cycles: tally.and_then(|tally| tally.tasks[index].responses.most()),
             })
             .collect(),

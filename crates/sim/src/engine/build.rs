@@ -175,9 +175,8 @@ impl<'a, O: Observer> Engine<'a, O> {
                 }
             }
             self.lines.push(line);
-            if let Some(at) = orders.arm
-                && ranks.expiries[index].is_some()
-            {
+            let own_timer = ranks.expiries[index].and(orders.arm);
+            if let Some(at) = own_timer {
                 self.agenda.set(self.slots.own_timers + index, at);
             }
             self.lines[index].watched = orders.watch;
@@ -242,7 +241,8 @@ impl Slots {
         let shared_timers = own_timers + system.sources.len();
         let releases = shared_timers + system.timers.len();
         let loop_ends = releases + system.receivers.len();
-        let moderation = loop_ends + system.receivers.len();
+        let loops = options.closed_loops.len().min(system.receivers.len());
+        let moderation = loop_ends + loops;
         Self {
             own_timers,
             shared_timers,

@@ -95,9 +95,11 @@ impl<O: Observer> Engine<'_, O> {
         };
         self.account_service(&frame.service, frame.service.cycles());
         self.complete(&frame);
-        if let Track::Timer(timer) = frame.track
-            && let Some(&source) = self.clears[timer].get(frame.next)
-        {
+        let cleared = match frame.track {
+            Track::Timer(timer) => self.clears[timer].get(frame.next).copied(),
+            _ => None,
+        };
+        if let Some(source) = cleared {
             frame.next += 1;
             frame.service = self.clear(source);
             frame.left = frame.service.cycles();

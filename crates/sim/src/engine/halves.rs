@@ -361,6 +361,10 @@ impl<O: Observer> Engine<'_, O> {
             packet.flow.map(|flow| flow as usize),
         );
         let wakes = self.options.costs.batches.wake > 0 && self.halves.is_empty();
+        if flow.is_some() && self.is_done_in_the_top_half(&packet) {
+            self.hand_to_receiver(packet, 0);
+            return;
+        }
         match self.halves.push(packet) {
             Some(depth) => {
                 self.attention = true;
@@ -369,6 +373,15 @@ impl<O: Observer> Engine<'_, O> {
             }
             None => self.lose_packet(source, flow, Loss::QueueFull),
         }
+    }
+
+    /// A bottom half that costs nothing is none: the handler has done it all, and the receiver is told at once. Where the receiver is only predicted, finding it out is
+    /// the bottom half's work.
+    fn is_done_in_the_top_half(&self, packet: &Packet) -> bool {
+        let costs = packet.flow.map(|flow| self.costs.flows[flow as usize]);
+        let is_free = costs.is_some_and(|costs| costs.bottom_half == 0);
+        let is_known = !matches!(self.options.defer, Defer::Predicted(..));
+        is_free && is_known && self.options.costs.batches == Batches::default()
     }
 
     fn tell_half_depth(&mut self, source: usize, flow: Option<usize>, depth: usize) {
@@ -406,6 +419,13 @@ impl<O: Observer> Engine<'_, O> {
         let source = packet.source as usize;
         let flow = packet.flow.map(|flow| flow as usize);
         self.tell_half_depth(source, flow, depth);
+        self.hand_to_receiver(packet, cycles);
+    }
+
+    /// The bottom half of a packet is done, in so many cycles.
+    fn hand_to_receiver(&mut self, packet: Packet, cycles: u64) {
+        let source = packet.source as usize;
+        let flow = packet.flow.map(|flow| flow as usize);
         let receiver = flow.map(|flow| self.halves.flows[flow].receiver);
         self.accounting
             .handled(source, receiver, packet.spent, cycles);

@@ -170,9 +170,8 @@ impl<O: Observer> Engine<'_, O> {
     /// Decides what runs.
     fn dispatch(&mut self) {
         self.attention = false;
-        if let Some(rank) = self.asking.first()
-            && self.may_preempt(rank)
-        {
+        let asks = self.asking.first().filter(|&rank| self.may_preempt(rank));
+        if let Some(rank) = asks {
             self.leave();
             self.take(rank);
             return;

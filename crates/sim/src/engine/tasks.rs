@@ -164,6 +164,7 @@ impl<O: Observer> Engine<'_, O> {
             executed: 0,
             started: false,
         });
+        of.slice = self.system.cpu.time_slice.unwrap_or(u64::MAX);
         self.ready.push(task, of.urgency);
         self.halves.receiver_waits(task, false);
         self.attention = true;
