@@ -26,9 +26,14 @@ pub(in crate::experiment) struct Formula(Node);
 
 impl Formula {
     fn parse(text: &str) -> Result<Self, String> {
-        build_operator_tree(text)
-            .map(Self)
-            .map_err(|error| format!("`{text}` is no formula: {error}"))
+        let wrong = |error| format!("`{text}` is no formula: {error}");
+        let tree = build_operator_tree(text).map_err(wrong)?;
+        // Some mistakes show only when a value is asked for.
+        let names = Anything(number(1.0));
+        match tree.eval_with_context(&Lookup(&names)).map_err(wrong)? {
+            Value::Float(_) | Value::Int(_) | Value::Boolean(_) => Ok(Self(tree)),
+            other => Err(format!("`{text}` is `{other}` and no number")),
+        }
     }
 
     /// The names in it.
@@ -63,6 +68,15 @@ fn what_is_wrong(error: &EvalexprError) -> String {
 impl<'de> Deserialize<'de> for Formula {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// Every name is this number.
+struct Anything(Number);
+
+impl Names for Anything {
+    fn find(&self, _: &str) -> Option<&Number> {
+        Some(&self.0)
     }
 }
 
@@ -125,13 +139,8 @@ impl Template {
 
     /// The text at a point: numbers have at most nine decimals.
     pub fn at(&self, x: f64) -> Result<String, String> {
-        struct X(Number);
-        impl Names for X {
-            fn find(&self, name: &str) -> Option<&Number> {
-                (name == super::X).then_some(&self.0)
-            }
-        }
-        let names = X(number(x));
+        // No other name is in it.
+        let names = Anything(number(x));
         let mut text = String::new();
         let mut formulas = self.formulas.iter();
         for part in &self.texts {
@@ -182,17 +191,16 @@ mod tests {
 
     #[test]
     fn what_is_no_formula_is_refused_with_a_reason() {
-        assert!(
-            Formula::parse("1 +").is_err()
-                || Formula::parse("1 +")
-                    .unwrap()
-                    .evaluate(&One(number(1.0)))
-                    .is_err()
-        );
-        let unknown = Formula::parse("linux.cpu.ran")
-            .unwrap()
-            .evaluate(&One(number(1.0)));
-        assert!(unknown.unwrap_err().contains("linux.cpu.ran"));
+        for text in ["1 +", "1 +* 2", "(1", "sinus(1)", "1 && 2", ""] {
+            let error = Formula::parse(text).unwrap_err();
+            assert!(
+                error.contains("no formula") || error.contains("no number"),
+                "{error}"
+            );
+        }
+        let unknown = Formula::parse("linux.cpu.ran").unwrap();
+        let error = unknown.evaluate(&One(number(1.0))).unwrap_err();
+        assert!(error.contains("linux.cpu.ran"), "{error}");
         assert!(Template::parse("{x").unwrap_err().contains("brace"));
         assert!(Template::parse("{y}Hz").unwrap_err().contains('y'));
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use weir_arrivals::Pattern;
 use weir_model::{Duration, System};
-use weir_sim::{Event, Feed, Observer, Options, Target, Tick, simulate};
+use weir_sim::{Batches, Event, Feed, Observer, Options, Target, Tick, simulate};
 
 use super::FIRST;
-use super::formula::Formula;
+use super::formula::{Formula, Template};
 use super::spec::{SimulationSpec, VariantSpec};
 use super::values::{Values, names, values};
 use crate::experiment::batch::bar;
@@ -139,17 +139,16 @@ fn prepare(
     system: &System,
     x: f64,
 ) -> Result<(System, Options), String> {
-    let system = changed(variant, system, x)?;
     let clock_hz = system.cpu.clock_hz;
     let cycles = |duration: Duration| duration.cycles(clock_hz).map_err(|error| error.to_string());
+    let cycles_at = |template: &Template| {
+        let duration: Result<Duration, _> = template.at(x)?.parse();
+        cycles(duration.map_err(|error| error.to_string())?)
+    };
+    let system = changed(variant, system, cycles_at)?;
     let mut closed_loops = vec![None; system.receivers.len()];
     for (name, window) in &spec.closed_loops {
-        let index = find(
-            &system.receivers,
-            |receiver| &receiver.name,
-            name,
-            "receiver",
-        )?;
+        let index = receiver(&system, name)?;
         closed_loops[index] = Some(cycles(window.0)?);
     }
     let mut feeds = Vec::new();
@@ -175,10 +174,22 @@ fn prepare(
             })
         })
         .transpose()?;
+    let mut costs = spec.costs.costs();
+    if let Some(batches) = &spec.batches {
+        costs.batches = Batches {
+            wake: cycles(batches.wake.0)?,
+            room: batches.room,
+            beyond: if variant.crowding {
+                cycles(batches.beyond.0)?
+            } else {
+                0
+            },
+        };
+    }
     let options = Options {
-        duration: cycles(duration(&spec.duration.at(x)?)?)?,
+        duration: cycles_at(&spec.duration)?,
         seed: 0,
-        costs: spec.costs.costs(),
+        costs,
         limits: true,
         moderation: variant.moderation,
         defer: variant.defer.defer(variant.ties),
@@ -189,33 +200,38 @@ fn prepare(
     Ok((system, options))
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    text.parse::<Duration>().map_err(|error| error.to_string())
-}
-
-/// The system as a variant changes it.
-fn changed(variant: &VariantSpec, system: &System, x: f64) -> Result<System, String> {
+/// The system as a variant changes it, with times at a point.
+fn changed(
+    variant: &VariantSpec,
+    system: &System,
+    cycles_at: impl Fn(&Template) -> Result<u64, String>,
+) -> Result<System, String> {
     let mut system = system.clone();
     for (name, delay) in &variant.delays {
         let index = find(&system.sources, |source| &source.name, name, "source")?;
-        let absolute = duration(&delay.at(x)?)?
-            .cycles(system.cpu.clock_hz)
-            .map_err(|error| error.to_string())?;
         match &mut system.sources[index].moderation {
-            Some(moderation) => moderation.absolute = absolute,
+            Some(moderation) => moderation.absolute = cycles_at(delay)?,
             None => return Err(format!("the system does not moderate `{name}`")),
         }
     }
     for (name, &urgency) in &variant.urgencies {
-        let index = find(
-            &system.receivers,
-            |receiver| &receiver.name,
-            name,
-            "receiver",
-        )?;
+        let index = receiver(&system, name)?;
         system.receivers[index].urgency = urgency;
     }
+    for (name, deadline) in &variant.deadlines {
+        let index = receiver(&system, name)?;
+        system.receivers[index].deadline = Some(cycles_at(deadline)?);
+    }
     Ok(system)
+}
+
+fn receiver(system: &System, name: &str) -> Result<usize, String> {
+    find(
+        &system.receivers,
+        |receiver| &receiver.name,
+        name,
+        "receiver",
+    )
 }
 
 fn find<T>(all: &[T], name_of: fn(&T) -> &String, name: &str, what: &str) -> Result<usize, String> {

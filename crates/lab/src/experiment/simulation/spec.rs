@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use weir_model::Duration;
-use weir_sim::{By, Compensation, Costs, Defer, Spread, Ties};
+use weir_sim::{Batches, By, Compensation, Costs, Defer, Spread, Ties};
 
 use super::formula::{Formula, Template};
 use crate::experiment::file::Quantity;
@@ -22,6 +22,8 @@ pub(in crate::experiment) struct SimulationSpec {
     /// How costs lie about those of the system file.
     #[serde(default)]
     pub costs: CostsSpec,
+    /// What packets cost together.
+    pub batches: Option<BatchesSpec>,
     /// The clock tick.
     pub tick: Option<TickSpec>,
     /// Of receivers that work for a time, whatever is done in it.
@@ -53,8 +55,18 @@ impl CostsSpec {
             interrupts: spread(&self.interrupts),
             bottom_halves: spread(&self.bottom_halves),
             tasks: spread(&self.tasks),
+            batches: Batches::default(),
         }
     }
+}
+
+/// As [`Batches`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::experiment) struct BatchesSpec {
+    pub wake: Quantity<Duration>,
+    pub room: u64,
+    pub beyond: Quantity<Duration>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,6 +112,12 @@ pub(in crate::experiment) struct VariantSpec {
     /// Of sources the absolute timer of their moderation, in place of the system file's.
     #[serde(default)]
     pub delays: BTreeMap<String, Template>,
+    /// Whether packets that do not fit make each other dearer, if the file says so.
+    #[serde(default = "yes")]
+    pub crowding: bool,
+    /// Of receivers the deadline, in place of the system file's.
+    #[serde(default)]
+    pub deadlines: BTreeMap<String, Template>,
     /// Of receivers the urgency, in place of the system file's.
     #[serde(default)]
     pub urgencies: BTreeMap<String, u8>,
