@@ -20,6 +20,7 @@ pub mod trace;
 use weir_core_sys::demux::CLASSES;
 use weir_model::System;
 
+pub use limiter::core_config;
 pub use observer::{Event, Loss, Observer, Queue, Track};
 pub use options::{Batches, By, Compensation, Costs, Defer, Feed, Options, Target, Tick, Ties};
 pub use spread::Spread;

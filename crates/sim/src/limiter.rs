@@ -57,8 +57,9 @@ pub(crate) struct Limiter {
     bits: u32,
 }
 
-/// What the machine of core/ is told of a limit. It knows no polling, which has no limiter.
-pub(crate) fn core_config(limit: &Limit, trigger: Trigger) -> Config {
+/// What the machine of core/ is told of a limit, in ticks of its timer. It knows no polling, which has no limiter.
+#[must_use]
+pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
     Config {
         policy: match limit.policy {
             Policy::Strict => weir_core_sys::Policy::Strict,

@@ -8,7 +8,6 @@
 mod common;
 
 mod adversary;
-mod config;
 mod judge;
 mod processor;
 mod random;

@@ -7,8 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use weir_analysis::units::{Part, body};
 use weir_core_sys::{Action, Limiter, Step, Trigger, W64};
 use weir_model::{Expiry, Place, Policy, System};
+use weir_sim::core_config;
 
-use crate::config::core_config;
 
 /// What a port, a program and a device may do within what the system states.
 #[derive(Debug, Clone)]
@@ -250,7 +250,7 @@ impl<'a> Processor<'a> {
             (Policy::Poll, _) => self.lines[source].armed = Some(self.now + of.limit.interval),
             (Policy::Off, _) | (_, Place::Hardware) => self.unmask(source),
             _ => {
-                let config = core_config(of, self.habits.triggers[source]);
+                let config = core_config(&of.limit, self.habits.triggers[source]);
                 let (limiter, step) = Limiter::start(&config, self.now / of.limit.tick)
                     .unwrap_or_else(|error| panic!("{config:?}: {error}"));
                 self.lines[source].limiter = Some(limiter);

@@ -5,7 +5,7 @@
 //! Python's packages live in an environment of their own below target/, installed by the first run; `scripts/bootstrap host` brings what that needs.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rand::{Rng, SeedableRng};
@@ -13,6 +13,11 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use weir_analysis::curve::{Curve, Staircase};
 use weir_analysis::rta::{Demand, NoBound, Problem, solve};
+
+#[path = "../python/mod.rs"]
+mod python;
+
+use python::interpreter;
 
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pyrta");
 const SETS: usize = 400;
@@ -112,53 +117,8 @@ fn is_full(tasks: &[Task]) -> bool {
     asked.sum::<u128>() == all
 }
 
-fn run(command: &mut Command, advice: &str) {
-    let ran = command.output();
-    let output = ran.unwrap_or_else(|error| panic!("{command:?}: {error}; {advice}"));
-    assert!(
-        output.status.success(),
-        "{command:?} failed; {advice}\n{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-/// The interpreter of an environment that holds what requirements.txt says.
-fn python() -> PathBuf {
-    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pyrta");
-    let interpreter = environment.join("bin/python");
-    let requirements = Path::new(HERE).join("requirements.txt");
-    let installed = environment.join("requirements.txt");
-    let wanted = std::fs::read(&requirements).expect("the requirements are beside this file");
-    if std::fs::read(&installed).is_ok_and(|installed| installed == wanted) {
-        return interpreter;
-    }
-    run(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&environment),
-        "scripts/bootstrap host installs what it needs (Debian: python3-venv)",
-    );
-    run(
-        Command::new(&interpreter)
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-deps",
-            ])
-            .args(["--require-hashes", "--requirement"])
-            .arg(&requirements),
-        "the first run needs the Python package index",
-    );
-    std::fs::write(&installed, wanted).expect("the environment can be written to");
-    interpreter
-}
-
 fn theirs(sets: &[Vec<Task>]) -> Vec<Vec<Option<u64>>> {
-    let mut child = Command::new(python())
+    let mut child = Command::new(interpreter("pyrta", Path::new(HERE)))
         .arg(Path::new(HERE).join("bounds.py"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

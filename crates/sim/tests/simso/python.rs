@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! SimSo in an environment of its own.
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
+
+#[path = "../../../analysis/tests/python/mod.rs"]
+mod environment;
+
+use environment::interpreter;
 
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/simso");
 
@@ -25,52 +30,6 @@ pub struct SimSo {
     pub seconds: f64,
 }
 
-fn run(command: &mut Command, advice: &str) {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}; {advice}"));
-    assert!(
-        output.status.success(),
-        "{command:?} failed; {advice}\n{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-/// The interpreter of an environment that holds what requirements.txt says.
-fn python() -> PathBuf {
-    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simso");
-    let interpreter = environment.join("bin/python");
-    let requirements = Path::new(HERE).join("requirements.txt");
-    let installed = environment.join("requirements.txt");
-    let wanted = std::fs::read(&requirements).expect("the requirements are beside this file");
-    if std::fs::read(&installed).is_ok_and(|installed| installed == wanted) {
-        return interpreter;
-    }
-    run(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&environment),
-        "scripts/bootstrap host installs what it needs (Debian: python3-venv)",
-    );
-    // Its numpy serves only generators of task sets, which nobody asks for here.
-    run(
-        Command::new(&interpreter)
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-            ])
-            .args(["--no-deps", "--require-hashes", "--requirement"])
-            .arg(&requirements),
-        "the first run needs the Python package index",
-    );
-    std::fs::write(&installed, wanted).expect("the environment can be written to");
-    interpreter
-}
-
 /// SimSo's run of a task set; times in cycles.
 pub fn simso(tasks: &[SimSoTask], duration: u64) -> SimSo {
     let tasks: Vec<Value> = tasks
@@ -85,7 +44,7 @@ pub fn simso(tasks: &[SimSoTask], duration: u64) -> SimSo {
         })
         .collect();
     let asked = json!({ "tasks": tasks, "duration": duration });
-    let mut child = Command::new(python())
+    let mut child = Command::new(interpreter("simso", Path::new(HERE)))
         .arg(Path::new(HERE).join("run.py"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
