@@ -115,6 +115,7 @@ fn series_are_what_a_hand_calculates() {
     let svg = std::fs::read_to_string(results.join("small.svg")).unwrap();
     assert!(svg.contains("(simulated)"));
     let json = std::fs::read(results.join("small.json")).unwrap();
+    assert!(String::from_utf8_lossy(&json).contains("\"simulated\": true"));
     let (_, said) = reproduce(root.path(), "none/small");
     assert!(said.contains("small.json"), "{said}");
     assert_eq!(json, std::fs::read(results.join("small.json")).unwrap());

@@ -10,6 +10,8 @@ use crate::Claim;
 pub struct Report {
     /// The experiment's name: `regehr2005/fig1`.
     pub name: String,
+    /// Whether nothing was measured: a described system was simulated.
+    pub simulated: bool,
     /// In the order in which they are shown.
     pub claims: Vec<Claim>,
     /// The measurements behind them.
@@ -36,7 +38,7 @@ impl Report {
         self.claims.iter().all(Claim::is_met)
     }
 
-    /// `{"name":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`; a
+    /// `{"name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`; a
     /// value that the paper does not have, or that is not finite, is null.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -54,7 +56,7 @@ impl Report {
                 })
             })
             .collect();
-        json!({ "name": self.name, "claims": claims, "series": self.series })
+        json!({ "name": self.name, "simulated": self.simulated, "claims": claims, "series": self.series })
     }
 }
 
@@ -78,6 +80,7 @@ mod tests {
     fn json_has_the_documented_shape() {
         let report = Report {
             name: "regehr2005/fig1".to_owned(),
+            simulated: false,
             claims: vec![claim(5.0)],
             series: vec![Series {
                 id: "c.strict".to_owned(),
@@ -88,7 +91,7 @@ mod tests {
         };
         assert_eq!(
             report.to_json().to_string(),
-            r#"{"name":"regehr2005/fig1","claims":[{"id":"c.strict","unit":"points","paper":null,"goal":{"at_most":4.6},"measured":5.0,"met":false}],"series":[{"id":"c.strict","x":"offered, kHz","y":"lost, %","points":[[0.26,1.5]]}]}"#
+            r#"{"name":"regehr2005/fig1","simulated":false,"claims":[{"id":"c.strict","unit":"points","paper":null,"goal":{"at_most":4.6},"measured":5.0,"met":false}],"series":[{"id":"c.strict","x":"offered, kHz","y":"lost, %","points":[[0.26,1.5]]}]}"#
         );
     }
 
@@ -96,6 +99,7 @@ mod tests {
     fn one_unmet_claim_is_enough() {
         let mut report = Report {
             name: String::new(),
+            simulated: false,
             claims: vec![claim(4.0), claim(4.6)],
             series: Vec::new(),
         };

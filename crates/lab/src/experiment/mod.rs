@@ -129,6 +129,7 @@ impl Experiment {
             plot: self.file.plot(&measured.series)?,
             report: Report {
                 name: self.name.clone(),
+                simulated: matches!(self.file.kind, Kind::Simulation(_)),
                 claims,
                 series: measured.series,
             },
