@@ -57,6 +57,9 @@ pub enum SimulationError {
     /// The account cannot be kept.
     #[error("accounting: {0}")]
     Account(weir_core_sys::account::AccountError),
+    /// A recording that was good before the run has changed since, or cannot be read any more.
+    #[error("a recording changed during the run: {0}")]
+    Recording(String),
     /// A trace cannot be read again.
     #[error(transparent)]
     Pattern(#[from] weir_arrivals::PatternError),
@@ -65,11 +68,11 @@ pub enum SimulationError {
 /// Runs a system, and tells an observer everything that happens. The same options give the same run.
 ///
 /// # Errors
-/// What the run cannot be made with; nothing is told then.
+/// What the run cannot be made with; nothing is told then. Or a recording that changed while it was played.
 pub fn simulate<O: Observer>(
     system: &System,
     options: &Options,
     observer: &mut O,
 ) -> Result<Tally, SimulationError> {
-    Ok(engine::Engine::new(system, options, observer)?.run())
+    engine::Engine::new(system, options, observer)?.run()
 }

@@ -14,64 +14,6 @@ use weir_sim::{Costs, Defer, Feed, Options, Spread, Target, Ties};
 const SYSTEMS: u64 = 400;
 const DURATION: u64 = 300_000;
 
-/// Of each policy and timing the costs of its interrupts.
-const COSTS: &str = r#"
-[cpu.costs]
-off = { request_served = "10 cycles" }
-poll = { expiry_served = "14 cycles", expiry_empty = "9 cycles" }
-shared = { request_served = "13 cycles", expiry_base = "8 cycles", clear_empty = "3 cycles", clear_served = "9 cycles" }
-"#;
-
-fn costs() -> String {
-    let mut text = COSTS.to_owned();
-    let all = "request_served = \"15 cycles\", request_refused = \"11 cycles\", expiry_served = \"18 cycles\", expiry_empty = \"12 cycles\"";
-    for (policy, timings) in [
-        ("strict", &["lazy", "eager"][..]),
-        ("paced", &["lazy", "eager"]),
-        ("bursty", &["lazy", "eager", "one_shot"]),
-        ("bucket", &["lazy", "eager"]),
-    ] {
-        for timing in timings {
-            writeln!(
-                text,
-                "[cpu.costs.{policy}.{timing}]\n{}",
-                all.replace(", ", "\n")
-            )
-            .expect("a text");
-        }
-    }
-    text
-}
-
-fn limit(rng: &mut ChaCha8Rng, index: usize) -> (String, String) {
-    let interval = rng.random_range(150..2000);
-    let burst = rng.random_range(2..5);
-    let timer = format!("timer = \"t{index}\"");
-    let timing = *["lazy", "eager"]
-        .get(rng.random_range(0..2_usize))
-        .expect("two");
-    let own = match rng.random_range(0..8) {
-        0 => return (String::new(), String::new()),
-        1 => {
-            let limit = format!(
-                "limit = {{ policy = \"strict\", place = \"hardware\", interval = \"{interval}us\" }}\n"
-            );
-            return (limit, String::new());
-        }
-        2 => format!("policy = \"strict\", timing = \"{timing}\""),
-        3 => format!("policy = \"paced\", timing = \"{timing}\""),
-        4 => format!("policy = \"bursty\", timing = \"{timing}\", burst = {burst}"),
-        5 => format!("policy = \"bursty\", timing = \"one_shot\", burst = {burst}"),
-        6 => "policy = \"poll\"".to_owned(),
-        _ => format!("policy = \"bucket\", timing = \"{timing}\", burst = {burst}"),
-    };
-    let order = rng.random_range(0..100) * 20 + index + 10;
-    (
-        format!("limit = {{ {own}, interval = \"{interval}us\", {timer} }}\n"),
-        format!("[[timer]]\nname = \"t{index}\"\nwidth = 16\norder = {order}\nGROUP"),
-    )
-}
-
 /// A system's text, and of each source the least time between two requests.
 fn system(rng: &mut ChaCha8Rng) -> (String, Vec<u64>) {
     let nests = rng.random_bool(0.3);
@@ -79,7 +21,7 @@ fn system(rng: &mut ChaCha8Rng) -> (String, Vec<u64>) {
         "schema = 1\n[cpu]\nclock = \"1MHz\"\ninterrupts = \"{}\"\nlongest_instruction = \"2 cycles\"\ncontext_switch = \"{} cycles\"\n{}",
         if nests { "grouped" } else { "flat" },
         rng.random_range(0..9),
-        costs()
+        common::limits::costs()
     );
     let group = |rng: &mut ChaCha8Rng| {
         if nests {
@@ -92,7 +34,7 @@ fn system(rng: &mut ChaCha8Rng) -> (String, Vec<u64>) {
     for index in 0..rng.random_range(1..4_usize) {
         let rate = [500, 1000, 2000, 5000, 20_000][rng.random_range(0..5_usize)];
         gaps.push(1_000_000 / rate);
-        let (limit, timer) = limit(rng, index);
+        let (limit, timer) = common::limits::random(rng, index);
         let order = rng.random_range(0..100) * 20 + index;
         let own = group(rng);
         write!(

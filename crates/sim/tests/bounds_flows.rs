@@ -10,7 +10,7 @@ use weir_analysis::Analysis;
 use weir_analysis::check::Report;
 use weir_analysis::units::Part;
 use weir_arrivals::Pattern;
-use weir_model::System;
+use weir_model::{Policy, System};
 use weir_sim::tally::Tally;
 use weir_sim::{Costs, Defer, Event, Feed, Options, Queue, Spread, Target, Ties, Track};
 
@@ -24,8 +24,7 @@ fn system(rng: &mut ChaCha8Rng) -> String {
     let cooperative = rng.random_bool(0.2);
     let slice = !cooperative && rng.random_bool(0.3);
     let mut text = format!(
-        "schema = 1\n[cpu]\nclock = \"1MHz\"\ninterrupts = \"{}\"\nlongest_instruction = \"2 cycles\"\ncontext_switch = \"{} cycles\"\ntasks = \"{}\"\n{}\
-         [cpu.costs]\noff = {{ request_served = \"10 cycles\" }}\n",
+        "schema = 1\n[cpu]\nclock = \"1MHz\"\ninterrupts = \"{}\"\nlongest_instruction = \"2 cycles\"\ncontext_switch = \"{} cycles\"\ntasks = \"{}\"\n{}{}",
         if nests { "grouped" } else { "flat" },
         rng.random_range(0..9),
         if cooperative {
@@ -38,6 +37,7 @@ fn system(rng: &mut ChaCha8Rng) -> String {
         } else {
             String::new()
         },
+        common::limits::costs(),
     );
     let receivers = rng.random_range(2..5_usize);
     let mut flows = String::new();
@@ -64,23 +64,38 @@ fn system(rng: &mut ChaCha8Rng) -> String {
             )
             .expect("a text");
         }
-        let group = if nests {
-            format!("group = {}\n", rng.random_range(1..4))
+        let group = |rng: &mut ChaCha8Rng| {
+            if nests {
+                format!("group = {}\n", rng.random_range(1..4))
+            } else {
+                String::new()
+            }
+        };
+        let queue = rng.random_range(1..9);
+        let (limit, timer) = if rng.random_bool(0.4) {
+            common::limits::random(rng, index)
+        } else {
+            (String::new(), String::new())
+        };
+        let moderation = if rng.random_bool(0.3) {
+            moderation(rng, queue)
         } else {
             String::new()
         };
-        let queue = if rng.random_bool(0.3) {
-            format!("queue = {}\n", rng.random_range(1..5))
+        let queue = if rng.random_bool(0.7) {
+            format!("queue = {queue}\n")
         } else {
             String::new()
         };
+        let of_line = group(rng);
         write!(
             text,
-            "[[source]]\nname = \"s{index}\"\nvector = \"V{index}\"\n{group}order = {}\nhandler = \"{} cycles\"\nmax_work = {}\nrate = {{ worst = \"{}Hz\" }}\n{queue}",
+            "[[source]]\nname = \"s{index}\"\nvector = \"V{index}\"\n{of_line}order = {}\nhandler = \"{} cycles\"\nmax_work = {}\nrate = {{ worst = \"{}Hz\" }}\n{queue}{moderation}{limit}{}",
             rng.random_range(0..100) * 20 + index,
             rng.random_range(1..gap / 10),
-            rng.random_range(1..3),
+            rng.random_range(1..5),
             1_000_000 / gap,
+            timer.replace("GROUP", &group(rng)),
         )
         .expect("a text");
     }
@@ -105,6 +120,22 @@ fn system(rng: &mut ChaCha8Rng) -> String {
         .expect("a text");
     }
     text + &flows
+}
+
+/// How a device that holds so many packets waits for more of them.
+fn moderation(rng: &mut ChaCha8Rng, queue: u64) -> String {
+    let absolute = rng.random_range(50..2000);
+    let packet = if rng.random_bool(0.3) {
+        format!(", packet = \"{}us\"", rng.random_range(20..=absolute))
+    } else {
+        String::new()
+    };
+    let count = if rng.random_bool(0.5) {
+        format!(", count = {}", rng.random_range(1..=queue))
+    } else {
+        String::new()
+    };
+    format!("moderation = {{ absolute = \"{absolute}us\"{packet}{count} }}\n")
 }
 
 /// Packets that keep to the worst rate of each source.
@@ -183,8 +214,11 @@ impl All {
             let row = analysis.row(Part::Request(source));
             let bound = row.and_then(|row| row.outcome.as_ref().ok());
             let what = || format!("s{source}\n{}", text());
-            self.interrupts
-                .hold(of.responses.most(), bound.map(|of| of.response), &what);
+            // Of a limited source it would have to count from when the limit lets a request through.
+            if system.sources[source].limit.policy == Policy::Off {
+                self.interrupts
+                    .hold(of.responses.most(), bound.map(|of| of.response), &what);
+            }
         }
         for (flow, (of, bound)) in tally.flows.iter().zip(&report.flows).enumerate() {
             let what = || format!("{}\n{}", bound.name, text());
@@ -237,7 +271,7 @@ fn from_arrival_to_end(
     let ends = log.instants(Event::Ends(Track::Task(task)));
     let seen = ends.iter().zip(&arrivals).map(|(end, begin)| end - begin);
     let of = report.flows.get(flow)?;
-    let bound = of.moderation_cycles + of.limit_cycles + of.interrupt_cycles? + response?;
+    let bound = of.moderation_cycles? + of.limit_cycles? + of.interrupt_cycles? + response?;
     Some((seen.max()?, bound))
 }
 

@@ -89,3 +89,18 @@ fn a_recording_may_name_flows_and_only_those_that_there_are() {
     let error = simulate(&system, &options, &mut ()).expect_err("there is no such flow");
     assert!(matches!(error, SimulationError::UnknownFlow(name) if name == "nobody"));
 }
+
+#[test]
+fn a_recording_that_is_cut_off_during_the_run_is_no_run() {
+    let system = flat(PLAIN);
+    let mut options = options(10_000_000);
+    let rows: String = (0..100_000).map(|row| format!("{}\n", row * 50)).collect();
+    let (file, pattern) = recording(&format!("time_us\n{rows}"));
+    options.feeds = vec![feed(&system, "modbus", &pattern)];
+    // It was read once, and good. Half of a row is left of it now.
+    file.as_file()
+        .set_len(rows.len() as u64 / 2 + 1)
+        .expect("it can be cut");
+    let error = simulate(&system, &options, &mut ()).expect_err("it was cut");
+    assert!(matches!(error, SimulationError::Recording(_)), "{error}");
+}

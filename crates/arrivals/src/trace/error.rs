@@ -15,6 +15,16 @@ pub enum TraceError {
         #[source]
         cause: io::Error,
     },
+    /// The file was another when it was played than when it was checked.
+    #[error("the trace {} had {had} arrivals when it was checked and {has} when it was played: leave it alone during a run", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// Arrivals when it was checked.
+        had: u64,
+        /// And when it was played.
+        has: u64,
+    },
     /// A pipe or a folder.
     #[error("the trace {} is not a file: it is read more than once, so save it as one first", path.display())]
     NotAFile {

@@ -127,6 +127,7 @@ impl Recording {
             recording: self.clone(),
             clock_hz,
             begin: 0,
+            played: 0,
             error: None,
         })
     }
@@ -150,6 +151,8 @@ pub(crate) struct Playback {
     records: Option<Records>,
     /// Of the current round.
     begin: u64,
+    /// Arrivals of the current round so far.
+    played: u64,
     error: Option<TraceError>,
 }
 
@@ -174,13 +177,22 @@ impl Playback {
             return Ok(None);
         };
         let mut next = records.next()?;
+        if next.is_none() && self.played != self.recording.count {
+            return Err(TraceError::Changed {
+                path: self.recording.path.clone(),
+                had: self.recording.count,
+                has: self.played,
+            });
+        }
         if next.is_none() && self.recording.repeats {
             *records = Records::open(&self.recording.path, self.clock_hz)?;
             self.begin = self.begin.saturating_add(self.recording.period());
+            self.played = 0;
             next = records.next()?;
         }
-        if next.is_none() {
-            self.records = None;
+        match next {
+            Some(_) => self.played += 1,
+            None => self.records = None,
         }
         Ok(next.map(|arrival| Arrival {
             at: self.begin.saturating_add(self.recording.played(arrival.at)),

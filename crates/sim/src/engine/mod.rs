@@ -20,6 +20,7 @@ use weir_core_sys::W64;
 use weir_core_sys::moderate::Moderator;
 use weir_model::System;
 
+use crate::SimulationError;
 use crate::accounting::Accounting;
 use crate::agenda::Agenda;
 use crate::observer::{Event, Observer, Track};
@@ -122,7 +123,10 @@ pub(crate) struct Engine<'a, O> {
 
 impl<O: Observer> Engine<'_, O> {
     /// Runs the system to the end of its duration.
-    pub fn run(mut self) -> Tally {
+    ///
+    /// # Errors
+    /// A recording ended before its end: the run was another than was asked for.
+    pub fn run(mut self) -> Result<Tally, SimulationError> {
         let end = self.options.duration;
         loop {
             let (at, slot) = self.agenda.earliest();
@@ -145,7 +149,14 @@ impl<O: Observer> Engine<'_, O> {
         self.now = end;
         self.leave();
         self.close();
-        self.tally
+        let mut errors = self
+            .streams
+            .iter()
+            .filter_map(|stream| stream.arrivals.error());
+        match errors.next() {
+            Some(error) => Err(SimulationError::Recording(error.to_string())),
+            None => Ok(self.tally),
+        }
     }
 
     fn happen(&mut self, slot: usize) {

@@ -2,6 +2,8 @@
 //! Systems from texts, and runs of them.
 #![allow(dead_code, reason = "every test file uses its part")]
 
+pub mod limits;
+
 use weir_arrivals::Pattern;
 use weir_model::System;
 use weir_sim::{
