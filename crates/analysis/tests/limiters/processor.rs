@@ -9,7 +9,6 @@ use weir_core_sys::{Action, Limiter, Step, Trigger, W64};
 use weir_model::{Expiry, Place, Policy, System};
 use weir_sim::core_config;
 
-
 /// What a port, a program and a device may do within what the system states.
 #[derive(Debug, Clone)]
 pub struct Habits {
