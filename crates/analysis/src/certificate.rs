@@ -82,6 +82,7 @@ struct Source<'a> {
     handler: u64,
     work: u64,
     max_work: Option<u64>,
+    queue: Option<u64>,
     /// The floor of the clock by the worst rate.
     interarrival: Option<u64>,
     moderation: Option<Moderation>,
@@ -263,6 +264,7 @@ fn source(source: &model::Source, clock_hz: u64) -> Source<'_> {
         handler: source.handler.cycles,
         work: source.work.cycles,
         max_work: source.max_work,
+        queue: source.queue,
         interarrival: line_interarrival(source, clock_hz),
         moderation: source.moderation.map(|moderation| Moderation {
             absolute: moderation.absolute,

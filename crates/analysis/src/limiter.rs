@@ -110,7 +110,8 @@ impl Window {
 
 /// Cycles between two requests of the line, at least; none: no bound.
 ///
-/// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then the first of its timers, or a full count of packets.
+/// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then the first of its timers, or a full count of packets, or as
+/// many as the one before took.
 #[must_use]
 pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     let line = line_interarrival(source, clock_hz);
@@ -121,7 +122,11 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
         packet.min(moderation.absolute)
     });
     let moderated = match (moderation.count, line) {
-        (Some(count), Some(line)) => Some(timers.min(line.saturating_mul(count))),
+        (Some(count), Some(line)) => {
+            // What an interrupt leaves counts for the next one, so that it needs no more packets than were taken.
+            let new = count.min(source.max_work.unwrap_or(1));
+            Some(timers.min(line.saturating_mul(new)))
+        }
         (Some(_), None) => None,
         (None, _) => Some(timers),
     };
@@ -129,6 +134,19 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
         (Some(line), Some(moderated)) => Some(line.max(moderated)),
         (line, moderated) => line.or(moderated),
     }
+}
+
+/// The interrupts of `source` that take so many packets, if packets enough wait.
+pub(crate) fn interrupts_for(source: &Source, packets: u64) -> u64 {
+    packets.div_ceil(source.max_work.unwrap_or(1).max(1))
+}
+
+/// Does moderation let more packets pile up than one interrupt takes? They then come to their bottom halves for longer than it lets packets wait.
+pub(crate) fn piles_up(source: &Source) -> bool {
+    source.moderation.is_some()
+        && source
+            .queue
+            .is_none_or(|queue| interrupts_for(source, queue) > 1)
 }
 
 /// Is the source unable to come faster than its limit lets it, so that nothing is ever refused (LIMIT-LOSS-1)?

@@ -409,7 +409,9 @@ impl<'a> Units<'a> {
         let clock = self.system.cpu.clock_hz;
         let per_interrupt = source.max_work.unwrap_or(1);
         let all = tasks.serves.as_ref()?.times(per_interrupt);
-        let own = flow_interarrival(flow, clock).zip(longest_wait(source, clock, latency));
+        let own = flow_interarrival(flow, clock)
+            .zip(longest_wait(source, clock, latency))
+            .filter(|_| !limiter::piles_up(source));
         Some(match own {
             Some((period, wait)) => all.and(Staircase::sporadic(period, wait)),
             None => all,

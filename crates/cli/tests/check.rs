@@ -10,6 +10,11 @@ use serde_json::Value;
 const BUTTON_LIMIT: &str =
     r#"limit = { policy = "strict", timing = "lazy", rate = "50Hz", timer = "TIMER1B" }"#;
 
+/// A system whose network card has this rate.
+fn gateway(rate: &str) -> String {
+    include_str!("data/gateway.toml").replace("rate = { expected = \"1kHz\" }", rate)
+}
+
 /// The sentence of the verdict, on one line.
 fn verdict(printed: &Printed) -> String {
     let at = ["guaranteed: ", "not guaranteed: ", "not proven: "]
@@ -168,6 +173,45 @@ fn a_flow_can_be_late_or_lose_packets() {
     );
     assert!(printed.out.contains("QUEUE SHORT"), "{}", printed.out);
     assert_eq!(printed.code, Some(1));
+}
+
+#[test]
+fn a_device_of_unknown_length_gives_no_guarantee() {
+    let printed = check(node(&[("queue = 4\n", "")]), &[]);
+    assert_eq!(
+        verdict(&printed),
+        "not guaranteed: a packet of counts may wait for any number of interrupts, behind as many packets as encoder holds: state the source's `queue`"
+    );
+    assert_eq!(printed.code, Some(1));
+    // Nothing depends on it where each packet asks for its own interrupt.
+    let text = gateway("rate = { worst = \"100Hz\" }");
+    let (of, code) = json(&text);
+    assert_eq!(code, Some(0), "{of}");
+}
+
+#[test]
+fn packets_wait_for_all_interrupts_that_take_those_before_them() {
+    let wait = |queue: &str, key: &str| {
+        let (of, _) = json(&node(&[("queue = 4\n", queue)]));
+        one(&of["flows"], "name", "counts")[key].as_u64().unwrap()
+    };
+    for key in ["limit_cycles", "interrupt_cycles"] {
+        let one = wait("queue = 1\n", key);
+        assert!(one > 0);
+        assert_eq!(wait("queue = 3\n", key), 3 * one, "{key}");
+    }
+    // 8 packets in an interrupt, of 20; where 4 are counted, those before the last interrupt are asked for without delay.
+    for (count, delays) in [("", 3), (", count = 4", 1), (", count = 10", 2)] {
+        let (of, _) = json(&gateway(&format!(
+            "rate = {{ worst = \"100Hz\" }}\nqueue = 20\nmoderation = {{ absolute = \"1ms\"{count} }}"
+        )));
+        let flow = one(&of["flows"], "name", "commands");
+        let response = &one(&of["rows"], "kind", "interrupt")["response_cycles"];
+        assert_eq!(flow["moderation_cycles"], delays * 100_000, "{of}");
+        // And one that may be under way.
+        let interrupts = 4 * response.as_u64().unwrap();
+        assert_eq!(flow["interrupt_cycles"], interrupts, "{of}");
+    }
 }
 
 #[test]

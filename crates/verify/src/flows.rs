@@ -3,7 +3,7 @@
 
 use crate::Claims;
 use crate::format::{Flow, FlowClaim, Kind, Policy, System, Unit};
-use crate::units::{Units, never_held};
+use crate::units::{Units, never_held, rounds};
 
 /// What the rows give for a flow; none: no bound.
 pub(crate) struct Derived {
@@ -38,7 +38,8 @@ impl Derived {
         let bottom_half = response(Kind::BottomHalf, index).unwrap_or(Some(0));
         let line = response(Kind::Request, flow.source);
         let expiry = response(Kind::Expiry, flow.source);
-        let interrupt = if source.limit.policy == Policy::Off || never_held(source, late) {
+        let always_passes = source.limit.policy == Policy::Off || never_held(source, late);
+        let interrupt = if always_passes {
             line.unwrap_or(Some(0))
         } else {
             // What is held back is let through at the interval's end: the line serves it then, the timer being late, or the timer's own interrupt.
@@ -53,13 +54,36 @@ impl Derived {
                 .zip(by_expiry)
                 .map(|(line, expiry)| line.max(expiry).saturating_add(source.limit.interval))
         };
-        let moderation = source.moderation.map_or(0, |of| of.absolute);
+        let taken = match source.moderation {
+            None if always_passes => interrupt,
+            None => interrupt
+                .zip(rounds(source, source.queue))
+                .map(|(interrupt, rounds)| interrupt.saturating_mul(rounds)),
+            Some(of) => {
+                // The one under way is not held by the limit any more, and is the line's or, where that held something back, the timer's.
+                let under_way = [line, expiry.filter(|_| !always_passes)]
+                    .into_iter()
+                    .flatten()
+                    .try_fold(0, |longest: u64, run| Some(longest.max(run?)));
+                let unless_counted = source
+                    .queue
+                    .map(|queue| of.count.map_or(queue, |count| queue.min(count - 1)));
+                let delays = rounds(source, unless_counted)
+                    .map(|windows| windows.saturating_mul(of.absolute));
+                (interrupt.zip(under_way))
+                    .zip(rounds(source, source.queue).zip(delays))
+                    .map(|((interrupt, under_way), (rounds, delays))| {
+                        interrupt
+                            .saturating_mul(rounds)
+                            .saturating_add(under_way)
+                            .saturating_add(delays)
+                    })
+            }
+        };
         Self {
-            latency: interrupt.zip(bottom_half).map(|(interrupt, bottom_half)| {
-                interrupt
-                    .saturating_add(bottom_half)
-                    .saturating_add(moderation)
-            }),
+            latency: taken
+                .zip(bottom_half)
+                .map(|(taken, bottom_half)| taken.saturating_add(bottom_half)),
             queue_needed: bottom_half.and_then(|response| units.packets(index, response)),
         }
     }

@@ -128,6 +128,7 @@ pub(crate) struct Source {
     pub(crate) handler: u64,
     pub(crate) work: u64,
     pub(crate) max_work: Option<u64>,
+    pub(crate) queue: Option<u64>,
     pub(crate) interarrival: Option<u64>,
     pub(crate) moderation: Option<Moderation>,
     pub(crate) limit: Limit,

@@ -47,7 +47,11 @@ pub(crate) fn interarrival(source: &Source) -> Option<u64> {
         .min(moderation.absolute);
     let moderated = match moderation.count {
         None => Some(timers),
-        Some(count) => line.map(|line| line.saturating_mul(count).min(timers)),
+        Some(count) => {
+            // A count that an interrupt left behind is reached again with as many packets as it took.
+            let packets = source.max_work.unwrap_or(1).min(count);
+            line.map(|line| line.saturating_mul(packets).min(timers))
+        }
     };
     // None is less than any number.
     line.max(moderated)

@@ -344,7 +344,10 @@ impl<'a> Units<'a> {
             return Ok(None);
         };
         let all = served.times(source.max_work.unwrap_or(1));
-        let Some(interarrival) = flow.interarrival.filter(|_| never_held(source, latency)) else {
+        // A moderated device that may hold more than one interrupt takes keeps packets for longer than the delay.
+        let in_time = source.moderation.is_none() || rounds(source, source.queue) == Some(1);
+        let counts = in_time && never_held(source, latency);
+        let Some(interarrival) = flow.interarrival.filter(|_| counts) else {
             return Ok(Some(all));
         };
         let wait = source.moderation.map_or(0, |of| of.absolute);
@@ -387,6 +390,12 @@ impl<'a> Units<'a> {
 /// Does software limit `source`?
 fn is_limited(source: &Source) -> bool {
     source.limit.policy != Policy::Off && source.limit.place == Place::Software
+}
+
+/// The interrupts of `source` until so many packets are taken, of which each takes as many as it may; none: nobody knows how many wait.
+pub(crate) fn rounds(source: &Source, packets: Option<u64>) -> Option<u64> {
+    let most = source.max_work.unwrap_or(1);
+    packets.map(|packets| packets.div_ceil(most))
 }
 
 /// Can the limit never hold a request of `source` back?

@@ -34,6 +34,11 @@ pub enum Cause {
     Overload,
     /// There may be one, too far out to be looked for.
     TooLong,
+    /// Packets wait for more than one interrupt, and the file does not say how many packets the device of this source holds.
+    QueueUnstated {
+        /// Its name.
+        source: String,
+    },
 }
 
 /// So many names say it; who wants all of a thousand looks at the sources.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flows: from a packet's arrival to the end of its bottom half, and how many may wait (docs/analysis.md, "Flows").
 use serde::Serialize;
-use weir_model::{Policy, System};
+use weir_model::{Policy, Source, System};
 
 use super::bound::{Bound, Cause, State};
 use crate::analysis::{Analysis, Unbounded};
+use crate::limiter::interrupts_for;
 use crate::units::{Part, Units};
 
 /// A flow's way through the stages, at worst.
@@ -16,11 +17,11 @@ pub struct Flow {
     pub source: String,
     /// Its receiver.
     pub receiver: String,
-    /// The longest wait in the device for more packets.
-    pub moderation_cycles: u64,
-    /// The longest wait for the limit, and for its timer to be served; 0 if the source cannot come faster than its limit.
-    pub limit_cycles: u64,
-    /// The longest time from then to the end of the interrupt; none without bound.
+    /// The longest wait in the device for more packets, before all interrupts that the packet waits for; none if nobody knows how many these are.
+    pub moderation_cycles: Option<u64>,
+    /// The longest wait for the limit, and for its timer to be served, before all these interrupts; 0 if the source cannot come faster than its limit. None as above.
+    pub limit_cycles: Option<u64>,
+    /// The longest time that these interrupts take from then to their ends; none without bound.
     pub interrupt_cycles: Option<u64>,
     /// The longest time from then to the end of the bottom half, 0 if there is none; none without bound.
     pub bottom_half_cycles: Option<u64>,
@@ -83,15 +84,34 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
                 held(source.limit.interval, latency, line, expiry)
             };
             let bottom_half = response(Part::BottomHalf(index)).unwrap_or(Ok(0));
-            let moderation = source.moderation.map_or(0, |of| of.absolute);
-            let bound = match (interrupt, bottom_half) {
-                (Ok(interrupt), Ok(bottom_half)) => Bound::bounded(
-                    [moderation, limit, interrupt, bottom_half]
+            let waits = waits(source, never_held);
+            let moderation = waits.map(|of| of.moderation);
+            let limit = waits.map(|of| of.interrupts.saturating_mul(limit));
+            let under_way = [line, expiry.filter(|_| !never_held)]
+                .into_iter()
+                .flatten()
+                .filter_map(Result::ok)
+                .fold(0, u64::max);
+            let to_end = |waits: Waits, interrupt: u64| {
+                let before = if waits.after_another { under_way } else { 0 };
+                waits
+                    .interrupts
+                    .saturating_mul(interrupt)
+                    .saturating_add(before)
+            };
+            let bound = match (interrupt, bottom_half, waits) {
+                (Err(why), _, _) | (_, Err(why), _) => Bound::none(Cause::of(system, why)),
+                (_, _, None) => Bound::none(Cause::QueueUnstated {
+                    source: source.name.clone(),
+                }),
+                (Ok(interrupt), Ok(bottom_half), Some(waits)) => Bound::bounded(
+                    moderation
                         .into_iter()
+                        .chain(limit)
+                        .chain([to_end(waits, interrupt), bottom_half])
                         .fold(0, u64::saturating_add),
                     flow.deadline,
                 ),
-                (Err(why), _) | (_, Err(why)) => Bound::none(Cause::of(system, why)),
             };
             Some(Flow {
                 name: flow.name.clone(),
@@ -99,7 +119,9 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
                 receiver: receiver.name.clone(),
                 moderation_cycles: moderation,
                 limit_cycles: limit,
-                interrupt_cycles: interrupt.ok(),
+                interrupt_cycles: waits
+                    .zip(interrupt.ok())
+                    .map(|(waits, interrupt)| to_end(waits, interrupt)),
                 bottom_half_cycles: bottom_half.ok(),
                 deadline_cycles: flow.deadline,
                 bound,
@@ -110,6 +132,51 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
             })
         })
         .collect()
+}
+
+/// What a packet waits for at most until it is taken.
+#[derive(Clone, Copy)]
+struct Waits {
+    /// Cycles for which the device waits for more packets.
+    moderation: u64,
+    /// The interrupts that take packets from then on, the packet's own among them: each may have to wait for the limit.
+    interrupts: u64,
+    /// Does the device ask for them only when one has ended that may be under way when the packet comes?
+    after_another: bool,
+}
+
+/// None: the file does not say how many packets wait before it.
+fn waits(source: &Source, never_held: bool) -> Option<Waits> {
+    if source.moderation.is_none() && never_held {
+        // Each packet asks for an interrupt of its own.
+        return Some(Waits {
+            moderation: 0,
+            interrupts: 1,
+            after_another: false,
+        });
+    }
+    let queue = source.queue?;
+    let interrupts = interrupts_for(source, queue);
+    Some(match source.moderation {
+        None => Waits {
+            moderation: 0,
+            interrupts,
+            after_another: false,
+        },
+        Some(moderation) => {
+            // Where as many wait as are counted, the device waits for no more.
+            let too_few = moderation
+                .count
+                .map_or(queue, |count| queue.min(count.saturating_sub(1)));
+            Waits {
+                moderation: moderation
+                    .absolute
+                    .saturating_mul(interrupts_for(source, too_few)),
+                interrupts,
+                after_another: true,
+            }
+        }
+    })
 }
 
 /// The wait for the limit and what comes after it, of a request that is held back: it is let through at the interval's end and served by the line's interrupt, or

@@ -48,7 +48,8 @@ pub(super) fn text(system: &System, report: &Report, clock: Clock) -> String {
     }
     if system.flows.iter().any(|flow| flow.deadline.is_some()) {
         lines.push(
-            "packets wait in a device only for its next interrupt, which takes them all".to_owned(),
+            "a device holds no more packets than its queue, and an interrupt takes all that wait, but for what is beyond max_work"
+                .to_owned(),
         );
     }
     let lines: Vec<String> = lines

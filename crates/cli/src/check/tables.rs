@@ -164,7 +164,7 @@ fn lost_mark(bound: &Bound) -> (String, Emphasis) {
         None => "MISSED",
         Some(Cause::Starved { .. }) => "starved",
         Some(Cause::Overload) => "overload",
-        Some(Cause::TooLong) => "unbounded",
+        Some(Cause::TooLong | Cause::QueueUnstated { .. }) => "unbounded",
     };
     (words.to_owned(), Emphasis::Bad)
 }
@@ -382,8 +382,8 @@ pub(super) fn flows(report: &Report, clock: Clock, format: Format) -> String {
         };
         grid.row([
             plain(format!("{} → {}", flow.name, flow.receiver)),
-            plain(clock.time(flow.moderation_cycles)),
-            plain(clock.time(flow.limit_cycles)),
+            or_none(flow.moderation_cycles.map(|of| clock.time(of))),
+            or_none(flow.limit_cycles.map(|of| clock.time(of))),
             or_none(flow.interrupt_cycles.map(|of| clock.time(of))),
             or_none(flow.bottom_half_cycles.map(|of| clock.time(of))),
             or_none(flow.bound.response_cycles.map(|of| clock.time(of))),

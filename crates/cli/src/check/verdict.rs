@@ -151,6 +151,9 @@ fn late(report: &Report, name: &str, bound: &Bound, deadline: u64, clock: Clock)
                 "{name} may never end: it and what is more urgent ask for all of the processor{asked}"
             )
         }
+        (Some(Cause::QueueUnstated { source }), _) => format!(
+            "{name} may wait for any number of interrupts, behind as many packets as {source} holds: state the source's `queue`"
+        ),
         (Some(Cause::TooLong), _) | (None, None) => {
             format!("{name} takes too long for any bound to be found")
         }

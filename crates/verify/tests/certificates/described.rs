@@ -117,7 +117,7 @@ fn source(source: &Value) -> Source {
             packet: moderation["packet"].as_u64(),
             count: moderation["count"].as_u64(),
         }),
-        queue: None,
+        queue: source["queue"].as_u64(),
     }
 }
 

@@ -98,11 +98,22 @@ fn source() -> impl Strategy<Value = Source> {
         proptest::option::weighted(0.8, 10..1500_u64),
         limit(),
         sometimes(20..800_u64),
-        proptest::option::weighted(0.2, moderation),
+        (
+            proptest::option::weighted(0.2, moderation),
+            sometimes(1..9_u64),
+        ),
         any::<bool>(),
     )
         .prop_map(
-            |(group, (handler, work, max_work), worst, limit, deadline, moderation, proven)| {
+            |(
+                group,
+                (handler, work, max_work),
+                worst,
+                limit,
+                deadline,
+                (moderation, queue),
+                proven,
+            )| {
                 Source {
                     name: String::new(),
                     level: level(group, 0),
@@ -118,7 +129,7 @@ fn source() -> impl Strategy<Value = Source> {
                     limit,
                     deadline,
                     moderation,
-                    queue: None,
+                    queue,
                 }
             },
         )
