@@ -59,6 +59,8 @@ impl Interrupt {
 pub struct Body {
     /// Cycles.
     pub cycles: u64,
+    /// May it leave packets in the device, which ask again?
+    pub leaves_packets: bool,
 }
 
 /// Cycles between two packets or edges at the line, at least, by the worst rate that is stated; none: no bound.
@@ -215,7 +217,7 @@ fn most_without_expiry(limit: &Limit) -> Option<u64> {
 }
 
 /// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to interrupt. None: no bound.
-fn serves(limit: &Limit, interarrival: Option<u64>, window: Window) -> Option<Curve> {
+fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) -> Option<Curve> {
     let arrivals = interarrival.map(|interarrival| Staircase::sporadic(interarrival, 0));
     let burst = u64::from(limit.burst);
     let late = skew(limit).saturating_add(window.before).min(
@@ -251,6 +253,10 @@ fn serves(limit: &Limit, interarrival: Option<u64>, window: Window) -> Option<Cu
     if within_limit(limit, arrivals.period, window.latency) {
         return Some(Curve::new(arrivals));
     }
+    if body.leaves_packets {
+        // What waited in the device before the window asks in it, too.
+        return Some(curve);
+    }
     // In any window are served only what came in it, one request that was held in software and one that was pending.
     Some(curve.and(Staircase {
         base: 3,
@@ -282,7 +288,7 @@ pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
 pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Tasks {
     let limit = &source.limit;
     let interarrival = request_interarrival(source, clock_hz);
-    let Some(serves) = serves(limit, interarrival, window) else {
+    let Some(serves) = serves(limit, interarrival, body, window) else {
         return Tasks {
             serves: None,
             request: None,

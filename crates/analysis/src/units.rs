@@ -119,13 +119,21 @@ pub struct Units<'a> {
 #[must_use]
 pub fn body(system: &System, source: usize) -> Body {
     let Some(of) = system.sources.get(source) else {
-        return Body { cycles: 0 };
+        return Body {
+            cycles: 0,
+            leaves_packets: false,
+        };
     };
     let packet = flows_of(system, source)
         .map(|(_, flow)| flow.top_half.cycles.saturating_add(flow.demux.cycles))
         .fold(0, u64::max);
     let per_unit = of.work.cycles.saturating_add(packet);
+    let holds_packets = flows_of(system, source).next().is_some() || of.moderation.is_some();
+    let all_taken = of
+        .queue
+        .is_some_and(|queue| queue <= of.max_work.unwrap_or(1));
     Body {
+        leaves_packets: holds_packets && !all_taken,
         cycles: of
             .handler
             .cycles

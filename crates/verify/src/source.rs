@@ -93,7 +93,12 @@ pub(crate) struct Window {
 }
 
 /// α, in windows of this kind.
-fn served(source: &Source, costs: Costs, window: Window) -> Result<Option<Curve>, TooLarge> {
+fn served(
+    source: &Source,
+    costs: Costs,
+    leaves_packets: bool,
+    window: Window,
+) -> Result<Option<Curve>, TooLarge> {
     let limit = &source.limit;
     let interarrival = interarrival(source);
     if within_limit(source, costs, window.latency) {
@@ -131,7 +136,8 @@ fn served(source: &Source, costs: Costs, window: Window) -> Result<Option<Curve>
         Some(most) => limited.and(Curve::stairs(most, 0, 1, 0)?),
         None => limited,
     };
-    Ok(Some(match interarrival {
+    // Packets that a handler may leave in the device ask again, whenever they came.
+    Ok(Some(match interarrival.filter(|_| !leaves_packets) {
         None => limited,
         Some(interarrival) => limited.and(Curve::stairs(3, 1, interarrival, 0)?),
     }))
@@ -155,15 +161,16 @@ pub(crate) fn beside(costs: Costs) -> u64 {
     costs.expiry_empty.max(serves)
 }
 
-/// The views of `source` with S, R, X and E as `costs` and W as `body`.
+/// The views of `source` with S, R, X and E as `costs` and W as `body`, which may leave packets in the device.
 pub(crate) fn views(
     source: &Source,
     costs: Costs,
     body: u64,
+    leaves_packets: bool,
     window: Window,
 ) -> Result<Views, TooLarge> {
     let limit = &source.limit;
-    let Some(alpha) = served(source, costs, window)? else {
+    let Some(alpha) = served(source, costs, leaves_packets, window)? else {
         return Ok(Views::default());
     };
     let serving = Demand::new(costs.request_served.saturating_add(body), alpha.clone());

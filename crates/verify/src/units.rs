@@ -132,6 +132,14 @@ fn bodies(system: &System) -> Vec<u64> {
     system.sources.iter().zip(&dearest).map(body).collect()
 }
 
+/// May the handler of a source leave packets in its device?
+fn may_leave_packets(system: &System, index: usize) -> bool {
+    let source = &system.sources[index];
+    let has_packets =
+        source.moderation.is_some() || system.flows.iter().any(|flow| flow.source == index);
+    has_packets && rounds(source, source.queue) != Some(1)
+}
+
 impl<'a> Units<'a> {
     /// The units of `system`, if a source's timer is served as late as `latencies` says. There is one latency per source.
     pub(crate) fn new(system: &'a System, latencies: &'a [u64]) -> Result<Self, TooLarge> {
@@ -146,8 +154,8 @@ impl<'a> Units<'a> {
             packets: Vec::new(),
         };
         let bodies = bodies(system);
-        for ((source, &latency), &body) in system.sources.iter().zip(latencies).zip(&bodies) {
-            let of = units.of_source(source, body, latency)?;
+        for (index, (&latency, &body)) in latencies.iter().zip(&bodies).enumerate() {
+            let of = units.of_source(index, body, latency)?;
             units.sources.push(of);
         }
         units.list_interrupts(&bodies);
@@ -163,7 +171,9 @@ impl<'a> Units<'a> {
         Ok(units)
     }
 
-    fn of_source(&self, source: &Source, body: u64, latency: u64) -> Result<OfSource, TooLarge> {
+    fn of_source(&self, index: usize, body: u64, latency: u64) -> Result<OfSource, TooLarge> {
+        let source = &self.system.sources[index];
+        let leaves = may_leave_packets(self.system, index);
         let cpu = &self.system.cpu;
         let costs = source.limit.costs;
         let padded = longer(&source.limit, cpu.longest_instruction);
@@ -190,10 +200,10 @@ impl<'a> Units<'a> {
                 _ => None,
             },
             ends: ends.map(|level| Standing::of_interrupt(cpu.nesting, level)),
-            plain: views(source, costs, body, any)?,
-            by_tasks: views(source, costs, body, below)?,
-            below_timer: views(source, padded, body, below)?,
-            above_timer: views(source, padded, body, above)?,
+            plain: views(source, costs, body, leaves, any)?,
+            by_tasks: views(source, costs, body, leaves, below)?,
+            below_timer: views(source, padded, body, leaves, below)?,
+            above_timer: views(source, padded, body, leaves, above)?,
         })
     }
 
