@@ -183,7 +183,10 @@ impl Mmpp {
                 self.left -= gap;
                 return Some(self.position.advance(gap));
             }
-            self.position.advance(self.left);
+            // Of rates that leave next to nothing of a state, no arrival may ever come.
+            if self.position.advance(self.left) >= LATEST {
+                return None;
+            }
             std::mem::swap(&mut self.now, &mut self.other);
             self.left = self.now.stay * exponential(&mut self.random);
         }

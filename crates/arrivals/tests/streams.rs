@@ -250,3 +250,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_rate_that_no_time_is_long_enough_for_ends_the_stream() {
+    let pattern = Pattern::Mmpp {
+        rate_hz: 1e-300,
+        burst: 5000,
+        gap_cycles: 1,
+        idle_hz: None,
+        seed: None,
+    };
+    let mut arrivals = pattern
+        .start(1_000_000_000_000, 1)
+        .expect("the rate is more than zero");
+    assert_eq!(arrivals.next(), None);
+}
