@@ -519,3 +519,28 @@ wcet = "300us"
     // The second job, released at 200 behind "long", begins at 260 when that has used a slice up since 60 and one since 160, and runs to its end.
     assert_eq!(log.instants(Event::Ends(Track::Task(0)))[..2], [60, 320]);
 }
+
+#[test]
+fn a_cooperative_loop_that_ends_under_an_interrupt_gives_the_processor_back() {
+    let tasks = r#"
+[[receiver]]
+name = "loop"
+urgency = 9
+period = "10ms"
+wcet = "1us"
+[[receiver]]
+name = "other"
+urgency = 1
+period = "10ms"
+wcet = "100us"
+"#;
+    let text = common::CPU.replace("INTERRUPTS", "flat");
+    let cooperative = text.replace("[cpu.costs]", "tasks = \"cooperative\"\n[cpu.costs]");
+    let system = common::parse(&format!("{cooperative}{LINE}{tasks}"));
+    let mut options = options(1000);
+    // The loop is over at 200, the interrupt lasts from 190 to 220.
+    options.closed_loops = vec![Some(200)];
+    options.feeds = vec![feed(&system, "line", "1kHz:phase=190us")];
+    let (_, log) = run(&system, &options);
+    assert_eq!(log.instants(Event::Starts(Track::Task(1))), [220]);
+}

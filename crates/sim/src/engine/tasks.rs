@@ -195,7 +195,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     fn end_job(&mut self, task: usize) {
-        let now = self.now;
+        let (now, seed) = (self.now, self.release_seed(task));
         let of = &mut self.tasks[task];
         let Some(job) = of.job.take() else {
             return;
@@ -223,13 +223,10 @@ impl<O: Observer> Engine<'_, O> {
                 tally.received += *waiting as u64;
                 depth = (*waiting > 0).then_some(0);
                 *waiting = 0;
-                let (period, jitter, number, latest) = (*period, *jitter, first.0 + 1, *last);
-                let before = first.1;
-                let at = release_of(self.release_seed(task), number, before, period, jitter);
-                if let Releases::Periodic { first, .. } = &mut self.tasks[task].releases {
-                    *first = (number, at);
-                }
-                (number < latest.0).then_some(at)
+                let number = first.0 + 1;
+                let at = release_of(seed, number, first.1, *period, *jitter);
+                *first = (number, at);
+                (number < last.0).then_some(at)
             }
             Releases::Events(events) => {
                 events.pop_front();
@@ -242,7 +239,9 @@ impl<O: Observer> Engine<'_, O> {
             self.ended(Track::Task(task));
             self.ready.pop(urgency);
         } else {
+            // A closed loop can end under an interrupt.
             self.ready.remove(task, urgency);
+            self.begun = self.begun.filter(|&thread| thread != Thread::Task(task));
         }
         if late {
             self.tell(Event::Missed(task));
