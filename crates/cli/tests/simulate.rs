@@ -505,3 +505,20 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     assert_eq!(first, of("7", "2"));
     assert_ne!(first, of("8", "2"));
 }
+
+#[test]
+fn slices_that_an_account_shortens_are_not_what_the_bounds_rest_on() {
+    let sliced = GATEWAY.replace("[cpu.costs.off]", "time_slice = \"1ms\"\n[cpu.costs.off]");
+    let excuses = |arguments: &[&str]| {
+        let all = [
+            &["--json", "--duration", "100ms", "--tick", "10ms"],
+            arguments,
+        ]
+        .concat();
+        json(&simulate(&sliced, &all))["bounds"]["not_for_this_run"].clone()
+    };
+    let shortened = "the account shortened time slices";
+    let says = |of: &Value| of.as_array().unwrap().iter().any(|why| why == shortened);
+    assert!(says(&excuses(&["--compensation", "measured"])));
+    assert!(!says(&excuses(&[])));
+}

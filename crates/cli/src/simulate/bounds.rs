@@ -4,7 +4,7 @@ use serde::Serialize;
 use weir_arrivals::Pattern;
 use weir_model::{Rate, System};
 use weir_sim::tally::Gaps;
-use weir_sim::{Defer, Options, Tally, Target};
+use weir_sim::{Compensation, Defer, Options, Tally, Target};
 
 /// The bounds, and whether they hold for a run as it was made.
 #[derive(Debug, Serialize)]
@@ -91,6 +91,12 @@ fn broken_assumptions(system: &System, options: &Options, tally: &Tally) -> Vec<
     }
     if options.tick.is_some_and(|tick| tick.cost > 0) {
         broken.push("the clock tick cost time".to_owned());
+    }
+    let compensates = options
+        .tick
+        .is_some_and(|tick| tick.compensation != Compensation::None);
+    if compensates && system.cpu.time_slice.is_some() {
+        broken.push("the account shortened time slices".to_owned());
     }
     if options.closed_loops.iter().any(Option::is_some) {
         broken.push("a closed loop did not keep to its WCET".to_owned());
