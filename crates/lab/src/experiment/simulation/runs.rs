@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use weir_arrivals::Pattern;
 use weir_model::{Duration, System};
-use weir_sim::{Batches, Event, Feed, Observer, Options, Target, Tick, simulate};
+use weir_sim::{Batches, Feed, Options, Target, Tick, simulate};
 
 use super::FIRST;
 use super::formula::{Formula, Template};
@@ -111,7 +111,7 @@ impl Runs {
             .all
             .into_par_iter()
             .map(|run| {
-                let tally = simulate(&run.system, &run.options, &mut Nobody).map_err(|error| {
+                let tally = simulate(&run.system, &run.options, &mut ()).map_err(|error| {
                     ExperimentError::Evaluation(format!(
                         "the variant `{}`: {error}",
                         run.key.variant
@@ -241,11 +241,4 @@ fn find<T>(all: &[T], name_of: fn(&T) -> &String, name: &str, what: &str) -> Res
             let names: Vec<&str> = all.iter().map(|one| name_of(one).as_str()).collect();
             format!("there is no {what} `{name}`, but {}", names.join(", "))
         })
-}
-
-/// Watches nothing: what is counted is enough.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn event(&mut self, _: u64, _: Event) {}
 }
