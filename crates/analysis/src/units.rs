@@ -124,16 +124,16 @@ pub fn body(system: &System, source: usize) -> Body {
             leaves_packets: false,
         };
     };
-    let packet = flows_of(system, source)
+    let packet = system
+        .flows_of(source)
         .map(|(_, flow)| flow.top_half.cycles.saturating_add(flow.demux.cycles))
         .fold(0, u64::max);
     let per_unit = of.work.cycles.saturating_add(packet);
-    let holds_packets = flows_of(system, source).next().is_some() || of.moderation.is_some();
     let all_taken = of
         .queue
         .is_some_and(|queue| queue <= of.max_work.unwrap_or(1));
     Body {
-        leaves_packets: holds_packets && !all_taken,
+        leaves_packets: system.brings_packets(source) && !all_taken,
         cycles: of
             .handler
             .cycles
@@ -146,15 +146,6 @@ pub fn body(system: &System, source: usize) -> Body {
 #[must_use]
 pub fn flow_interarrival(flow: &Flow, clock_hz: u64) -> Option<u64> {
     flow.rate.map(|rate| rate.least_cycles(clock_hz))
-}
-
-/// The flows of a source with their indices.
-pub fn flows_of(system: &System, source: usize) -> impl Iterator<Item = (usize, &Flow)> {
-    system
-        .flows
-        .iter()
-        .enumerate()
-        .filter(move |(_, flow)| flow.source == source)
 }
 
 fn longest_wait(source: &Source, clock_hz: u64, latency: u64) -> Option<u64> {
@@ -436,7 +427,8 @@ impl<'a> Units<'a> {
         latency: u64,
     ) -> Option<Vec<(Demand, Demand)>> {
         let system = self.system;
-        flows_of(system, source)
+        system
+            .flows_of(source)
             .map(|(index, flow)| {
                 let cost = per_packet(system, index, flow)
                     .fold(0, |sum: u64, work| sum.saturating_add(work.cost));

@@ -27,6 +27,21 @@ pub struct System {
     pub flows: Vec<Flow>,
 }
 
+impl System {
+    /// The flows of a source, with their indices in [`System::flows`].
+    pub fn flows_of(&self, source: usize) -> impl Iterator<Item = (usize, &Flow)> {
+        let flows = self.flows.iter().enumerate();
+        flows.filter(move |(_, flow)| flow.source == source)
+    }
+
+    /// Does a source hold packets until an interrupt takes them? Else it asks for interrupts and knows nothing of packets.
+    #[must_use]
+    pub fn brings_packets(&self, source: usize) -> bool {
+        let held = |of: &Source| of.moderation.is_some() || of.queue.is_some();
+        self.sources.get(source).is_some_and(held) || self.flows_of(source).next().is_some()
+    }
+}
+
 /// The processor and what it costs to be interrupted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cpu {

@@ -133,7 +133,7 @@ impl Flood {
             // Whose its packets are is recorded.
             Named::Source(source) if is_recording(&pattern) => Target::Source(source),
             Named::Source(source) => {
-                let flows: Vec<(usize, &Flow)> = flows_of(system, source).collect();
+                let flows: Vec<(usize, &Flow)> = system.flows_of(source).collect();
                 match flows[..] {
                     [] => Target::Source(source),
                     [(only, _)] => Target::Flow(only),
@@ -193,11 +193,7 @@ impl Named {
 
     fn brings_packets(self, system: &System) -> bool {
         match self {
-            Self::Source(source) | Self::Nobody(source) => {
-                let of = &system.sources[source];
-                let has_flows = flows_of(system, source).next().is_some();
-                of.moderation.is_some() || of.queue.is_some() || has_flows
-            }
+            Self::Source(source) | Self::Nobody(source) => system.brings_packets(source),
             Self::Flow(_) => true,
         }
     }
@@ -211,14 +207,6 @@ impl Named {
             }
         }
     }
-}
-
-fn flows_of(system: &System, source: usize) -> impl Iterator<Item = (usize, &Flow)> {
-    system
-        .flows
-        .iter()
-        .enumerate()
-        .filter(move |(_, flow)| flow.source == source)
 }
 
 fn is_recording(pattern: &Pattern) -> bool {
@@ -266,7 +254,7 @@ pub fn feeds<T: AsRef<str>>(system: &System, floods: &[T]) -> Result<Feeds, Floo
         silent: Vec::new(),
     };
     for (source, of) in system.sources.iter().enumerate() {
-        let flows: Vec<(usize, &Flow)> = flows_of(system, source).collect();
+        let flows: Vec<(usize, &Flow)> = system.flows_of(source).collect();
         if flows.is_empty() {
             feeds.add_usual(system, &floods, Target::Source(source), of.rates.expected);
         }

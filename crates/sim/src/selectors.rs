@@ -28,17 +28,12 @@ impl Selectors {
     pub fn new(system: &System) -> Result<Self, DemuxError> {
         let mut by_source = Vec::new();
         for source in 0..system.sources.len() {
-            let of = system
-                .flows
-                .iter()
-                .enumerate()
-                .filter(|(_, flow)| flow.source == source);
-            let slots = (of.clone().count().max(1) * SLOTS).next_power_of_two();
+            let slots = (system.flows_of(source).count().max(1) * SLOTS).next_power_of_two();
             let mut flows = Flows {
                 table: Demux::new(slots, slots, None, None)?,
                 rest: None,
             };
-            for (index, flow) in of {
+            for (index, flow) in system.flows_of(source) {
                 // Only the order of classes matters here: of two flows with the same key the more urgent gets the packet.
                 let class = system.receivers[flow.receiver].urgency / (u8::MAX / CLASSES + 1);
                 let reader = u16::try_from(index).map_err(|_| DemuxError::Capacity)?;

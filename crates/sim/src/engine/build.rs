@@ -113,9 +113,6 @@ impl<'a, O: Observer> Engine<'a, O> {
             let is_level = self.options.feeds.iter().any(|feed| {
                 feed.to == Target::Source(index) && matches!(feed.pattern, Pattern::Level { .. })
             });
-            let holds_packets = source.moderation.is_some()
-                || source.queue.is_some()
-                || self.system.flows.iter().any(|flow| flow.source == index);
             let mut line = Line {
                 limiter: None,
                 gate: None,
@@ -139,7 +136,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 handler: source.handler.cycles,
                 work: source.work.cycles,
                 max_work: source.max_work.unwrap_or(1),
-                device: holds_packets.then(|| Device {
+                device: self.system.brings_packets(index).then(|| Device {
                     ring: VecDeque::new(),
                     size: device_size(source),
                     moderated: self.moderated.iter().position(|&other| other == index),
