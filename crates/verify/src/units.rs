@@ -135,8 +135,9 @@ fn bodies(system: &System) -> Vec<u64> {
 /// May the handler of a source leave packets in its device?
 fn may_leave_packets(system: &System, index: usize) -> bool {
     let source = &system.sources[index];
-    let has_packets =
-        source.moderation.is_some() || system.flows.iter().any(|flow| flow.source == index);
+    let has_packets = source.moderation.is_some()
+        || source.queue.is_some()
+        || system.flows.iter().any(|flow| flow.source == index);
     has_packets && rounds(source, source.queue) != Some(1)
 }
 
