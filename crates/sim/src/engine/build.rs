@@ -60,7 +60,6 @@ impl<'a, O: Observer> Engine<'a, O> {
             asking: Ranks::new(interrupts.len()),
             interrupts,
             timer_ranks: ranks.timers.clone(),
-            tick_rank: ranks.tick,
             clears: clears(system, options),
             frames: Vec::new(),
             costs: Costs::new(system),
@@ -257,7 +256,6 @@ struct AllRanks {
     requests: Vec<Option<usize>>,
     expiries: Vec<Option<usize>>,
     timers: Vec<usize>,
-    tick: usize,
 }
 
 /// All interrupts of a run by rank: the higher group first, in a group the lower order. The clock tick ranks above all.
@@ -280,6 +278,7 @@ fn ranks(system: &System, options: &Options) -> (Vec<Interrupt>, AllRanks) {
         Nesting::Grouped => level.group,
     };
     all.sort_by_key(|(level, _)| (std::cmp::Reverse(group(level)), level.order));
+    // As TICK_RANK says.
     let mut interrupts = vec![Interrupt {
         track: Track::Tick,
         group: u32::MAX,
@@ -288,29 +287,19 @@ fn ranks(system: &System, options: &Options) -> (Vec<Interrupt>, AllRanks) {
         track: *track,
         group: group(level),
     }));
-    let rank_of = |wanted: Track| {
-        interrupts
-            .iter()
-            .position(|interrupt| interrupt.track == wanted)
+    let mut ranks = AllRanks {
+        requests: vec![None; system.sources.len()],
+        expiries: vec![None; system.sources.len()],
+        timers: vec![0; system.timers.len()],
     };
-    let mut by_track = std::collections::HashMap::new();
     for (rank, interrupt) in interrupts.iter().enumerate() {
-        by_track.insert(interrupt.track, rank);
+        match interrupt.track {
+            Track::Request(source) => ranks.requests[source] = Some(rank),
+            Track::Expiry(source) => ranks.expiries[source] = Some(rank),
+            Track::Timer(timer) => ranks.timers[timer] = rank,
+            Track::Tick | Track::BottomHalf(_) | Track::Orphan(_) | Track::Task(_) => {}
+        }
     }
-    let sources = 0..system.sources.len();
-    let ranks = AllRanks {
-        requests: sources
-            .clone()
-            .map(|index| by_track.get(&Track::Request(index)).copied())
-            .collect(),
-        expiries: sources
-            .map(|index| by_track.get(&Track::Expiry(index)).copied())
-            .collect(),
-        timers: (0..system.timers.len())
-            .map(|index| by_track.get(&Track::Timer(index)).copied().unwrap_or(0))
-            .collect(),
-        tick: rank_of(Track::Tick).unwrap_or(0),
-    };
     (interrupts, ranks)
 }
 

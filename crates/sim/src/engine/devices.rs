@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use weir_arrivals::What;
 
+use crate::agenda::NEVER;
 use crate::observer::{Event, Loss, Observer, Queue};
 use crate::options::{Defer, Target};
 
@@ -45,7 +46,7 @@ impl<O: Observer> Engine<'_, O> {
             return;
         };
         of.next = of.arrivals.next();
-        let next = of.next.as_ref().map_or(u64::MAX, |arrival| arrival.at);
+        let next = of.next.as_ref().map_or(NEVER, |arrival| arrival.at);
         self.agenda.set(stream, next);
         let named = match arrival.what {
             What::Packet(packet) => packet.flow.map(|flow| of.flows[usize::from(flow)]),
@@ -128,7 +129,7 @@ impl<O: Observer> Engine<'_, O> {
 
     fn moderation_changed(&mut self) {
         if let Some(moderator) = &self.moderator {
-            let next = moderator.next(self.now).unwrap_or(u64::MAX);
+            let next = moderator.next(self.now).unwrap_or(NEVER);
             self.agenda.set(self.slots.moderation, next);
         }
     }

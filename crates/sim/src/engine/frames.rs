@@ -18,6 +18,9 @@ pub(super) struct Interrupt {
     pub group: u32,
 }
 
+/// The clock tick ranks above all others.
+pub(super) const TICK_RANK: usize = 0;
+
 /// An interrupt under way.
 #[derive(Debug)]
 pub(super) struct Frame {
@@ -29,12 +32,6 @@ pub(super) struct Frame {
     pub service: Service,
     /// Shared timers: the next of its sources.
     pub next: usize,
-}
-
-impl Frame {
-    pub fn track(&self) -> Track {
-        self.track
-    }
 }
 
 impl<O: Observer> Engine<'_, O> {

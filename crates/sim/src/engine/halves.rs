@@ -140,7 +140,7 @@ impl Halves {
 
     /// The class whose first bottom half runs now, if a task of this urgency would run, or none would.
     pub fn choose(&mut self, running: Option<u8>) -> Option<usize> {
-        if self.packets == 0 {
+        if self.is_empty() {
             return None;
         }
         if let Some(class) = self.pending.next(running, self.ties()) {
@@ -265,11 +265,7 @@ impl Halves {
 
     /// A top half is over, or a clock tick has come: devices whose bottom halves are put off are told, for history may be wrong.
     pub fn put_off(&mut self, running: Option<u8>) {
-        let ties = self.ties();
-        if self.predicted.is_none() {
-            return;
-        }
-        if self.pending.would_run(running, ties) {
+        if self.predicted.is_none() || self.pending.would_run(running, self.ties()) {
             return;
         }
         for source in 0..self.queues.len() {
@@ -361,7 +357,7 @@ impl<O: Observer> Engine<'_, O> {
             packet.flow.map(|flow| flow as usize),
         );
         let wakes = self.options.costs.batches.wake > 0 && self.halves.is_empty();
-        if flow.is_some() && self.is_done_in_the_top_half(&packet) {
+        if self.is_done_in_the_top_half(&packet) {
             self.hand_to_receiver(packet, 0);
             return;
         }

@@ -3,6 +3,7 @@
 
 use weir_model::{EventCosts, Policy};
 
+use crate::agenda::NEVER;
 use crate::limiter::{Limiter, Orders, SERVE};
 use crate::observer::{Event, Loss, Observer};
 
@@ -189,7 +190,7 @@ impl<O: Observer> Engine<'_, O> {
         line.matched = self.now;
         self.agenda.set(
             slot,
-            line.poll.map_or(u64::MAX, |interval| self.now + interval),
+            line.poll.map_or(NEVER, |interval| self.now + interval),
         );
         if let Some(gate) = &mut line.gate {
             let noted = gate.noted.take();
@@ -343,17 +344,12 @@ impl<O: Observer> Engine<'_, O> {
     /// The port does what the limiter says.
     fn perform(&mut self, source: usize, orders: Orders) {
         let line = &mut self.lines[source];
-        if line.expiry_rank.is_some()
-            && (orders.arm.is_some() || orders.watch.is_some() || orders.disarm)
-        {
+        let sets_timer = orders.arm.is_some() || orders.watch.is_some() || orders.disarm;
+        if let Some(rank) = line.expiry_rank.filter(|_| sets_timer) {
             // A channel has one compare register.
-            self.agenda.set(
-                self.slots.own_timers + source,
-                orders.arm.unwrap_or(u64::MAX),
-            );
-            if let Some(rank) = line.expiry_rank {
-                self.asking.remove(rank);
-            }
+            let slot = self.slots.own_timers + source;
+            self.agenda.set(slot, orders.arm.unwrap_or(NEVER));
+            self.asking.remove(rank);
             line.watched = None;
         }
         if let Some(at) = orders.watch {

@@ -22,7 +22,7 @@ use weir_model::System;
 
 use crate::SimulationError;
 use crate::accounting::Accounting;
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, NEVER};
 use crate::observer::{Event, Observer, Track};
 use crate::options::{Options, Target};
 use crate::ranks::Ranks;
@@ -97,7 +97,6 @@ pub(crate) struct Engine<'a, O> {
     /// Of the interrupts those that ask and are let through.
     asking: Ranks,
     timer_ranks: Vec<usize>,
-    tick_rank: usize,
     /// Of each shared timer the sources that it clears.
     clears: Vec<Vec<usize>>,
     /// What the interrupts under way have still to do; the last one runs.
@@ -245,7 +244,7 @@ impl<O: Observer> Engine<'_, O> {
             self.tell(Event::Stops(track));
         }
         self.running = Running::Idle;
-        self.ends_at = u64::MAX;
+        self.ends_at = NEVER;
     }
 
     /// What runs has come to an end, or to the end of a part.
@@ -267,7 +266,7 @@ impl<O: Observer> Engine<'_, O> {
             self.begun = None;
         }
         self.running = Running::Idle;
-        self.ends_at = u64::MAX;
+        self.ends_at = NEVER;
     }
 
     fn runs(&mut self, what: Running, cycles: u64, track: Track, resumes: bool) {
@@ -285,7 +284,7 @@ impl<O: Observer> Engine<'_, O> {
     fn track(&self) -> Option<Track> {
         match self.running {
             Running::Idle => None,
-            Running::Interrupt => self.frames.last().map(Frame::track),
+            Running::Interrupt => self.frames.last().map(|frame| frame.track),
             Running::Thread(Thread::Task(task)) => Some(Track::Task(task)),
             Running::Thread(Thread::Half(queue)) => Some(self.halves.track(queue)),
         }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use weir_model::TaskModel;
 
+use crate::agenda::NEVER;
 use crate::observer::{Event, Observer, Queue, Track};
 use crate::tally::Stage;
 
@@ -172,7 +173,7 @@ impl<O: Observer> Engine<'_, O> {
 
     /// A closed loop's time is over.
     pub(super) fn end_loop(&mut self, task: usize) {
-        self.agenda.set(self.slots.loop_ends + task, u64::MAX);
+        self.agenda.set(self.slots.loop_ends + task, NEVER);
         if self.running == Running::Thread(Thread::Task(task)) {
             self.settle();
         }

@@ -4,6 +4,7 @@
 use crate::observer::{Observer, Track};
 
 use super::Engine;
+use super::frames::TICK_RANK;
 
 impl<O: Observer> Engine<'_, O> {
     /// The clock tick is due.
@@ -15,7 +16,7 @@ impl<O: Observer> Engine<'_, O> {
         if tick.cost == 0 {
             self.account_tick();
         } else {
-            self.asking.insert(self.tick_rank);
+            self.asking.insert(TICK_RANK);
             self.attention = true;
         }
     }
