@@ -118,7 +118,7 @@ fn is_full(tasks: &[Task]) -> bool {
 }
 
 fn theirs(sets: &[Vec<Task>]) -> Vec<Vec<Option<u64>>> {
-    let mut child = Command::new(interpreter("pyrta", Path::new(HERE)))
+    let mut child = Command::new(interpreter("pyrta"))
         .arg(Path::new(HERE).join("bounds.py"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -44,7 +44,7 @@ pub fn simso(tasks: &[SimSoTask], duration: u64) -> SimSo {
         })
         .collect();
     let asked = json!({ "tasks": tasks, "duration": duration });
-    let mut child = Command::new(interpreter("simso", Path::new(HERE)))
+    let mut child = Command::new(interpreter("simso"))
         .arg(Path::new(HERE).join("run.py"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
