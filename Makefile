@@ -12,7 +12,7 @@ ALONE := env -u MAKEFLAGS -u MFLAGS
 # --locked: what was tested is what is built; a dependency changes in a commit of Cargo.lock, never by the way.
 CARGO_TEST := $(ALONE) cargo test --locked
 
-TEST_PARTS := test-format test-core test-host test-avr
+TEST_PARTS := test-format test-core test-host test-avr test-rtl
 
 .PHONY: help demo test $(TEST_PARTS) bench format clean bootstrap-%
 
@@ -41,7 +41,10 @@ test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, th
 	$(ALONE) scripts/test-examples
 	$(ALONE) scripts/test-experiments
 
-bench: bootstrap-demo ## reproduce every figure and table, the board's costs anew; time the commands
+test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
+	$(ALONE) scripts/test-rtl
+
+bench: bootstrap-demo bootstrap-rtl ## reproduce every figure and table, the board's costs anew; time the commands
 	$(ALONE) scripts/bench
 
 format: bootstrap-format ## apply the formatters
