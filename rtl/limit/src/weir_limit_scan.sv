@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The limiters of many sources with their state in memory (regehr2005 §3.4, §4): the same ports as weir_limit_lines, which keeps it in registers.
+//
+// A scan visits source after source, one a clock, in rows of GROUP; after each row one clock is the bus's. It never waits, so each source is visited each
+//
+//     S = (GROUP + 1) * max(2, ceil(SOURCES / GROUP)) clocks (tick_o),
+//
+// whatever comes over the lines and the bus. A visit is to a source what a clock is to weir_limit_lines. From a delivery to the next one in overload there
+// are exactly T = S * ceil(2**PHASE_BITS / rate) clocks. A source that may be delivered is delivered at most S + GROUP + 2 clocks after the clock of its
+// edge, and exactly GROUP + 2 clocks after its row's turn. Edges of one source between two of its visits are one request.
+//
+//     clock    turn of row r  | 1 ... GROUP            | GROUP + 1           | GROUP + 2
+//     address  r's source 0   | r's source 1 ... , bus | next row's source 0 |
+//     decide                  | r's source 0 ... last  | bus                 |
+//     deliver                                          | turn of the next row| deliver_o of row r
+//
+// After reset a first round writes the memories. What is requested meanwhile is kept, and the bus waits.
+//
+// A bus access to CONTROL, RATE or BURST ends within 2 * GROUP + 7 clocks (and a write has its effect on all that deliver_o gives from the next clock on);
+// one to STATUS or HELD within S + 2 and one to BEGAN within 2 * S + 2, since they wait for the scan to come by.
+`default_nettype none
+
+module weir_limit_scan #(
+    parameter int SOURCES = 1,
+    parameter int PHASE_BITS = 24,
+    parameter int RATE_BITS = 24,
+    parameter int BURST_BITS = 0,
+    parameter int HELD_BITS = 0,
+    parameter logic [SOURCES-1:0] LEVEL = '0,
+    parameter int RESET = 1,
+    parameter int READBACK = 1,
+    parameter int ENABLES = 1,
+    parameter int LIMITS = 1,
+    parameter int OVERLOAD = 1,
+    parameter int LOCK = 1,
+    parameter int MSI = 0,
+    // Sources in a row, a power of two: more make S smaller and a row's way longer.
+    parameter int GROUP = 8,
+    localparam int LeftBits = BURST_BITS == 0 ? 1 : BURST_BITS,
+    // Per source, source 0 in the lowest bits.
+    parameter logic [SOURCES*RATE_BITS-1:0] RATE_RESET = {SOURCES{RATE_BITS'(1)}},
+    parameter logic [SOURCES*LeftBits-1:0] BURST_RESET = {SOURCES{LeftBits'(1)}},
+    parameter logic [SOURCES-1:0] ENABLE_RESET = '0,
+    parameter logic [SOURCES-1:0] LIMIT_RESET = '0,
+    parameter logic [SOURCES-1:0] POLICY_RESET = '0
+) (
+    input wire clk_i,
+    input wire rst_ni,
+    input wire [SOURCES-1:0] level_i,
+    input wire [SOURCES-1:0] edge_i,
+    input wire msi_valid_i,
+    input wire [9:0] msi_number_i,
+    input wire [SOURCES-1:0] held_i,
+    output wire [SOURCES-1:0] deliver_o,
+    output wire [SOURCES-1:0] enable_o,
+    output wire overload_irq_o,
+    output wire [31:0] tick_o,
+    input wire reg_valid_i,
+    input wire reg_write_i,
+    input wire [2:0] reg_which_i,
+    input wire [9:0] reg_source_i,
+    input wire [31:0] reg_wdata_i,
+    output wire reg_ready_o,
+    output logic [31:0] reg_rdata_o,
+    output wire reg_error_o
+);
+  localparam int Needed = (SOURCES + GROUP - 1) / GROUP;
+  // A delivery must have arrived at the output that holds it before its row's next turn.
+  localparam int Rows = Needed < 2 ? 2 : Needed;
+  localparam int RowBits = $clog2(Rows);
+  localparam int ColumnBits = $clog2(GROUP);
+  localparam int IndexBits = RowBits + ColumnBits;
+  localparam int CountBits = HELD_BITS == 0 ? 1 : HELD_BITS;
+  assign tick_o = 32'((GROUP + 1) * Rows);
+
+  // ---- The scan: the visit whose address is at the memories, and the one that is decided a clock later.
+  logic [ColumnBits-1:0] column;
+  logic [RowBits-1:0] row;
+  logic slot, begins, last_row, init, turn;
+  logic [IndexBits-1:0] index, index_b, index_c;
+  logic scan_b, init_b, write_c;
+
+  assign last_row = row == RowBits'(Rows - 1);
+  assign turn = begins && !init;
+  weir_limit_ff #(
+      .WIDTH(ColumnBits + RowBits + 3),
+      .RESET(RESET),
+      .INIT ({{(ColumnBits + RowBits + 2) {1'b0}}, 1'b1})
+  ) u_scan (
+      .clk_i,
+      .rst_ni,
+      .d_i({
+        column + ColumnBits'(!slot),
+        !slot ? row : last_row ? '0 : row + 1'b1,
+        column == '1 && !slot,
+        slot,
+        init && !(slot && last_row)
+      }),
+      .q_o({column, row, slot, begins, init})
+  );
+  weir_limit_ff #(
+      .WIDTH(2 * IndexBits + 3),
+      .RESET(RESET)
+  ) u_pipeline (
+      .clk_i,
+      .rst_ni,
+      .d_i({index, !slot, init, index_b, scan_b}),
+      .q_o({index_b, scan_b, init_b, index_c, write_c})
+  );
+  assign index = slot ? reg_source_i[IndexBits-1:0] : {row, column};
+
+  // ---- Requests in, deliveries out.
+  logic [GROUP-1:0] row_came, row_level, row_is_level, row_busy, came, level, is_level, busy, given;
+  logic deliver, deliver_b;
+  weir_limit_scan_requests #(
+      .SOURCES(SOURCES),
+      .GROUP(GROUP),
+      .ROWS(Rows),
+      .LEVEL(LEVEL),
+      .COUNTS(HELD_BITS != 0),
+      .MSI(MSI),
+      .RESET(RESET)
+  ) u_requests (
+      .clk_i,
+      .rst_ni,
+      .level_i,
+      .edge_i,
+      .msi_valid_i,
+      .msi_number_i,
+      .held_i,
+      .deliver_o,
+      .turn_i(turn),
+      .row_i(row),
+      .given_i(given),
+      .came_o(row_came),
+      .level_o(row_level),
+      .is_level_o(row_is_level),
+      .busy_o(row_busy)
+  );
+  weir_limit_ff #(
+      .WIDTH(5 * GROUP),
+      .RESET(RESET)
+  ) u_row (
+      .clk_i,
+      .rst_ni,
+      .d_i({
+        turn ? {row_came, row_level, row_is_level, row_busy} : {came >> 1, level >> 1, is_level >> 1, busy >> 1},
+        {deliver_b, given[GROUP-1:1]}
+      }),
+      .q_o({came, level, is_level, busy, given})
+  );
+  assign deliver_b = deliver && !init_b;
+
+  wire unused_bits = &{1'b0, reg_source_i};
+
+  // ---- A visit.
+  logic [PHASE_BITS-1:0] phase, grown, phase_c;
+  logic [LeftBits-1:0] left, left_next, left_c, burst;
+  logic [RATE_BITS-1:0] rate;
+  logic enable, limit, bursty, notify;
+  logic noted, noted_c, waits, open, rests, clear;
+
+  // A request: what was noted before or came since (EDGE); the level (LEVEL).
+  assign waits = is_level[0] ? level[0] && !busy[0] : noted || came[0];
+  weir_limit_scan_step #(
+      .PHASE_BITS(PHASE_BITS),
+      .RATE_BITS (RATE_BITS),
+      .BURST_BITS(BURST_BITS)
+  ) u_step (
+      .phase_i(phase),
+      .left_i(left),
+      .rate_i(rate),
+      .burst_i(burst),
+      .limit_i(limit),
+      .bursty_i(bursty),
+      .asks_i(waits && enable && !busy[0]),
+      .deliver_o(deliver),
+      .open_o(open),
+      .rests_o(rests),
+      .grown_o(grown),
+      .clear_o(clear),
+      .left_o(left_next)
+  );
+  // At the first visit there is more left than any burst, which sets it right.
+  weir_limit_ff #(
+      .WIDTH(PHASE_BITS + LeftBits + 1),
+      .RESET(RESET)
+  ) u_next (
+      .clk_i,
+      .rst_ni,
+      .d_i({clear || init_b ? '0 : grown, init_b ? '1 : left_next, !init_b && !is_level[0] && waits && !deliver}),
+      .q_o({phase_c, left_c, noted_c})
+  );
+  weir_limit_scan_memory #(
+      .WIDTH(PHASE_BITS + LeftBits + 1),
+      .ADDRESS_BITS(IndexBits)
+  ) u_state (
+      .clk_i,
+      .write_i(write_c),
+      .write_address_i(index_c),
+      .write_data_i({phase_c, left_c, noted_c}),
+      .read_address_i(index),
+      .read_data_o({phase, left, noted})
+  );
+
+  // ---- What the bus waits for: the scan at its source.
+  logic active, here;
+  logic [31:0] status_data, held_data, began_data, config_data;
+  logic began_ready, config_ready, overload;
+  weir_limit_ff #(
+      .RESET(RESET)
+  ) u_active (
+      .clk_i,
+      .rst_ni,
+      .d_i(reg_valid_i && !reg_ready_o),
+      .q_o(active)
+  );
+  assign here = scan_b && !init_b && active && (reg_which_i == weir_limit_map::RegStatus || reg_which_i == weir_limit_map::RegHeld) && index_b == reg_source_i[IndexBits-1:0];
+  assign reg_ready_o = here || began_ready || config_ready;
+  always_comb begin
+    status_data = '0;
+    if (READBACK != 0) begin
+      status_data[weir_limit_map::StatusOpen] = open;
+      status_data[weir_limit_map::StatusNoted] = is_level[0] ? level[0] : waits;
+      status_data[weir_limit_map::StatusOverload] = overload;
+    end
+  end
+  always_comb begin
+    case (reg_which_i)
+      weir_limit_map::RegStatus: reg_rdata_o = status_data;
+      weir_limit_map::RegHeld: reg_rdata_o = held_data;
+      weir_limit_map::RegBegan: reg_rdata_o = began_data;
+      default: reg_rdata_o = config_data;
+    endcase
+  end
+
+  // ---- HELD: one for each visit that finds a new request and cannot deliver it as such.
+  if (HELD_BITS == 0) begin : g_no_held
+    assign held_data = '0;
+  end else begin : g_held
+    logic [CountBits-1:0] held, held_c;
+    logic counts;
+    assign counts = came[0] && (noted || !open) && held != '1;
+    weir_limit_ff #(
+        .WIDTH(CountBits),
+        .RESET(RESET)
+    ) u_held_next (
+        .clk_i,
+        .rst_ni,
+        .d_i(init_b || (here && reg_write_i) ? '0 : held + CountBits'(counts)),
+        .q_o(held_c)
+    );
+    weir_limit_scan_memory #(
+        .WIDTH(CountBits),
+        .ADDRESS_BITS(IndexBits)
+    ) u_held (
+        .clk_i,
+        .write_i(write_c),
+        .write_address_i(index_c),
+        .write_data_i(held_c),
+        .read_address_i(index),
+        .read_data_o(held)
+    );
+    assign held_data = 32'(held);
+  end
+
+  if (OVERLOAD == 0) begin : g_no_overload
+    assign {overload, overload_irq_o, began_ready, began_data} = '0;
+    wire unused = &{1'b0, notify, rests};
+  end else begin : g_overload
+    weir_limit_scan_overload #(
+        .INDEX_BITS(IndexBits),
+        .PADDED(Rows * GROUP),
+        .RESET(RESET)
+    ) u_overload (
+        .clk_i,
+        .rst_ni,
+        .index_i(index),
+        .index_b_i(index_b),
+        .scan_b_i(scan_b),
+        .init_b_i(init_b),
+        .index_c_i(index_c),
+        .write_c_i(write_c),
+        .begins_i(waits && !open),
+        .ends_i(rests && !waits),
+        .notify_i(notify),
+        .active_i(active && reg_which_i == weir_limit_map::RegBegan),
+        .write_i(reg_write_i),
+        .word_i(reg_source_i[4:0]),
+        .wdata_i(reg_wdata_i),
+        .ready_o(began_ready),
+        .rdata_o(began_data),
+        .overload_o(overload),
+        .irq_o(overload_irq_o)
+    );
+  end
+
+  weir_limit_scan_config #(
+      .SOURCES(SOURCES),
+      .RATE_BITS(RATE_BITS),
+      .BURST_BITS(BURST_BITS),
+      .GROUP(GROUP),
+      .ROWS(Rows),
+      .RESET(RESET),
+      .READBACK(READBACK),
+      .ENABLES(ENABLES),
+      .LIMITS(LIMITS),
+      .NOTIFY(OVERLOAD),
+      .LOCK(LOCK),
+      .RATE_RESET(RATE_RESET),
+      .BURST_RESET(BURST_RESET),
+      .ENABLE_RESET(ENABLE_RESET),
+      .LIMIT_RESET(LIMIT_RESET),
+      .POLICY_RESET(POLICY_RESET)
+  ) u_config (
+      .clk_i,
+      .rst_ni,
+      .index_i(index),
+      .index_b_i(index_b),
+      .slot_i(slot),
+      .init_i(init),
+      .scan_b_i(scan_b),
+      .init_b_i(init_b),
+      .rate_o(rate),
+      .burst_o(burst),
+      .enable_o(enable),
+      .limit_o(limit),
+      .bursty_o(bursty),
+      .notify_o(notify),
+      .enables_o(enable_o),
+      .active_i(active && (reg_which_i == weir_limit_map::RegControl || reg_which_i == weir_limit_map::RegRate || reg_which_i == weir_limit_map::RegBurst)),
+      .write_i(reg_write_i),
+      .which_i(reg_which_i),
+      .wdata_i(reg_wdata_i),
+      .ready_o(config_ready),
+      .rdata_o(config_data),
+      .error_o(reg_error_o)
+  );
+endmodule
+
+`default_nettype wire
