@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Calls what moderate and account run per packet and per tick: to be compiled for every target, not to be run. */
+/* Calls what moderate, account and work run per packet and per tick: to be compiled for every target, not to be run. */
 #include "weir/account.h"
 #include "weir/moderate.h"
+#include "weir/work.h"
 
 /* Elsewhere, so that no compiler knows what is in them. */
 extern weir_moderate_t queues[4];
 extern weir_account_t account;
 extern weir_account_device_t device;
+extern weir_work_t work;
 
 /* Bit 0 accepted, bit 1 interrupt. */
 uint8_t arrives(uint16_t queue, weir_ticks_t now);
@@ -43,4 +45,16 @@ int32_t ticks(weir_account_process_t *process);
 int32_t ticks(weir_account_process_t *process)
 {
     return weir_account_tick(&account, process);
+}
+
+void begins(uint16_t most);
+void begins(uint16_t most)
+{
+    weir_work_begin(&work, most);
+}
+
+uint16_t works(uint16_t wanted);
+uint16_t works(uint16_t wanted)
+{
+    return wanted == 1 ? (weir_work_take(&work) ? 1 : 0) : weir_work_take_some(&work, wanted);
 }

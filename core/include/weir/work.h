@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * work: how much one interrupt may do (regehr2005 §5.2's t_work).
+ *
+ * A limit bounds how often a handler runs, not how long: one that drains its device livelocks the processor behind any limiter. So a handler asks before each
+ * unit of work (a byte, a packet), and stops when it is refused:
+ *
+ *     static weir_work_t uart_work;
+ *
+ *     void uart_handler(void)
+ *     {
+ *         weir_work_begin(&uart_work, 4);     // what the system file calls max_work
+ *         while (uart_has_more() && weir_work_take(&uart_work)) {
+ *             receive(uart_next());
+ *         }
+ *     }
+ *
+ * It asks for a unit only if there is one, so that a refusal means that work was left: such interrupts are counted, and told to WEIR_ON_WORK_EXCEEDED. What is
+ * left must ask again by itself, as a level does. The limit on the interrupts and this one together bound what a source takes of the processor:
+ * N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
+ *
+ * Inline, constant time, without division, heap or libc; independent of the limit machine and of its ticks.
+ *
+ * Context: the handler's own; a thread that reads `exceeded` reads it with the source's interrupts off where that takes more than one instruction.
+ */
+#ifndef WEIR_WORK_H
+#define WEIR_WORK_H
+
+#include "weir/ticks.h"
+
+/** Called when an interrupt is refused a unit, once in that interrupt; `work` is its weir_work_t pointer. In interrupt context. */
+#ifndef WEIR_ON_WORK_EXCEEDED
+#define WEIR_ON_WORK_EXCEEDED(work) ((void) (work))
+#endif
+
+/** The work of one source's handler. Starts with all zero, and may do nothing until weir_work_begin(). */
+typedef struct {
+    uint16_t left;     /**< units that this interrupt may still do */
+    uint16_t exceeded; /**< interrupts that were refused a unit; saturates at 65,535, and may be set to 0 */
+    bool is_refused;   /**< this interrupt was */
+} weir_work_t;
+
+/** At the beginning of the handler: this interrupt may do `most` units, 0 to 65,535. */
+WEIR_INLINE void weir_work_begin(weir_work_t *work, uint16_t most)
+{
+    work->left = most;
+    work->is_refused = false;
+}
+
+/** Before each unit that waits: true iff it may be done now. */
+WEIR_INLINE bool weir_work_take(weir_work_t *work)
+{
+    if (work->left != 0) {
+        work->left--;
+        return true;
+    }
+    if (!work->is_refused) {
+        work->is_refused = true;
+        if (work->exceeded != UINT16_MAX) {
+            work->exceeded++;
+        }
+        WEIR_ON_WORK_EXCEEDED(work);
+    }
+    return false;
+}
+
+/** The same for a device that hands out several: how many of `wanted` units may be done now. */
+WEIR_INLINE uint16_t weir_work_take_some(weir_work_t *work, uint16_t wanted)
+{
+    uint16_t granted = wanted;
+    if (wanted > work->left) {
+        granted = work->left;
+        work->left = 0;
+        (void) weir_work_take(work);
+    } else {
+        work->left = (uint16_t) (work->left - wanted);
+    }
+    return granted;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the tests in C share: a condition that stops the program, and dice that fall alike in every run. */
+#ifndef WEIR_TESTS_CHECK_H
+#define WEIR_TESTS_CHECK_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The same file is compiled several times: `number` `unit` tell which of its programs stopped. */
+#define CHECK_IN(number, unit, what)                                                                                                       \
+    do {                                                                                                                                   \
+        if (!(what)) {                                                                                                                     \
+            fprintf(stderr, "%s:%d: %d " unit ": not so: %s\n", __FILE__, __LINE__, number, #what);                                        \
+            abort();                                                                                                                       \
+        }                                                                                                                                  \
+    } while (0)
+
+static uint64_t dice = 88172645463325252u;
+
+static inline uint8_t roll(void)
+{
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return (uint8_t) (dice >> 32);
+}
+
+#endif
