@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * The control registers of RISC-V's machine mode that the port uses, and sections with interrupts off.
+ */
+#ifndef WEIR_RISCV_CSR_H
+#define WEIR_RISCV_CSR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "weir/ticks.h"
+
+#define WEIR_RISCV_MSTATUS_MIE 0x8u
+#define WEIR_RISCV_MIE_TIMER 0x80u
+#define WEIR_RISCV_MIE_EXTERNAL 0x800u
+
+/** Switches interrupts off and returns what weir_riscv_restore() wants: whether they were on. A barrier for the compiler, both. */
+WEIR_INLINE uint32_t weir_riscv_lock(void)
+{
+    uint32_t before;
+    __asm__ volatile("csrrci %0, mstatus, 8" : "=r"(before)::"memory");
+    return before & WEIR_RISCV_MSTATUS_MIE;
+}
+
+/** Ends a section that weir_riscv_lock() began: nests, and may be used in an interrupt, too. */
+WEIR_INLINE void weir_riscv_restore(uint32_t before)
+{
+    __asm__ volatile("csrs mstatus, %0" ::"r"(before) : "memory");
+}
+
+/** Takes interrupts from here on. */
+WEIR_INLINE void weir_riscv_interrupts_on(void)
+{
+    __asm__ volatile("csrsi mstatus, 8" ::: "memory");
+}
+
+/** Nothing that is in memory is known any more. */
+#define WEIR_RISCV_BARRIER() __asm__ volatile("" ::: "memory")
+
+/** In a trap: true iff it is an interrupt, not an exception. */
+WEIR_INLINE bool weir_riscv_is_interrupt(void)
+{
+    int32_t cause;
+    __asm__ volatile("csrr %0, mcause" : "=r"(cause));
+    return cause < 0;
+}
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * Sources: core/limit inlined into the machine's one trap.
+ *
+ *     WEIR_RISCV_LIMIT(button, 0, .policy = WEIR_LIMIT_STRICT, .timing = WEIR_LIMIT_LAZY, .interval = 12500, .burst = 1)
+ *     {
+ *         presses++;
+ *     }
+ *
+ *     WEIR_RISCV_TRAP(button)
+ *
+ * The trap (weir/riscv/trap.h) calls four functions of each source that it is told of; what else is here a thread may call.
+ */
+#ifndef WEIR_RISCV_LIMIT_H
+#define WEIR_RISCV_LIMIT_H
+
+#include "weir/limit.h"
+#include "weir/riscv/check.h"
+#include "weir/riscv/timer.h"
+
+#define WEIR_RISCV_PERFORM_LINE(line, step)                                                                                                \
+    do {                                                                                                                                   \
+        if ((step).mask) {                                                                                                                 \
+            WEIR_CHIP_MASK(line);                                                                                                          \
+        }                                                                                                                                  \
+        if ((step).unmask) {                                                                                                               \
+            WEIR_CHIP_UNMASK(line);                                                                                                        \
+        }                                                                                                                                  \
+        if ((step).ack) {                                                                                                                  \
+            WEIR_CHIP_ACK(line);                                                                                                           \
+        }                                                                                                                                  \
+    } while (0)
+
+#define WEIR_RISCV_SERVE(step, run_handler, state, begin)                                                                                  \
+    do {                                                                                                                                   \
+        if ((step).serve) {                                                                                                                \
+            run_handler;                                                                                                                   \
+            if (WEIR_LIMIT_RECORD) {                                                                                                       \
+                weir_limit_done(&(state), begin, weir_riscv_now());                                                                        \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    } while (0)
+
+/** Sets the timer anew for all sources of the trap, after one of them has changed. With interrupts off; WEIR_RISCV_TRAP defines it. */
+void weir_riscv_alarm(void);
+
+/**
+ * Limits the line `line` of the chip; the rest initialises a weir_limit_config_t, in ticks of mtime. The body of the handler follows. The configuration
+ * is a constant: the compiler keeps only what its policy needs.
+ */
+#define WEIR_RISCV_LIMIT(name, line, ...)                                                                                                  \
+    WEIR_RISCV_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                            \
+    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
+    static weir_limit_state_t name##_state;                                                                                                \
+    WEIR_RISCV_DEFINE_(name, name##_config, name##_state, line)
+
+/** The same with a configuration in RAM, whose rate and burst weir_riscv_change(name, interval, burst) changes while it runs. */
+#define WEIR_RISCV_LIMIT_TUNABLE(name, line, ...)                                                                                          \
+    WEIR_RISCV_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                            \
+    static weir_limit_t name##_limit = {.config = {__VA_ARGS__}};                                                                          \
+    WEIR_RISCV_DEFINE_CHANGE_(name, line)                                                                                                  \
+    WEIR_RISCV_DEFINE_(name, name##_limit.config, name##_limit.state, line)
+
+/** A line without a limit, in the same trap; the body of the handler follows. Also what runs behind the limiter in silicon. */
+#define WEIR_RISCV_UNLIMITED(name, line)                                                                                                   \
+    WEIR_INLINE void name##_handler(void);                                                                                                 \
+    enum { name##_line = (line) };                                                                                                         \
+    WEIR_INLINE void name##_request(bool alone)                                                                                            \
+    {                                                                                                                                      \
+        (void) alone;                                                                                                                      \
+        WEIR_CHIP_BEGIN(line);                                                                                                             \
+        name##_handler();                                                                                                                  \
+        WEIR_CHIP_END(line);                                                                                                               \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_expired(weir_ticks_t now)                                                                                      \
+    {                                                                                                                                      \
+        (void) now;                                                                                                                        \
+    }                                                                                                                                      \
+    WEIR_INLINE bool name##_is_armed(void)                                                                                                 \
+    {                                                                                                                                      \
+        return false;                                                                                                                      \
+    }                                                                                                                                      \
+    WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now)                                                                                 \
+    {                                                                                                                                      \
+        (void) now;                                                                                                                        \
+        return WEIR_RISCV_REST;                                                                                                            \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_start(void)                                                                                                    \
+    {                                                                                                                                      \
+        uint32_t before = weir_riscv_lock();                                                                                               \
+        WEIR_CHIP_UNMASK(line);                                                                                                            \
+        WEIR_CHIP_CONNECT(line);                                                                                                           \
+        weir_riscv_restore(before);                                                                                                        \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_handler(void)
+
+/* The trap's part: the line; a request; an expiry, if this source is due; whether it wants one, and in how many ticks. */
+#define WEIR_RISCV_DEFINE_(name, config, state, line)                                                                                      \
+    WEIR_INLINE void name##_handler(void);                                                                                                 \
+    enum { name##_line = (line) };                                                                                                         \
+    WEIR_INLINE void name##_request(bool alone)                                                                                            \
+    {                                                                                                                                      \
+        weir_ticks_t now = weir_riscv_now();                                                                                               \
+        WEIR_CHIP_BEGIN(line);                                                                                                             \
+        weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, false);                                                 \
+        WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \
+        if (step.arm) {                                                                                                                    \
+            if (alone) {                                                                                                                   \
+                weir_riscv_alarm_at(step.at);                                                                                              \
+            } else {                                                                                                                       \
+                weir_riscv_alarm_by(step.at);                                                                                              \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        WEIR_RISCV_SERVE(step, name##_handler(), state, now);                                                                              \
+        WEIR_CHIP_END(line);                                                                                                               \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_expired(weir_ticks_t now)                                                                                      \
+    {                                                                                                                                      \
+        weir_limit_step_t step = weir_limit_tick_with(&(state), &(config), now, WEIR_CHIP_PENDING(line));                                  \
+        WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \
+        WEIR_RISCV_SERVE(step, name##_handler(), state, now);                                                                              \
+    }                                                                                                                                      \
+    WEIR_INLINE bool name##_is_armed(void)                                                                                                 \
+    {                                                                                                                                      \
+        return weir_limit_is_armed(&(state), &(config));                                                                                   \
+    }                                                                                                                                      \
+    WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now)                                                                                 \
+    {                                                                                                                                      \
+        weir_ticks_t due = (state).due;                                                                                                    \
+        if (weir_limit_is_released(&(state)) || weir_ticks_reached(now, due)) {                                                            \
+            return 0;                                                                                                                      \
+        }                                                                                                                                  \
+        return weir_ticks_between(now, due);                                                                                               \
+    }                                                                                                                                      \
+    WEIR_RISCV_DEFINE_USER_(name, config, state, line)                                                                                     \
+    WEIR_INLINE void name##_handler(void)
+
+/* What a thread may call, by name: weir_riscv_start(name), weir_riscv_enable(name), weir_riscv_disable(name), weir_riscv_record(name). */
+#define WEIR_RISCV_DEFINE_USER_(name, config, state, line)                                                                                 \
+    WEIR_INLINE void name##_start(void)                                                                                                    \
+    {                                                                                                                                      \
+        name##_check();                                                                                                                    \
+        uint32_t before = weir_riscv_lock();                                                                                               \
+        weir_limit_step_t step = weir_limit_start_with(&(state), &(config), weir_riscv_now());                                             \
+        WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \
+        WEIR_CHIP_CONNECT(line);                                                                                                           \
+        weir_riscv_alarm();                                                                                                                \
+        weir_riscv_restore(before);                                                                                                        \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_disable(void)                                                                                                  \
+    {                                                                                                                                      \
+        uint32_t before = weir_riscv_lock();                                                                                               \
+        weir_limit_step_t step = weir_limit_user_disable(&(state));                                                                        \
+        WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \
+        weir_riscv_restore(before);                                                                                                        \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_enable(void)                                                                                                   \
+    {                                                                                                                                      \
+        uint32_t before = weir_riscv_lock();                                                                                               \
+        weir_limit_step_t step = weir_limit_user_enable(&(state), weir_riscv_now());                                                       \
+        WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \
+        if (step.arm) {                                                                                                                    \
+            weir_riscv_alarm();                                                                                                            \
+        }                                                                                                                                  \
+        weir_riscv_restore(before);                                                                                                        \
+    }                                                                                                                                      \
+    WEIR_INLINE weir_limit_state_t *name##_state_of(void)                                                                                  \
+    {                                                                                                                                      \
+        return &(state);                                                                                                                   \
+    }
+
+#define WEIR_RISCV_DEFINE_CHANGE_(name, line)                                                                                              \
+    WEIR_INLINE weir_limit_error_t name##_change(weir_ticks_t interval, uint8_t burst)                                                     \
+    {                                                                                                                                      \
+        weir_limit_config_t to = name##_limit.config;                                                                                      \
+        to.interval = interval;                                                                                                            \
+        to.burst = burst;                                                                                                                  \
+        if (!weir_riscv_can_keep_young(&to)) {                                                                                             \
+            return WEIR_LIMIT_BAD_INTERVAL;                                                                                                \
+        }                                                                                                                                  \
+        weir_limit_step_t step;                                                                                                            \
+        uint32_t before = weir_riscv_lock();                                                                                               \
+        weir_limit_error_t error = weir_limit_reconfigure(&name##_limit, &to, weir_riscv_now(), &step);                                    \
+        WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \
+        weir_riscv_alarm();                                                                                                                \
+        weir_riscv_restore(before);                                                                                                        \
+        return error;                                                                                                                      \
+    }
+
+/** Starts limiting and lets the line's interrupts in. From a thread, or before interrupts are on; weir_riscv_run() comes before the first. */
+#define weir_riscv_start(name) name##_start()
+/** The user wants the line on, or off, for as long as he says (regehr2005 §4): use these instead of the line's own enable bit. Any context. */
+#define weir_riscv_enable(name) name##_enable()
+#define weir_riscv_disable(name) name##_disable()
+/** Changes the interval (in ticks) and the burst of a WEIR_RISCV_LIMIT_TUNABLE; returns a weir_limit_error_t. Any context. */
+#define weir_riscv_change(name, interval, burst) name##_change(interval, burst)
+/** Copies the record of a source to `*copy` (WEIR_LIMIT_RECORD 1). Any context. */
+#define weir_riscv_record(name, copy)                                                                                                      \
+    do {                                                                                                                                   \
+        uint32_t weir_before_ = weir_riscv_lock();                                                                                         \
+        *(copy) = name##_state_of()->record;                                                                                               \
+        weir_riscv_restore(weir_before_);                                                                                                  \
+    } while (0)
+
+/**
+ * The ticks of an interval that admits at most `hertz` where mtime counts `clock` ticks a second: rounded up, so that the limit is never above it. 0, which
+ * no limiter accepts, for a rate of 0 or one beyond the clock's. For constants: it divides in 64 bits.
+ */
+#define WEIR_RISCV_TICKS(hertz, clock)                                                                                                     \
+    ((hertz) > 0 && (hertz) <= (clock) ? ((clock) + 0uLL + (hertz) -1u) / ((hertz) > 0 ? (hertz) : 1) : 0)
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * The trap of a machine in direct mode, and the interrupt functions behind it: one for each source that it is told of, and the timer's.
+ *
+ * The entry finds out who asks with one register, which it puts below the stack (the ABI keeps nothing there, and interrupts are off), and jumps to a function
+ * that saves what it itself needs: no source pays for the registers of another one's limiter. The first source that is listed is asked first, the timer
+ * last, in the machine's own order of causes. A trap serves one request and returns, so that the background is interrupted as with a vector for each line.
+ */
+#ifndef WEIR_RISCV_TRAP_H
+#define WEIR_RISCV_TRAP_H
+
+#include "weir/riscv/limit.h"
+
+/** Called for a trap that is no interrupt: an exception, which is the program's own fault. In place of this, it hangs where a debugger finds it. */
+#ifndef WEIR_RISCV_ON_EXCEPTION
+#define WEIR_RISCV_ON_EXCEPTION()                                                                                                          \
+    for (;;) {                                                                                                                             \
+    }
+#endif
+
+/* DO(name) for each of up to eight names. */
+#define WEIR_RISCV_EACH_1(do_, a) do_(a)
+#define WEIR_RISCV_EACH_2(do_, a, ...) do_(a) WEIR_RISCV_EACH_1(do_, __VA_ARGS__)
+#define WEIR_RISCV_EACH_3(do_, a, ...) do_(a) WEIR_RISCV_EACH_2(do_, __VA_ARGS__)
+#define WEIR_RISCV_EACH_4(do_, a, ...) do_(a) WEIR_RISCV_EACH_3(do_, __VA_ARGS__)
+#define WEIR_RISCV_EACH_5(do_, a, ...) do_(a) WEIR_RISCV_EACH_4(do_, __VA_ARGS__)
+#define WEIR_RISCV_EACH_6(do_, a, ...) do_(a) WEIR_RISCV_EACH_5(do_, __VA_ARGS__)
+#define WEIR_RISCV_EACH_7(do_, a, ...) do_(a) WEIR_RISCV_EACH_6(do_, __VA_ARGS__)
+#define WEIR_RISCV_EACH_8(do_, a, ...) do_(a) WEIR_RISCV_EACH_7(do_, __VA_ARGS__)
+#define WEIR_RISCV_PICK_(a, b, c, d, e, f, g, h, pick, ...) pick
+#define WEIR_RISCV_EACH(do_, ...)                                                                                                          \
+    WEIR_RISCV_PICK_(__VA_ARGS__, WEIR_RISCV_EACH_8, WEIR_RISCV_EACH_7, WEIR_RISCV_EACH_6, WEIR_RISCV_EACH_5, WEIR_RISCV_EACH_4,           \
+                     WEIR_RISCV_EACH_3, WEIR_RISCV_EACH_2, WEIR_RISCV_EACH_1, 0)                                                           \
+    (do_, __VA_ARGS__)
+
+#define WEIR_RISCV_IS_ALONE(...) WEIR_RISCV_PICK_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 1, 0)
+
+#define WEIR_RISCV_ENTER_(name)                                                                                                            \
+    __asm__ volatile(WEIR_CHIP_DISPATCH "\n beqz t0, 1f\n lw t0, -4(sp)\n j " #name "_interrupt\n1:" ::"i"(name##_line));
+#define WEIR_RISCV_INTERRUPT_(name)                                                                                                        \
+    __attribute__((interrupt("machine"), used)) static void name##_interrupt(void)                                                         \
+    {                                                                                                                                      \
+        name##_request(weir_riscv_alone);                                                                                                  \
+    }
+#define WEIR_RISCV_EXPIRED_(name) name##_expired(now);
+#define WEIR_RISCV_LEFT_(name)                                                                                                             \
+    if (name##_is_armed()) {                                                                                                               \
+        weir_ticks_t left_of_this = name##_left(now);                                                                                      \
+        if (left_of_this < left) {                                                                                                         \
+            left = left_of_this;                                                                                                           \
+        }                                                                                                                                  \
+    }
+
+/** Defines the trap for one to eight sources of this file. What weir_limits_next() decides at run time is decided here for a list known to the compiler. */
+#define WEIR_RISCV_TRAP(...)                                                                                                               \
+    enum { weir_riscv_alone = WEIR_RISCV_IS_ALONE(__VA_ARGS__) };                                                                          \
+    WEIR_INLINE void weir_riscv_alarm_now(void)                                                                                            \
+    {                                                                                                                                      \
+        weir_ticks_t now = weir_riscv_now();                                                                                               \
+        weir_ticks_t left = weir_riscv_rest();                                                                                             \
+        WEIR_RISCV_EACH(WEIR_RISCV_LEFT_, __VA_ARGS__)                                                                                     \
+        weir_riscv_alarm_at((weir_ticks_t) (now + left));                                                                                  \
+    }                                                                                                                                      \
+    void weir_riscv_alarm(void)                                                                                                            \
+    {                                                                                                                                      \
+        weir_riscv_alarm_now();                                                                                                            \
+    }                                                                                                                                      \
+    WEIR_RISCV_EACH(WEIR_RISCV_INTERRUPT_, __VA_ARGS__)                                                                                    \
+    __attribute__((interrupt("machine"), used)) static void weir_riscv_timer_interrupt(void)                                               \
+    {                                                                                                                                      \
+        if (!weir_riscv_is_interrupt()) {                                                                                                  \
+            WEIR_RISCV_ON_EXCEPTION();                                                                                                     \
+        }                                                                                                                                  \
+        weir_ticks_t now = weir_riscv_now();                                                                                               \
+        WEIR_RISCV_EACH(WEIR_RISCV_EXPIRED_, __VA_ARGS__)                                                                                  \
+        WEIR_RISCV_BARRIER(); /* read again what was known: it would take registers */                                                     \
+        weir_riscv_alarm_now();                                                                                                            \
+    }                                                                                                                                      \
+    __attribute__((naked, aligned(4))) void weir_riscv_trap(void);                                                                         \
+    void weir_riscv_trap(void)                                                                                                             \
+    {                                                                                                                                      \
+        __asm__ volatile("sw t0, -4(sp)");                                                                                                 \
+        WEIR_RISCV_EACH(WEIR_RISCV_ENTER_, __VA_ARGS__)                                                                                    \
+        __asm__ volatile("lw t0, -4(sp)\n j weir_riscv_timer_interrupt");                                                                  \
+    }                                                                                                                                      \
+    struct weir_riscv_semicolon
+
+/** Lets the timer's and the lines' interrupts in; the program still says weir_riscv_interrupts_on(). Before the first weir_riscv_start(). */
+WEIR_INLINE void weir_riscv_run(void)
+{
+    uint32_t before = weir_riscv_lock();
+    weir_riscv_alarm_at((weir_ticks_t) (weir_riscv_now() + WEIR_RISCV_REST));
+    __asm__ volatile("csrs mie, %0" ::"r"(WEIR_RISCV_MIE_TIMER | WEIR_RISCV_MIE_EXTERNAL) : "memory");
+    weir_riscv_restore(before);
+}
+
+#endif
