@@ -49,7 +49,7 @@ bench: bootstrap-demo bootstrap-rtl ## reproduce every figure and table, the boa
 
 format: bootstrap-format ## apply the formatters
 	cargo fmt --all
-	git ls-files -z '*.c' '*.h' | xargs -0 clang-format -i
+	git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' ':!rtl/limit/registers/generated' | xargs -0 clang-format -i
 
 clean: ## remove what was built and the results
 	cargo clean
