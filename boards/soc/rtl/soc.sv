@@ -21,7 +21,7 @@ module soc #(
     output logic error_o,
     output logic [31:0] error_address_o,
     output logic error_write_o,
-    // One clock: the system begins anew.
+    // One clock: the firmware resets the system. The reset itself is the next clock.
     output logic reset_o,
     // What happens to the lines: asked at the limiter's input, passed by the limiter, found pending already by the interrupt controller.
     output logic [LINES-1:0] request_o,
@@ -202,23 +202,42 @@ module soc #(
       .request_o
   );
 
-  // Bypass: what the limiter does after a reset.
-  logic [LINES-1:0] sync0, sync1, sync2;
-  always_ff @(posedge clk_i) begin
-    sync0 <= request_o;
-    sync1 <= sync0;
-    sync2 <= sync1;
-    delivered_o <= sync1 & ~sync2;
-    if (!rst_n) begin
-      sync2 <= '1;
-      delivered_o <= '0;
-    end
-  end
-  assign overload = 1'b0;
-  assign limit_ready = 1'b1;
-  assign limit_rdata = '0;
-  assign limit_error = 1'b1;
-  wire unused = &{1'b0, limit_access, limit_enable};
+  // The same way, and as long a one, for firmware that limits and for firmware that has never heard of it: after a reset all may pass.
+  weir_limit #(
+      .SOURCES(LINES),
+      .PHASE_BITS(32),
+      .RATE_BITS(32),
+      .BURST_BITS(8),
+      .HELD_BITS(16),
+      .SYNC(2),
+      .RESET(1),
+      .PULSE(1),
+      .BYPASS(0),
+      .ENABLE_RESET('1)
+  ) u_limit (
+      .clk_i,
+      .rst_ni(rst_n),
+      .psel_i(limit_access),
+      .penable_i(limit_enable),
+      .pwrite_i(dbus_write),
+      .paddr_i({dbus_address[13:0], 2'b00}),
+      .pwdata_i(dbus_wdata),
+      .pstrb_i(dbus_write ? dbus_select : 4'b0000),
+      .pready_o(limit_ready),
+      .prdata_o(limit_rdata),
+      .pslverr_o(limit_error),
+      .irq_i(request_o),
+      .ack_i('0),
+      .irq_o(delivered_o),
+      .msi_valid_i(1'b0),
+      .msi_number_i('0),
+      .msi_ready_o(),
+      .msi_valid_o(),
+      .msi_number_o(),
+      .msi_ready_i(1'b0),
+      .bypass_i(1'b0),
+      .overload_irq_o(overload)
+  );
 
   always_comb begin
     raised = '0;

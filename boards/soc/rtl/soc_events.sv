@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The event devices, one per wire: each rising edge of the wire is an event, which waits until it is popped. Per device, 32 bytes apart:
+// The event devices, one per wire: each rising edge of the wire is an event, which waits until it is popped; so is a
+// wire that is high when a reset ends. Per device, 32 bytes apart:
 //
 //   +0x00 COUNT: events that wait, at most 65535 (more are lost)     +0x04 POP: a write takes one, if there is one
 //   +0x08 CONTROL: bit 0 QUEUE                                       +0x0C WIRE: the wire's level (bit 0)
@@ -68,7 +69,7 @@ module soc_events #(
     if (access_i && write_i && !error_o && address_i[4:0] == 5'h08) queues[line] <= wdata_i[0];
     if (!rst_ni) begin
       for (int i = 0; i < LINES; i++) counts[i] <= '0;
-      wires_before <= '1;
+      wires_before <= '0;
       queues <= '0;
       asks <= '0;
     end

@@ -36,11 +36,27 @@ class Lines
         const std::uint32_t requests = system.requests();
         m_rises = requests & ~m_requests;
         m_requests = requests;
-        if ((m_rises | system.delivered()) != 0) {
+        // The synchroniser gives the limiter its edges this many cycles later.
+        const std::uint32_t edges = m_on_the_way[1];
+        m_on_the_way[1] = m_on_the_way[0];
+        m_on_the_way[0] = m_rises;
+        const std::uint32_t delivered = system.delivered();
+        if ((m_rises | edges | delivered) != 0) {
             count(m_rises, &LineUse::requested);
-            count(system.delivered(), &LineUse::delivered);
+            count(delivered, &LineUse::delivered);
+            // An edge in the very cycle of the delivery is noted anew.
+            m_noted &= ~delivered;
+            count(edges & m_noted, &LineUse::missed);
             count(system.merged(), &LineUse::missed);
+            m_noted |= edges;
         }
+    }
+    // The system is reset: nothing is noted or on its way, and what is high then will have risen.
+    void reset()
+    {
+        m_requests = 0;
+        m_on_the_way.fill(0);
+        m_noted = 0;
     }
     // The requests that rose in the cycle that was looked at last, a bit each.
     std::uint32_t rises() const
@@ -68,6 +84,10 @@ class Lines
     std::array<LineUse, System::lines> m_uses{};
     std::uint32_t m_requests = 0;
     std::uint32_t m_rises = 0;
+    // Edges in the synchroniser, the newest first.
+    std::array<std::uint32_t, 2> m_on_the_way{};
+    // Requests that the limiter remembers.
+    std::uint32_t m_noted = 0;
 };
 
 } // namespace weir_soc
