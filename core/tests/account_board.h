@@ -6,18 +6,11 @@
 #ifndef WEIR_TESTS_ACCOUNT_BOARD_H
 #define WEIR_TESTS_ACCOUNT_BOARD_H
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "weir/account.h"
 
-#define CHECK(what)                                                                                                                        \
-    do {                                                                                                                                   \
-        if (!(what)) {                                                                                                                     \
-            fprintf(stderr, "%s:%d: %d-bit cycles: not so: %s\n", __FILE__, __LINE__, WEIR_CYCLE_BITS, #what);                             \
-            abort();                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
+#include "check.h"
+
+#define CHECK(what) CHECK_IN(WEIR_CYCLE_BITS, "bit cycles", what)
 
 #define HOUSE_PROCESSES 3u
 #define HOUSE_DEVICES 2u

@@ -3,16 +3,6 @@
 #include "../src/account.c"
 #include "account_board.h"
 
-static uint64_t dice = 88172645463325252u;
-
-static uint8_t roll(void)
-{
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return (uint8_t) (dice >> 32);
-}
-
 static void long_random_sequences(void)
 {
     uint8_t data[604];

@@ -7,21 +7,15 @@
 #define WEIR_TESTS_CLASSES_BOARD_H
 
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "weir/defer.h"
 #include "weir/demux.h"
 #include "weir/predict.h"
 
-#define CHECK(what)                                                                                                                        \
-    do {                                                                                                                                   \
-        if (!(what)) {                                                                                                                     \
-            fprintf(stderr, "%s:%d: %d classes: not so: %s\n", __FILE__, __LINE__, WEIR_CLASSES, #what);                                   \
-            abort();                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
+#include "check.h"
+
+#define CHECK(what) CHECK_IN(WEIR_CLASSES, "classes", what)
 
 /* ------------------------------------------------------------------------------------------------ frames */
 

@@ -4,16 +4,6 @@
 #include "../src/demux.c"
 #include "classes_board.h"
 
-static uint64_t dice = 88172645463325252u;
-
-static uint8_t roll(void)
-{
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return (uint8_t) (dice >> 32);
-}
-
 /* The highest class of every set of up to three. */
 static void highest_of_every_set(void)
 {

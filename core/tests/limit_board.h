@@ -8,18 +8,12 @@
 #define WEIR_TESTS_LIMIT_BOARD_H
 
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "weir/limit.h"
 
-#define CHECK(what)                                                                                                                        \
-    do {                                                                                                                                   \
-        if (!(what)) {                                                                                                                     \
-            fprintf(stderr, "%s:%d: %d-bit ticks: not so: %s\n", __FILE__, __LINE__, WEIR_TICK_BITS, #what);                               \
-            abort();                                                                                                                       \
-        }                                                                                                                                  \
-    } while (0)
+#include "check.h"
+
+#define CHECK(what) CHECK_IN(WEIR_TICK_BITS, "bit ticks", what)
 
 #define BOARD_REMEMBERS 128u
 #define BOARD_LATENCY 7u

@@ -13,16 +13,6 @@ static unsigned long ended;
 
 #include <string.h>
 
-static uint64_t dice = 88172645463325252u;
-
-static uint8_t roll(void)
-{
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return (uint8_t) (dice >> 32);
-}
-
 /* One of each kind of event, in every order. */
 static void every_short_sequence(void)
 {

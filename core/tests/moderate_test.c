@@ -3,16 +3,6 @@
 #include "../src/moderate.c"
 #include "moderate_board.h"
 
-static uint64_t dice = 88172645463325252u;
-
-static uint8_t roll(void)
-{
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return (uint8_t) (dice >> 32);
-}
-
 /* Parameters that weir_moderate_check() takes. */
 static void roll_config(uint8_t *data)
 {
