@@ -89,13 +89,7 @@ module weir_limit_scan #(
   ) u_scan (
       .clk_i,
       .rst_ni,
-      .d_i({
-        column + ColumnBits'(!slot),
-        !slot ? row : last_row ? '0 : row + 1'b1,
-        column == '1 && !slot,
-        slot,
-        init && !(slot && last_row)
-      }),
+      .d_i({column + ColumnBits'(!slot), !slot ? row : last_row ? '0 : row + 1'b1, column == '1 && !slot, slot, init && !(slot && last_row)}),
       .q_o({column, row, slot, begins, init})
   );
   weir_limit_ff #(
@@ -117,7 +111,7 @@ module weir_limit_scan #(
       .GROUP(GROUP),
       .ROWS(Rows),
       .LEVEL(LEVEL),
-      .COUNTS(HELD_BITS != 0),
+      .COUNTS(HELD_BITS),
       .MSI(MSI),
       .RESET(RESET)
   ) u_requests (
@@ -143,10 +137,7 @@ module weir_limit_scan #(
   ) u_row (
       .clk_i,
       .rst_ni,
-      .d_i({
-        turn ? {row_came, row_level, row_is_level, row_busy} : {came >> 1, level >> 1, is_level >> 1, busy >> 1},
-        {deliver_b, given[GROUP-1:1]}
-      }),
+      .d_i({turn ? {row_came, row_level, row_is_level, row_busy} : {came >> 1, level >> 1, is_level >> 1, busy >> 1}, {deliver_b, given[GROUP-1:1]}}),
       .q_o({came, level, is_level, busy, given})
   );
   assign deliver_b = deliver && !init_b;

@@ -88,7 +88,7 @@ module weir_limit_scan_config #(
   logic [2:0] chosen, write;
   logic [IndexBits-1:0] address;
   assign chosen = {which_i == weir_limit_map::RegBurst, which_i == weir_limit_map::RegRate, which_i == weir_limit_map::RegControl};
-  assign fill = {control_new, wdata_i[LeftBits-1:0], wdata_i[RATE_BITS-1:0]};
+  assign fill   = {control_new, wdata_i[LeftBits-1:0], wdata_i[RATE_BITS-1:0]};
   if (Alike) begin : g_alike
     weir_limit_ff #(
         .WIDTH(WordBits),
@@ -163,7 +163,13 @@ module weir_limit_scan_config #(
       .read_address_i(index_i),
       .read_data_o(control)
   );
-  assign control_new = {wdata_i[weir_limit_map::ControlLock], wdata_i[weir_limit_map::ControlNotify], wdata_i[weir_limit_map::ControlPolicy], wdata_i[weir_limit_map::ControlLimit], wdata_i[weir_limit_map::ControlEnable]};
+  assign control_new = {
+    wdata_i[weir_limit_map::ControlLock],
+    wdata_i[weir_limit_map::ControlNotify],
+    wdata_i[weir_limit_map::ControlPolicy],
+    wdata_i[weir_limit_map::ControlLimit],
+    wdata_i[weir_limit_map::ControlEnable]
+  };
   assign enable_o = ENABLES == 0 || control[0];
   assign limit_o = LIMITS == 0 || control[1];
   assign bursty_o = BURST_BITS != 0 && control[2];

@@ -12,7 +12,7 @@ module weir_limit_scan_requests #(
     parameter int ROWS = 2,
     parameter logic [SOURCES-1:0] LEVEL = '0,
     // Edges of LEVEL sources are wanted too.
-    parameter int COUNTS = 1,
+    parameter int COUNTS = 0,
     parameter int MSI = 0,
     parameter int RESET = 1,
     localparam int RowBits = $clog2(ROWS)
@@ -57,9 +57,9 @@ module weir_limit_scan_requests #(
     if (source >= SOURCES) begin : g_none
       assign {came[source], levels[source], kinds[source], busy[source]} = '0;
     end else begin : g_some
-      assign kinds[source] = LEVEL[source];
+      assign kinds[source]  = LEVEL[source];
       assign levels[source] = LEVEL[source] && level_i[source];
-      assign busy[source] = held_i[source];
+      assign busy[source]   = held_i[source];
       if (LEVEL[source] && COUNTS == 0) begin : g_level_only
         assign came[source] = 1'b0;
       end else begin : g_keep

@@ -6,12 +6,12 @@
 `default_nettype none
 
 module weir_limit_scan_step #(
-    parameter int PHASE_BITS = 24,
+    parameter  int PHASE_BITS = 24,
     // At most PHASE_BITS.
-    parameter int RATE_BITS = 24,
+    parameter  int RATE_BITS  = 24,
     // 0: strict only.
-    parameter int BURST_BITS = 0,
-    localparam int LeftBits = BURST_BITS == 0 ? 1 : BURST_BITS
+    parameter  int BURST_BITS = 0,
+    localparam int LeftBits   = BURST_BITS == 0 ? 1 : BURST_BITS
 ) (
     input wire [PHASE_BITS-1:0] phase_i,
     // What may still pass.

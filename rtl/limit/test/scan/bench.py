@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Drives an instance of the memory form clock by clock, and holds every delivery, register and interrupt against the model."""
+
+import json
+import os
+from collections import deque
+
+from cocotb.triggers import Timer
+from scan_model import BEGAN, HELD, Model, Shape
+
+SHAPE = Shape(**json.loads(os.environ["WEIR_SCAN_SHAPE"]))
+
+
+class Access:
+    """One access over the bus. `done` is the clock of its ready."""
+
+    def __init__(self, which, source, value=None):
+        self.which, self.source, self.value = which, source, value
+        self.begun = self.done = self.read = self.error = None
+
+    @property
+    def bound(self):
+        """Clocks that it may take, as weir_limit_scan states them."""
+        group, period = SHAPE.group, SHAPE.period
+        return {HELD: period + 2, 3: period + 2, BEGAN: 2 * period + 2}.get(self.which, 2 * group + 7)
+
+
+class Bench:
+    def __init__(self, dut):
+        self.dut = dut
+        # What the outputs of weir_limit would hold; `holds`: they hold a delivery until it is acknowledged.
+        self.holds = False
+        self.held = 0
+
+    async def reset(self, clocks=2):
+        """Resets in whatever state it is. The clock that follows is clock 0."""
+        dut = self.dut
+        dut.rst_ni.value = 0
+        self.drive(0, 0, None)
+        dut.reg_valid_i.value = 0
+        for _ in range(clocks):
+            await self.edge()
+        dut.rst_ni.value = 1
+        self.model = Model(SHAPE)
+        self.clock = 0
+        self.held = self.levels = 0
+        self.queue = deque()
+        self.access = None
+        self.accesses = []
+        self.recent = deque(maxlen=Model.BEHIND + 2)
+        self.word = {}
+        self.log = [[] for _ in range(SHAPE.sources)]
+
+    async def edge(self):
+        self.dut.clk_i.value = 1
+        await Timer(5, "ns")
+        self.dut.clk_i.value = 0
+        await Timer(1, "ns")
+
+    def drive(self, edges, levels, message):
+        dut = self.dut
+        dut.edge_i.value = edges
+        dut.level_i.value = levels
+        dut.msi_valid_i.value = message is not None
+        dut.msi_number_i.value = message or 0
+        dut.held_i.value = self.held
+
+    def write(self, which, source, value):
+        return self.put(Access(which, source, value))
+
+    def read(self, which, source):
+        return self.put(Access(which, source))
+
+    def put(self, access):
+        self.queue.append(access)
+        return access
+
+    async def finish(self):
+        """Runs until the bus is idle."""
+        while self.queue or self.access:
+            await self.step()
+
+    async def step(self, edges=0, levels=None, message=None, acknowledge=0):
+        """One clock. `levels` None: an EDGE source's level is of no meaning, so that of the clock before."""
+        dut, model = self.dut, self.model
+        if levels is None:
+            levels = self.levels
+        edges |= levels & ~self.levels & SHAPE.level
+        self.levels = levels
+        if self.access is None and self.queue:
+            self.access = self.queue.popleft()
+            self.access.begun = self.clock
+        access = self.access
+        self.drive(edges, levels, message)
+        dut.reg_valid_i.value = access is not None
+        if access:
+            dut.reg_write_i.value = access.value is not None
+            dut.reg_which_i.value = access.which
+            dut.reg_source_i.value = access.source
+            dut.reg_wdata_i.value = access.value or 0
+        await Timer(1, "ns")
+
+        given = int(dut.deliver_o.value)
+        ready = access is not None and bool(dut.reg_ready_o.value)
+        if ready:
+            access.done, access.error = self.clock, bool(dut.reg_error_o.value)
+            access.read = int(dut.reg_rdata_o.value)
+            # All wait for the first round after reset.
+            took = access.done - max(access.begun, SHAPE.period - 1)
+            assert took <= access.bound, f"an access to {access.which} took {took} clocks"
+            self.accesses.append(access)
+            self.access = None
+        self.recent.append((self.clock, access if ready else None, access, bool(dut.overload_irq_o.value)))
+        self.follow()
+        if ready and access.which < 3:
+            self.settle(access)
+        expected = model.delivered(self.clock)
+        got = {number for number in range(SHAPE.sources) if given >> number & 1} if given else set()
+        assert got == expected, f"clock {self.clock}: delivered {sorted(got)}, not {sorted(expected)}"
+        for number in got:
+            self.log[number].append(self.clock)
+        model.requests(self.clock, edges, levels, self.held, message)
+        if self.holds:
+            self.held = (self.held | given) & ~(acknowledge & ~SHAPE.level) & (levels | ~SHAPE.level)
+        await self.edge()
+        self.clock += 1
+        return got
+
+    def settle(self, access):
+        """CONTROL, RATE and BURST."""
+        source = self.model.sources[access.source]
+        if access.value is None:
+            assert not access.error
+            assert access.read == (source.control, source.rate, source.burst if SHAPE.burst_bits else 1)[access.which]
+        else:
+            assert access.error == source.refuses(access.which, access.value)
+            if not access.error:
+                source.write(access.which, access.value)
+
+    def follow(self):
+        """The visit that was decided BEHIND clocks ago, and the access that met it."""
+        at = self.clock - Model.BEHIND
+        then = next((entry for entry in self.recent if entry[0] == at), None)
+        if then is None:
+            return
+        _, done, waiting, _ = then
+        number = self.model.visits.get(self.clock, (None,))[0]
+        clears = set()
+        if done and done.which == HELD and done.value is not None:
+            assert done.source == number
+            clears.add((HELD, number))
+        in_word = waiting and waiting.which == BEGAN and number is not None and number // 32 == waiting.source and at > waiting.begun
+        if in_word and (number % 32 == 0 or self.word):
+            # The scan goes over the word.
+            if waiting.value is not None and waiting.value >> number % 32 & 1:
+                clears.add((BEGAN, number))
+            self.word[number] = None
+        visited = self.model.follow(self.clock, clears)
+        if visited:
+            number, (status, held, began) = visited
+            if number in self.word:
+                self.word[number] = began
+            if done and done.which == 3:
+                assert (done.source, done.read, done.error) == (number, status, False)
+            if done and done.which == HELD:
+                assert (done.source, done.error) == (number, False)
+                assert done.value is not None or done.read == held
+            interrupt = next(entry[3] for entry in self.recent if entry[0] == at + 1)
+            assert interrupt == self.model.interrupts(), f"clock {at + 1}: overload_irq_o is {interrupt}"
+        if done and done.which == BEGAN:
+            bits = sum(bit << number % 32 for number, bit in self.word.items())
+            assert len(self.word) == min(32, SHAPE.sources - 32 * done.source) and done.read == bits and not done.error
+            self.word = {}
+
+
+async def started(dut):
+    """An instance after its reset, its clock with the test."""
+    bench = Bench(dut)
+    dut.clk_i.value = 0
+    dut.reg_write_i.value = 0
+    dut.reg_which_i.value = 0
+    dut.reg_source_i.value = 0
+    dut.reg_wdata_i.value = 0
+    await bench.reset()
+    return bench
