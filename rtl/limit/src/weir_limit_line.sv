@@ -75,16 +75,16 @@ module weir_limit_line #(
   ) u_source (
       .clk_i,
       .rst_ni,
-      .noted_i(asks && !held_i),
+      .noted_i (asks && !held_i),
       .enable_i(enable),
-      .limit_i(limit),
+      .limit_i (limit),
       .bursty_i(bursty),
-      .rate_i(rate),
-      .burst_i(burst),
+      .rate_i  (rate),
+      .burst_i (burst),
       .deliver_o,
-      .open_o(open),
-      .opens_o(opens),
-      .rests_o(rests)
+      .open_o  (open),
+      .opens_o (opens),
+      .rests_o (rests)
   );
   assign enable_o = enable;
 
@@ -238,14 +238,14 @@ module weir_limit_line #(
           rdata_o[weir_limit_map::ControlNotify] = notify;
           rdata_o[weir_limit_map::ControlLock]   = lock;
         end
-        weir_limit_map::RegRate: rdata_o[RATE_BITS-1:0] = rate;
+        weir_limit_map::RegRate:  rdata_o[RATE_BITS-1:0] = rate;
         weir_limit_map::RegBurst: rdata_o[BurstBits-1:0] = burst;
         weir_limit_map::RegStatus: begin
           rdata_o[weir_limit_map::StatusOpen]     = open || !limit;
           rdata_o[weir_limit_map::StatusNoted]    = LEVEL ? level_i : noted;
           rdata_o[weir_limit_map::StatusOverload] = overload;
         end
-        default: ;
+        default:                  ;
       endcase
     end
     if (HELD_BITS != 0 && which_i == weir_limit_map::RegHeld) rdata_o = held_count;

@@ -14,5 +14,25 @@ package weir_limit_map;
   localparam int StatusOpen = 0;
   localparam int StatusNoted = 1;
   localparam int StatusOverload = 2;
+  localparam logic [12:0] WordId = 13'd0;
+  localparam logic [12:0] WordShape = 13'd1;
+  localparam logic [12:0] WordWidths = 13'd2;
+  localparam logic [12:0] WordTick = 13'd3;
+  localparam logic [12:0] WordBegan = 13'h10;
+  localparam logic [31:0] IdValue = 32'h57454901;
+  localparam int ShapeLast = 0;
+  localparam int ShapeForm = 12;
+  localparam int ShapeBursts = 16;
+  localparam int ShapeEnables = 17;
+  localparam int ShapeLimits = 18;
+  localparam int ShapeOverload = 19;
+  localparam int ShapeLock = 20;
+  localparam int ShapeMsi = 21;
+  localparam int ShapeBypass = 22;
+  localparam int ShapePulse = 23;
+  localparam int WidthsPhase = 0;
+  localparam int WidthsRate = 8;
+  localparam int WidthsBurst = 16;
+  localparam int WidthsHeld = 24;
 endpackage
 `default_nettype wire
