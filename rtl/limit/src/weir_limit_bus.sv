@@ -64,13 +64,13 @@ module weir_limit_bus #(
       (32'(BURST_BITS) << weir_limit_map::WidthsBurst) | (32'(HELD_BITS) << weir_limit_map::WidthsHeld);
 
   wire access = psel_i && penable_i;
-  wire of_source = paddr_i[15];
-  wire [9:0] source = paddr_i[14:5];
+  wire of_source = paddr_i[weir_limit_map::SourceBit];
+  wire [9:0] source = paddr_i[weir_limit_map::SourceBit-1:weir_limit_map::StrideBits];
   // Written so that a power of two needs no subtraction.
   wire beyond = (SOURCES & (SOURCES - 1)) == 0 ? (11'(source) >> $clog2(SOURCES)) != '0 : source > 10'(SOURCES - 1);
-  wire [2:0] which = paddr_i[4:2];
+  wire [2:0] which = paddr_i[weir_limit_map::StrideBits-1:2];
   // The words below the sources' registers.
-  wire [12:0] word = paddr_i[14:2];
+  wire [12:0] word = paddr_i[weir_limit_map::SourceBit-1:2];
   wire whole = paddr_i[1:0] == '0 && (!pwrite_i || pstrb_i == '1);
   // The sources of a word of BEGAN.
   wire [4:0] began_word = 5'(word - weir_limit_map::WordBegan);
