@@ -18,6 +18,29 @@
 #include "weir/riscv/check.h"
 #include "weir/riscv/timer.h"
 
+/* True iff every request sets the timer. */
+#define WEIR_RISCV_ALWAYS_ARMS(config)                                                                                                     \
+    ((config).timing == WEIR_LIMIT_EAGER && ((config).policy == WEIR_LIMIT_STRICT || (config).policy == WEIR_LIMIT_PACED))
+
+/* True iff an expiry is due, and the user has nothing to do with it: the common case, which one look at the flags tells from all others. */
+#define WEIR_RISCV_IS_PLAINLY_DUE(config, state, now)                                                                                      \
+    (((config).policy == WEIR_LIMIT_BURSTY && (config).timing != WEIR_LIMIT_LAZY                                                           \
+          ? ((state).flags & (WEIR_LIMIT_IS_WAITING | WEIR_LIMIT_IS_USER_OFF)) == 0 && weir_limit_is_armed(&(state), &(config))            \
+          : ((state).flags & (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_WAITING | WEIR_LIMIT_IS_USER_OFF)) == WEIR_LIMIT_IS_MASKED) &&          \
+     weir_ticks_reached(now, (state).due))
+
+/*
+ * The same as the machine will read it, so that the compiler leaves out what cannot be; the store itself is left out, too, for every step writes the flags.
+ * Eager limiters hold nothing in software: no line of this port asks while it is masked.
+ */
+#define WEIR_RISCV_KNOW_PLAIN(config, state)                                                                                               \
+    do {                                                                                                                                   \
+        uint8_t weir_not_ = WEIR_LIMIT_IS_USER_OFF | WEIR_LIMIT_IS_WAITING | (WEIR_LIMIT_RECORD ? 0 : WEIR_LIMIT_IS_OVERLOAD) |            \
+                            ((config).policy != WEIR_LIMIT_BUCKET && (config).timing != WEIR_LIMIT_LAZY ? WEIR_LIMIT_IS_HELD : 0);         \
+        uint8_t weir_set_ = (config).policy == WEIR_LIMIT_BURSTY && (config).timing != WEIR_LIMIT_LAZY ? 0 : WEIR_LIMIT_IS_MASKED;         \
+        (state).flags = (uint8_t) (((state).flags & ~weir_not_) | weir_set_);                                                              \
+    } while (0)
+
 #define WEIR_RISCV_PERFORM_LINE(line, step)                                                                                                \
     do {                                                                                                                                   \
         if ((step).mask) {                                                                                                                 \
@@ -72,7 +95,11 @@ void weir_riscv_alarm(void);
         name##_handler();                                                                                                                  \
         WEIR_CHIP_END(line);                                                                                                               \
     }                                                                                                                                      \
-    WEIR_INLINE void name##_expired(weir_ticks_t now)                                                                                      \
+    WEIR_INLINE bool name##_expired_alone(void)                                                                                            \
+    {                                                                                                                                      \
+        return false;                                                                                                                      \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                         \
     {                                                                                                                                      \
         (void) now;                                                                                                                        \
     }                                                                                                                                      \
@@ -100,21 +127,45 @@ void weir_riscv_alarm(void);
     enum { name##_line = (line) };                                                                                                         \
     WEIR_INLINE void name##_request(bool alone)                                                                                            \
     {                                                                                                                                      \
-        weir_ticks_t now = weir_riscv_now();                                                                                               \
+        /* Only eager limiters are sure to set the timer. */                                                                               \
+        weir_riscv_instant_t now = {0, 0};                                                                                                 \
+        if (WEIR_RISCV_ALWAYS_ARMS(config)) {                                                                                              \
+            now = weir_riscv_instant();                                                                                                    \
+        } else {                                                                                                                           \
+            now.low = weir_riscv_now();                                                                                                    \
+        }                                                                                                                                  \
         WEIR_CHIP_BEGIN(line);                                                                                                             \
-        weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, false);                                                 \
+        weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now.low, false);                                             \
         WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \
         if (step.arm) {                                                                                                                    \
+            weir_riscv_instant_t from = WEIR_RISCV_ALWAYS_ARMS(config) ? now : weir_riscv_instant();                                       \
             if (alone) {                                                                                                                   \
-                weir_riscv_alarm_at(step.at);                                                                                              \
+                weir_riscv_alarm_at(from, step.at);                                                                                        \
             } else {                                                                                                                       \
-                weir_riscv_alarm_by(step.at);                                                                                              \
+                weir_riscv_alarm_by(from, step.at);                                                                                        \
             }                                                                                                                              \
         }                                                                                                                                  \
-        WEIR_RISCV_SERVE(step, name##_handler(), state, now);                                                                              \
+        WEIR_RISCV_SERVE(step, name##_handler(), state, now.low);                                                                          \
         WEIR_CHIP_END(line);                                                                                                               \
     }                                                                                                                                      \
-    WEIR_INLINE void name##_expired(weir_ticks_t now)                                                                                      \
+    WEIR_INLINE bool name##_expired_alone(void)                                                                                            \
+    {                                                                                                                                      \
+        weir_riscv_instant_t now = weir_riscv_instant();                                                                                   \
+        if (WEIR_UNLIKELY(!WEIR_RISCV_IS_PLAINLY_DUE(config, state, now.low))) {                                                           \
+            return false;                                                                                                                  \
+        }                                                                                                                                  \
+        WEIR_RISCV_KNOW_PLAIN(config, state);                                                                                              \
+        weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now.low, WEIR_CHIP_PENDING(line));                           \
+        WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \
+        if (step.arm) {                                                                                                                    \
+            weir_riscv_alarm_at(now, step.at);                                                                                             \
+        } else {                                                                                                                           \
+            weir_riscv_alarm_after(now, WEIR_RISCV_REST);                                                                                  \
+        }                                                                                                                                  \
+        WEIR_RISCV_SERVE(step, name##_handler(), state, now.low);                                                                          \
+        return true;                                                                                                                       \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                         \
     {                                                                                                                                      \
         weir_limit_step_t step = weir_limit_tick_with(&(state), &(config), now, WEIR_CHIP_PENDING(line));                                  \
         WEIR_RISCV_PERFORM_LINE(line, step);                                                                                               \

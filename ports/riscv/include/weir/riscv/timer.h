@@ -31,32 +31,52 @@ WEIR_INLINE weir_ticks_t weir_riscv_now(void)
     return WEIR_CHIP_MTIME[0];
 }
 
+/** An instant in all of its bits. */
+typedef struct {
+    uint32_t high;
+    weir_ticks_t low;
+} weir_riscv_instant_t;
+
 /**
- * Has the timer interrupt at `at`, or at once if that is reached; less than half a wrap away. With interrupts off.
- *
- * The high word is read before the low one: if the carry comes between them the alarm is a whole wrap early, once in a wrap, and its interrupt finds nothing
- * due. In the other order it would be a whole wrap late. The timer may compare with a half-written instant meanwhile, which nobody sees.
+ * Now. The high word is read before the low one: if the carry comes between them the instant is a whole wrap early, once in a wrap, and so is an alarm that is
+ * counted from it: its interrupt finds nothing due. In the other order the alarm would be a whole wrap late.
  */
-WEIR_INLINE void weir_riscv_alarm_at(weir_ticks_t at)
+WEIR_INLINE weir_riscv_instant_t weir_riscv_instant(void)
 {
     /* An address of its own: one that the compiler knew would live through all of an interrupt, in a register more to save. */
     volatile uint32_t *mtime;
     __asm__("li %0, %1" : "=r"(mtime) : "i"(WEIR_CHIP_MTIME));
-    volatile uint32_t *mtimecmp = mtime + (WEIR_CHIP_MTIMECMP - WEIR_CHIP_MTIME);
-    uint32_t high = mtime[1];
-    weir_ticks_t now = mtime[0];
-    if (WEIR_UNLIKELY(weir_ticks_reached(now, at))) {
-        at = now;
-    }
+    weir_riscv_instant_t now;
+    now.high = mtime[1];
+    now.low = mtime[0];
+    return now;
+}
+
+/**
+ * Has the timer interrupt `left` ticks, less than half a wrap, after `now`, an instant of a moment ago. With interrupts off. The timer may compare with a
+ * half-written instant meanwhile, which nobody sees.
+ */
+WEIR_INLINE void weir_riscv_alarm_after(weir_riscv_instant_t now, weir_ticks_t left)
+{
+    volatile uint32_t *mtimecmp;
+    __asm__("li %0, %1" : "=r"(mtimecmp) : "i"(WEIR_CHIP_MTIME));
+    mtimecmp += WEIR_CHIP_MTIMECMP - WEIR_CHIP_MTIME;
+    weir_ticks_t at = (weir_ticks_t) (now.low + left);
     mtimecmp[0] = at;
-    mtimecmp[1] = high + (at < now ? 1u : 0u);
+    mtimecmp[1] = now.high + (at < now.low ? 1u : 0u);
+}
+
+/** Has it interrupt at `at`, less than half a wrap away from `now`; at once if that is reached. */
+WEIR_INLINE void weir_riscv_alarm_at(weir_riscv_instant_t now, weir_ticks_t at)
+{
+    weir_riscv_alarm_after(now, weir_ticks_reached(now.low, at) ? 0 : weir_ticks_between(now.low, at));
 }
 
 /** The same, unless the timer is set for an earlier instant, which another source wants. */
-WEIR_INLINE void weir_riscv_alarm_by(weir_ticks_t at)
+WEIR_INLINE void weir_riscv_alarm_by(weir_riscv_instant_t now, weir_ticks_t at)
 {
     if (!weir_ticks_reached(at, WEIR_CHIP_MTIMECMP[0])) {
-        weir_riscv_alarm_at(at);
+        weir_riscv_alarm_at(now, at);
     }
 }
 

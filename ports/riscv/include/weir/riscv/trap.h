@@ -5,6 +5,10 @@
  * The entry finds out who asks with one register, which it puts below the stack (the ABI keeps nothing there, and interrupts are off), and jumps to a function
  * that saves what it itself needs: no source pays for the registers of another one's limiter. The first source that is listed is asked first, the timer
  * last, in the machine's own order of causes. A trap serves one request and returns, so that the background is interrupted as with a vector for each line.
+ *
+ * A source that is alone has a timer function for the common case only. What is rare would make it save more registers: that nothing is due (the timer was set
+ * too early, or for the ageing), the user's part, an exception. Then it points mtvec at the general function and returns. What asked asks again at once, and
+ * the general function, after putting mtvec back, takes care of it.
  */
 #ifndef WEIR_RISCV_TRAP_H
 #define WEIR_RISCV_TRAP_H
@@ -17,6 +21,12 @@
     for (;;) {                                                                                                                             \
     }
 #endif
+
+/** Where traps go from the next one on. */
+WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
+{
+    __asm__ volatile("csrw mtvec, %0" ::"r"(entry) : "memory");
+}
 
 /* DO(name) for each of up to eight names. */
 #define WEIR_RISCV_EACH_1(do_, a) do_(a)
@@ -42,10 +52,14 @@
     {                                                                                                                                      \
         name##_request(weir_riscv_alone);                                                                                                  \
     }
-#define WEIR_RISCV_EXPIRED_(name) name##_expired(now);
+#define WEIR_RISCV_EXPIRED_ALONE_(name)                                                                                                    \
+    if (weir_riscv_alone && name##_expired_alone()) {                                                                                      \
+        return;                                                                                                                            \
+    }
+#define WEIR_RISCV_TICK_(name) name##_tick(now);
 #define WEIR_RISCV_LEFT_(name)                                                                                                             \
     if (name##_is_armed()) {                                                                                                               \
-        weir_ticks_t left_of_this = name##_left(now);                                                                                      \
+        weir_ticks_t left_of_this = name##_left(now.low);                                                                                  \
         if (left_of_this < left) {                                                                                                         \
             left = left_of_this;                                                                                                           \
         }                                                                                                                                  \
@@ -53,35 +67,45 @@
 
 /** Defines the trap for one to eight sources of this file. What weir_limits_next() decides at run time is decided here for a list known to the compiler. */
 #define WEIR_RISCV_TRAP(...)                                                                                                               \
+    __attribute__((naked, aligned(4))) void weir_riscv_trap(void);                                                                         \
     enum { weir_riscv_alone = WEIR_RISCV_IS_ALONE(__VA_ARGS__) };                                                                          \
     WEIR_INLINE void weir_riscv_alarm_now(void)                                                                                            \
     {                                                                                                                                      \
-        weir_ticks_t now = weir_riscv_now();                                                                                               \
+        weir_riscv_instant_t now = weir_riscv_instant();                                                                                   \
         weir_ticks_t left = weir_riscv_rest();                                                                                             \
         WEIR_RISCV_EACH(WEIR_RISCV_LEFT_, __VA_ARGS__)                                                                                     \
-        weir_riscv_alarm_at((weir_ticks_t) (now + left));                                                                                  \
+        weir_riscv_alarm_after(now, left);                                                                                                 \
     }                                                                                                                                      \
     void weir_riscv_alarm(void)                                                                                                            \
     {                                                                                                                                      \
         weir_riscv_alarm_now();                                                                                                            \
     }                                                                                                                                      \
     WEIR_RISCV_EACH(WEIR_RISCV_INTERRUPT_, __VA_ARGS__)                                                                                    \
-    __attribute__((interrupt("machine"), used)) static void weir_riscv_timer_interrupt(void)                                               \
+    __attribute__((interrupt("machine"), used, aligned(4))) static void weir_riscv_any_interrupt(void)                                     \
     {                                                                                                                                      \
+        weir_riscv_trap_at(weir_riscv_trap);                                                                                               \
         if (!weir_riscv_is_interrupt()) {                                                                                                  \
             WEIR_RISCV_ON_EXCEPTION();                                                                                                     \
         }                                                                                                                                  \
         weir_ticks_t now = weir_riscv_now();                                                                                               \
-        WEIR_RISCV_EACH(WEIR_RISCV_EXPIRED_, __VA_ARGS__)                                                                                  \
+        WEIR_RISCV_EACH(WEIR_RISCV_TICK_, __VA_ARGS__)                                                                                     \
         WEIR_RISCV_BARRIER(); /* read again what was known: it would take registers */                                                     \
         weir_riscv_alarm_now();                                                                                                            \
     }                                                                                                                                      \
-    __attribute__((naked, aligned(4))) void weir_riscv_trap(void);                                                                         \
+    __attribute__((interrupt("machine"), used)) static void weir_riscv_timer_interrupt(void)                                               \
+    {                                                                                                                                      \
+        WEIR_RISCV_EACH(WEIR_RISCV_EXPIRED_ALONE_, __VA_ARGS__)                                                                            \
+        weir_riscv_trap_at(weir_riscv_any_interrupt);                                                                                      \
+    }                                                                                                                                      \
     void weir_riscv_trap(void)                                                                                                             \
     {                                                                                                                                      \
         __asm__ volatile("sw t0, -4(sp)");                                                                                                 \
         WEIR_RISCV_EACH(WEIR_RISCV_ENTER_, __VA_ARGS__)                                                                                    \
-        __asm__ volatile("lw t0, -4(sp)\n j weir_riscv_timer_interrupt");                                                                  \
+        if (weir_riscv_alone) {                                                                                                            \
+            __asm__ volatile("lw t0, -4(sp)\n j weir_riscv_timer_interrupt");                                                              \
+        } else {                                                                                                                           \
+            __asm__ volatile("lw t0, -4(sp)\n j weir_riscv_any_interrupt");                                                                \
+        }                                                                                                                                  \
     }                                                                                                                                      \
     struct weir_riscv_semicolon
 
@@ -89,7 +113,8 @@
 WEIR_INLINE void weir_riscv_run(void)
 {
     uint32_t before = weir_riscv_lock();
-    weir_riscv_alarm_at((weir_ticks_t) (weir_riscv_now() + WEIR_RISCV_REST));
+    weir_riscv_instant_t now = weir_riscv_instant();
+    weir_riscv_alarm_after(now, WEIR_RISCV_REST);
     __asm__ volatile("csrs mie, %0" ::"r"(WEIR_RISCV_MIE_TIMER | WEIR_RISCV_MIE_EXTERNAL) : "memory");
     weir_riscv_restore(before);
 }
