@@ -172,14 +172,14 @@ module weir_limit_scan #(
       .clear_o(clear),
       .left_o(left_next)
   );
-  // At the first visit there is more left than any burst, which sets it right.
+  // After reset nothing is left, so that a reset buys no delivery.
   weir_limit_ff #(
       .WIDTH(PHASE_BITS + LeftBits + 1),
       .RESET(RESET)
   ) u_next (
       .clk_i,
       .rst_ni,
-      .d_i({clear || init_b ? '0 : grown, init_b ? '1 : left_next, !init_b && !is_level[0] && waits && !deliver}),
+      .d_i({clear || init_b ? '0 : grown, init_b ? '0 : left_next, !init_b && !is_level[0] && waits && !deliver}),
       .q_o({phase_c, left_c, noted_c})
   );
   weir_limit_scan_memory #(
@@ -195,7 +195,9 @@ module weir_limit_scan #(
   );
 
   // ---- What the bus waits for: the scan at its source.
-  logic active, here;
+  logic active, visits, looks, here;
+  assign visits = reg_which_i == weir_limit_map::RegStatus || reg_which_i == weir_limit_map::RegHeld;
+  assign looks  = !visits && reg_which_i != weir_limit_map::RegBegan;
   logic [31:0] status_data, held_data, began_data, config_data;
   logic began_ready, config_ready, overload;
   weir_limit_ff #(
@@ -206,7 +208,7 @@ module weir_limit_scan #(
       .d_i(reg_valid_i && !reg_ready_o),
       .q_o(active)
   );
-  assign here = scan_b && !init_b && active && (reg_which_i == weir_limit_map::RegStatus || reg_which_i == weir_limit_map::RegHeld) && index_b == reg_source_i[IndexBits-1:0];
+  assign here = scan_b && !init_b && active && visits && index_b == reg_source_i[IndexBits-1:0];
   assign reg_ready_o = here || began_ready || config_ready;
   always_comb begin
     status_data = '0;
@@ -319,7 +321,7 @@ module weir_limit_scan #(
       .bursty_o(bursty),
       .notify_o(notify),
       .enables_o(enable_o),
-      .active_i(active && (reg_which_i == weir_limit_map::RegControl || reg_which_i == weir_limit_map::RegRate || reg_which_i == weir_limit_map::RegBurst)),
+      .active_i(active && looks),
       .write_i(reg_write_i),
       .which_i(reg_which_i),
       .wdata_i(reg_wdata_i),

@@ -62,7 +62,7 @@ module weir_limit_scan_config #(
   };
 
   // ---- The bus's turns: look (a clock after the address), write, wait for what is on its way.
-  logic look, checked, writes, lock_error;
+  logic look, checked, writes, changes, lock_error;
   logic [2:0] drain;
   assign writes = slot_i && !init_i && active_i && write_i && (checked || LOCK == 0) && drain == '0;
   weir_limit_ff #(
@@ -175,14 +175,20 @@ module weir_limit_scan_config #(
   assign bursty_o = BURST_BITS != 0 && control[2];
   assign notify_o = control[3];
   // All of CONTROL but ENABLE must be as it was.
-  assign lock_error = LOCK != 0 && write_i && control[4] && (which_i != weir_limit_map::RegControl || ((control_new ^ control) & Exist & 5'b11110) != '0);
+  assign changes = which_i != weir_limit_map::RegControl || ((control_new ^ control) & Exist & 5'b11110) != '0;
+  assign lock_error = LOCK != 0 && control[4] && write_i && changes;
 
   always_comb begin
     rdata_o = '0;
     if (READBACK != 0) begin
       case (which_i)
-        weir_limit_map::RegControl:
-        {rdata_o[weir_limit_map::ControlLock], rdata_o[weir_limit_map::ControlNotify], rdata_o[weir_limit_map::ControlPolicy], rdata_o[weir_limit_map::ControlLimit], rdata_o[weir_limit_map::ControlEnable]} = control & Exist;
+        weir_limit_map::RegControl: begin
+          rdata_o[weir_limit_map::ControlLock]   = LOCK != 0 && control[4];
+          rdata_o[weir_limit_map::ControlNotify] = NOTIFY != 0 && control[3];
+          rdata_o[weir_limit_map::ControlPolicy] = bursty_o;
+          rdata_o[weir_limit_map::ControlLimit]  = limit_o;
+          rdata_o[weir_limit_map::ControlEnable] = enable_o;
+        end
         weir_limit_map::RegRate: rdata_o = 32'(rate_o);
         default: rdata_o = 32'(burst_o);
       endcase

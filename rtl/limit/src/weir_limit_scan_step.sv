@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What a visit of the scan does to the limiter of one source (regehr2005 §3.4, §4): weir_limit_source with the scan's period for a clock, the state
 // coming from a memory and going back.
-//
-// While LIMIT is off everything passes and the state is the one in which a limit begins: all is used, an interval starts.
 `default_nettype none
 
 module weir_limit_scan_step #(
@@ -19,6 +17,7 @@ module weir_limit_scan_step #(
     input wire [RATE_BITS-1:0] rate_i,
     // At least 1; of no meaning if BURST_BITS is 0.
     input wire [LeftBits-1:0] burst_i,
+    // 0: everything passes, and uses up what is left all the same.
     input wire limit_i,
     // 1: an overflow gives back all (bursty, one-shot), else one (bucket). Of no meaning if BURST_BITS is 0.
     input wire bursty_i,
@@ -34,25 +33,29 @@ module weir_limit_scan_step #(
     output wire clear_o,
     output logic [LeftBits-1:0] left_o
 );
-  logic overflows, full;
+  logic overflows;
 
   assign {overflows, grown_o} = {1'b0, phase_i} + {{(PHASE_BITS + 1 - RATE_BITS) {1'b0}}, rate_i};
   assign open_o = left_i != '0 || !limit_i;
   assign deliver_o = asks_i && open_o;
-  assign rests_o = (full || !limit_i) && !deliver_o;
-  assign clear_o = overflows || rests_o || !limit_i;
 
   if (BURST_BITS == 0) begin : g_strict
-    assign full   = left_i;
-    assign left_o = limit_i && (overflows || rests_o);
+    assign rests_o = left_i && !deliver_o;
+    // What passes while nothing is left (LIMIT is off) starts the interval anew.
+    assign clear_o = deliver_o ? !left_i : left_i || overflows;
+    assign left_o  = !deliver_o && (left_i || overflows);
     wire unused = &{1'b0, bursty_i, burst_i};
   end else begin : g_burst
+    logic full, restarts;
     logic [LeftBits-1:0] left;
-    // A burst that became smaller counts at once.
+    // A burst that became smaller counts at once, even if there is a delivery at each visit.
     assign full = left_i >= burst_i;
     assign left = full ? burst_i : left_i;
+    assign rests_o = full && !deliver_o;
+    assign restarts = deliver_o && left_i == '0;
+    assign clear_o = overflows || rests_o || restarts;
     always_comb begin
-      if (!limit_i) left_o = '0;
+      if (restarts) left_o = '0;
       else if (overflows && bursty_i) left_o = burst_i;
       else if (overflows && !rests_o && !deliver_o) left_o = left + 1'b1;
       else if (!overflows && deliver_o) left_o = left - 1'b1;

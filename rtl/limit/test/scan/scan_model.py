@@ -51,8 +51,7 @@ class Source:
         self.level = bool(shape.level >> number & 1)
         self.control, self.rate, self.burst = shape.resets[number]
         self.phase = 0
-        # More than any burst: the first visit sets it right.
-        self.left = (1 << max(1, shape.burst_bits)) - 1
+        self.left = 0
         self.noted = self.overload = self.began = self.counted = False
         self.held = 0
 
@@ -84,19 +83,18 @@ class Source:
         self.held = 0 if clear_held else min(self.held + counts, (1 << self.shape.held_bits) - 1)
         self.noted = not self.level and asks and not deliver
 
-        if limit:
-            self.left = min(self.left, burst)
-            rests = self.left == burst and not deliver
-            phase = self.phase + self.rate
-            overflows = phase >> self.shape.phase_bits > 0
-            self.phase = 0 if rests or overflows else phase
-            if overflows and bursty:
-                self.left = burst
-            else:
-                self.left = min(self.left - deliver + overflows, burst)
+        restarts = deliver and self.left == 0
+        self.left = min(self.left, burst)
+        rests = self.left == burst and not deliver
+        phase = self.phase + self.rate
+        overflows = phase >> self.shape.phase_bits > 0
+        self.phase = 0 if rests or overflows or restarts else phase
+        if restarts:
+            self.left = 0
+        elif overflows and bursty:
+            self.left = burst
         else:
-            rests = not deliver
-            self.phase = self.left = 0
+            self.left = min(self.left - deliver + overflows, burst)
 
         overloaded = asks and not is_open or self.overload and (asks or not rests)
         self.began = overloaded and not self.overload or self.began and not clear_began
