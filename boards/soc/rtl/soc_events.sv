@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The event devices, one per wire: each rising edge of the wire is an event, which waits until it is popped; so is a
-// wire that is high when a reset ends. Per device, 32 bytes apart:
+// The event devices, one per wire, 32 bytes apart:
 //
-//   +0x00 COUNT: events that wait, at most 65535 (more are lost)     +0x04 POP: a write takes one, if there is one
+//   +0x00 COUNT: events that wait, at most 65535 (more are lost)     +0x04 POP: a write takes one, if one waits
 //   +0x08 CONTROL: bit 0 QUEUE                                       +0x0C WIRE: the wire's level (bit 0)
 //
 // QUEUE = 0 (reset): the wire itself is the request, so an edge asks once, when it comes.
@@ -23,59 +22,54 @@ module soc_events #(
     output logic error_o,
     output wire [LINES-1:0] request_o
 );
-  logic [15:0] counts[LINES];
-  logic [LINES-1:0] queues, wires_before, asks, pops;
+  localparam logic [4:0] Count = 5'h00;
+  localparam logic [4:0] Pop = 5'h04;
+  localparam logic [4:0] Control = 5'h08;
+  localparam logic [4:0] Wire = 5'h0c;
 
-  logic hits;
+  logic [LINES-1:0][15:0] counts;
+  logic [LINES-1:0] queues;
   logic [$clog2(LINES)-1:0] line;
-  assign hits = address_i[15:5] < 11'(LINES);
+  logic writes;
+
   assign line = address_i[5+:$clog2(LINES)];
 
   always_comb begin
     rdata_o = '0;
-    unique case (address_i[4:0])
-      5'h00:   rdata_o = {16'h0, counts[line]};
-      5'h08:   rdata_o = {31'h0, queues[line]};
-      5'h0c:   rdata_o = {31'h0, wires_i[line]};
-      default: ;
-    endcase
-    unique case (address_i[4:0])
-      5'h00, 5'h0c: error_o = !hits || write_i;
-      5'h04: error_o = !hits || !write_i;
-      // Nothing is truncated.
-      5'h08: error_o = !hits || (write_i && wdata_i[31:1] != '0);
+    error_o = address_i[15:5] >= 11'(LINES);
+    case (address_i[4:0])
+      Count: begin
+        rdata_o[15:0] = counts[line];
+        if (write_i) error_o = 1'b1;
+      end
+      Pop: if (!write_i) error_o = 1'b1;
+      Control: begin
+        rdata_o[0] = queues[line];
+        // Nothing is truncated.
+        if (write_i && wdata_i[31:1] != '0) error_o = 1'b1;
+      end
+      Wire: begin
+        rdata_o[0] = wires_i[line];
+        if (write_i) error_o = 1'b1;
+      end
       default: error_o = 1'b1;
     endcase
   end
+  assign writes = access_i && write_i && !error_o;
 
-  always_comb begin
-    pops = '0;
-    if (access_i && write_i && !error_o && address_i[4:0] == 5'h04) pops[line] = 1'b1;
+  for (genvar i = 0; i < LINES; i++) begin : g_line
+    soc_event u_event (
+        .clk_i,
+        .rst_ni,
+        .wire_i(wires_i[i]),
+        .pop_i(writes && address_i[4:0] == Pop && line == ($clog2(LINES))'(i)),
+        .set_queue_i(writes && address_i[4:0] == Control && line == ($clog2(LINES))'(i)),
+        .queue_i(wdata_i[0]),
+        .count_o(counts[i]),
+        .queue_o(queues[i]),
+        .request_o(request_o[i])
+    );
   end
-
-  always_ff @(posedge clk_i) begin
-    wires_before <= wires_i;
-    for (int i = 0; i < LINES; i++) begin
-      if (wires_i[i] && !wires_before[i]) begin
-        // With a pop in the same clock one comes and one goes, if there was one.
-        if (!pops[i] && counts[i] != '1) counts[i] <= counts[i] + 16'd1;
-        else if (pops[i] && counts[i] == '0) counts[i] <= 16'd1;
-      end else if (pops[i] && counts[i] != '0) begin
-        counts[i] <= counts[i] - 16'd1;
-      end
-      // Down for one clock after a pop: the next event, if one waits, is a new edge.
-      asks[i] <= counts[i] != '0 && !pops[i];
-    end
-    if (access_i && write_i && !error_o && address_i[4:0] == 5'h08) queues[line] <= wdata_i[0];
-    if (!rst_ni) begin
-      for (int i = 0; i < LINES; i++) counts[i] <= '0;
-      wires_before <= '0;
-      queues <= '0;
-      asks <= '0;
-    end
-  end
-
-  assign request_o = (queues & asks) | (~queues & wires_i);
 endmodule
 
 `default_nettype wire
