@@ -220,8 +220,10 @@ module weir_limit_line #(
         .q_o(lock)
     );
     // All of CONTROL but ENABLE is as it was.
-    wire same = wdata_i[weir_limit_map::ControlLimit] == limit && wdata_i[weir_limit_map::ControlPolicy] == bursty && wdata_i[weir_limit_map::ControlNotify] == notify && wdata_i[weir_limit_map::ControlLock];
-    assign refuses_o = write_i && lock && (which_i == weir_limit_map::RegRate || which_i == weir_limit_map::RegBurst || (which_i == weir_limit_map::RegControl && !same));
+    wire same = wdata_i[weir_limit_map::ControlLimit] == limit && wdata_i[weir_limit_map::ControlPolicy] == bursty &&
+        wdata_i[weir_limit_map::ControlNotify] == notify && wdata_i[weir_limit_map::ControlLock];
+    wire fixes = which_i == weir_limit_map::RegRate || which_i == weir_limit_map::RegBurst || (which_i == weir_limit_map::RegControl && !same);
+    assign refuses_o = write_i && lock && fixes;
   end else begin : g_no_lock
     assign lock = 1'b0;
     assign refuses_o = 1'b0;

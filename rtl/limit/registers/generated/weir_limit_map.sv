@@ -18,8 +18,6 @@ package weir_limit_map;
   localparam logic [2:0] RegHeld = 3'd4;
   localparam logic [2:0] RegBegan = 3'd5;
   localparam logic [31:0] IdValue = 32'h57454901;
-  localparam int IdVersion = 0;
-  localparam int IdLetters = 8;
   localparam int ShapeLast = 0;
   localparam int ShapeForm = 12;
   localparam int ShapeBursts = 16;
@@ -39,11 +37,9 @@ package weir_limit_map;
   localparam int ControlPolicy = 2;
   localparam int ControlNotify = 3;
   localparam int ControlLock = 31;
-  localparam int BurstBurst = 0;
   localparam int StatusOpen = 0;
   localparam int StatusNoted = 1;
   localparam int StatusOverload = 2;
-  localparam int HeldCount = 0;
 endpackage
 
 `default_nettype wire
