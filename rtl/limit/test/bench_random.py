@@ -33,7 +33,7 @@ def value(numbers, register):
         return numbers.randrange(1 << SHAPE.rate_bits)
     if register == BURST:
         return numbers.randrange((1 << max(1, SHAPE.burst_bits)) + 1)
-    return numbers.getrandbits(32)
+    return numbers.getrandbits(32) if register == HELD else numbers.getrandbits(SHAPE.sources)
 
 
 @cocotb.test()

@@ -15,7 +15,7 @@ SERVE, ACK, ARM, DISARM = 1 << 0, 1 << 1, 1 << 4, 1 << 6
 class Config(ctypes.Structure):
     """weir_ffi_config_t"""
 
-    _fields_ = [("interval", ctypes.c_uint64), ("lag", ctypes.c_uint64)] + [(name, ctypes.c_uint8) for name in ("burst", "policy", "timing", "trigger")]
+    _fields_ = [(name, ctypes.c_uint64) for name in ("interval", "lag")] + [(name, ctypes.c_uint8) for name in ("burst", "policy", "timing", "trigger")]
 
 
 class Step(ctypes.Structure):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Generated from weir_limit.rdl by rtl/limit/registers/generate.
-// Word…: address / 4. Reg…: the same within a source's registers; RegBegan: BEGAN, for which no source has a register. Others: a field's lowest bit.
+// Word…: address / 4. Reg…: the same within a source's registers; RegBegan stands for BEGAN. Others: a field's lowest bit.
 `default_nettype none
 
 package weir_limit_map;
