@@ -210,14 +210,9 @@ module weir_limit_scan #(
   );
   assign here = scan_b && !init_b && active && visits && index_b == reg_source_i[IndexBits-1:0];
   assign reg_ready_o = here || began_ready || config_ready;
-  always_comb begin
-    status_data = '0;
-    if (READBACK != 0) begin
-      status_data[weir_limit_map::StatusOpen] = open;
-      status_data[weir_limit_map::StatusNoted] = is_level[0] ? level[0] : waits;
-      status_data[weir_limit_map::StatusOverload] = overload;
-    end
-  end
+  assign status_data = READBACK == 0 ? '0 :
+      32'(open) << weir_limit_map::StatusOpen | 32'(is_level[0] ? level[0] : waits) << weir_limit_map::StatusNoted |
+      32'(overload) << weir_limit_map::StatusOverload;
   always_comb begin
     case (reg_which_i)
       weir_limit_map::RegStatus: reg_rdata_o = status_data;

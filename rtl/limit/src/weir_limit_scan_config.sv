@@ -85,6 +85,7 @@ module weir_limit_scan_config #(
   // ---- The memories. In the first round after reset the scan writes them.
   logic [WordBits-1:0] fill, data;
   logic [ControlBits-1:0] control, control_new;
+  logic [31:0] shown;
   logic [2:0] chosen, write;
   logic [IndexBits-1:0] address;
   assign chosen = {which_i == weir_limit_map::RegBurst, which_i == weir_limit_map::RegRate, which_i == weir_limit_map::RegControl};
@@ -178,21 +179,15 @@ module weir_limit_scan_config #(
   assign changes = which_i != weir_limit_map::RegControl || ((control_new ^ control) & Exist & 5'b11110) != '0;
   assign lock_error = LOCK != 0 && control[4] && write_i && changes;
 
+  assign shown = 32'(LOCK != 0 && control[4]) << weir_limit_map::ControlLock | 32'(NOTIFY != 0 && control[3]) << weir_limit_map::ControlNotify |
+      32'(bursty_o) << weir_limit_map::ControlPolicy | 32'(limit_o) << weir_limit_map::ControlLimit | 32'(enable_o) << weir_limit_map::ControlEnable;
   always_comb begin
-    rdata_o = '0;
-    if (READBACK != 0) begin
-      case (which_i)
-        weir_limit_map::RegControl: begin
-          rdata_o[weir_limit_map::ControlLock]   = LOCK != 0 && control[4];
-          rdata_o[weir_limit_map::ControlNotify] = NOTIFY != 0 && control[3];
-          rdata_o[weir_limit_map::ControlPolicy] = bursty_o;
-          rdata_o[weir_limit_map::ControlLimit]  = limit_o;
-          rdata_o[weir_limit_map::ControlEnable] = enable_o;
-        end
-        weir_limit_map::RegRate: rdata_o = 32'(rate_o);
-        default: rdata_o = 32'(burst_o);
-      endcase
-    end
+    case (which_i)
+      weir_limit_map::RegControl: rdata_o = shown;
+      weir_limit_map::RegRate: rdata_o = 32'(rate_o);
+      default: rdata_o = 32'(burst_o);
+    endcase
+    if (READBACK == 0) rdata_o = '0;
   end
 
   // ---- The enable bits once more, for those outputs that hold something or are passed by.

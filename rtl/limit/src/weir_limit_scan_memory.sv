@@ -20,9 +20,9 @@ module weir_limit_scan_memory #(
   always_ff @(posedge clk_i) begin
     if (write_i) cells[write_address_i] <= write_data_i;
     read_data_o <= cells[read_address_i];
-`ifdef VERILATOR
-    // Noise in simulation, so that a use of it shows.
-    if (write_i && write_address_i == read_address_i) read_data_o <= WIDTH'({$urandom, $urandom});
+`ifdef __ICARUS__
+    // So that a use of it shows.
+    if (write_i && write_address_i == read_address_i) read_data_o <= 'x;
 `endif
   end
 endmodule

@@ -3,23 +3,16 @@
 
 from dataclasses import dataclass, field
 
+import model
+from model import ENABLE, LOCK, NOTIFY
+
 CONTROL, RATE, BURST, STATUS, HELD, BEGAN = range(6)
-ENABLE, LIMIT, POLICY, NOTIFY, LOCK = 1, 2, 4, 8, 1 << 31
 
 
 @dataclass
-class Shape:
-    """The parameters of an instance."""
+class Shape(model.Shape):
+    """The parameters of an instance of weir_limit_scan."""
 
-    sources: int
-    phase_bits: int
-    burst_bits: int = 0
-    held_bits: int = 0
-    level: int = 0
-    msi: bool = False
-    overload: bool = False
-    lock: bool = False
-    readback: bool = False
     group: int = 8
     # Per source: CONTROL, RATE and BURST after reset.
     resets: list = field(default_factory=list)
@@ -43,17 +36,12 @@ class Shape:
         return self.period * -(-(1 << self.phase_bits) // rate)
 
 
-class Source:
-    """One source, whose clock is the visit."""
+class Source(model.Limiter):
+    """One source, whose clock is the visit: what came before a visit takes part in it."""
 
     def __init__(self, shape, number):
-        self.shape = shape
-        self.level = bool(shape.level >> number & 1)
+        super().__init__(shape, bool(shape.level >> number & 1))
         self.control, self.rate, self.burst = shape.resets[number]
-        self.phase = 0
-        self.left = 0
-        self.noted = self.overload = self.began = self.counted = False
-        self.held = 0
 
     def write(self, which, value):
         if which == CONTROL:
@@ -64,43 +52,19 @@ class Source:
             self.burst = value
 
     def refuses(self, which, value):
-        if not self.control & LOCK:
-            return False
-        return which in (RATE, BURST) or which == CONTROL and (value ^ self.control) & ~ENABLE != 0
+        return self.has(LOCK) and (which in (RATE, BURST) or (value ^ self.control) & ~ENABLE != 0)
 
     def visit(self, came, level, busy, clear_held, clear_began):
         """Returns whether it is delivered, and what STATUS and HELD read in this visit, and its bit of BEGAN."""
-        limit = bool(self.control & LIMIT)
-        bursty = bool(self.control & POLICY)
-        burst = self.burst if self.shape.burst_bits else 1
-        is_open = not limit or self.left > 0
-        asks = level and not busy if self.level else self.noted or came
-        deliver = asks and bool(self.control & ENABLE) and not busy and is_open
-        status = is_open | (level if self.level else asks) << 1 | self.overload << 2
-        read = (status, self.held, self.began)
-
-        counts = came and (self.noted or not is_open)
-        self.held = 0 if clear_held else min(self.held + counts, (1 << self.shape.held_bits) - 1)
-        self.noted = not self.level and asks and not deliver
-
-        restarts = deliver and self.left == 0
-        self.left = min(self.left, burst)
-        rests = self.left == burst and not deliver
-        phase = self.phase + self.rate
-        overflows = phase >> self.shape.phase_bits > 0
-        self.phase = 0 if rests or overflows or restarts else phase
-        if restarts:
-            self.left = 0
-        elif overflows and bursty:
-            self.left = burst
-        else:
-            self.left = min(self.left - deliver + overflows, burst)
-
-        overloaded = asks and not is_open or self.overload and (asks or not rests)
-        self.began = overloaded and not self.overload or self.began and not clear_began
-        self.overload = overloaded
-        self.counted = self.began and bool(self.control & NOTIFY)
-        return deliver, read
+        counts = came and (self.noted or not self.status(level) & 1)
+        self.noted = not self.level and (self.noted or came)
+        self.output = busy
+        read = (self.status(level), self.held_back, self.began)
+        self.held_back = 0 if clear_held else min(self.held_back + counts, (1 << self.shape.held_bits) - 1)
+        self.began = self.began and not clear_began
+        # A burst that became smaller counts at once, even if there is a delivery at each visit.
+        self.left = min(self.left, self.burst)
+        return self.clock(level, False, False), read
 
 
 class Model:
@@ -115,6 +79,7 @@ class Model:
         self.came = [False] * shape.sources
         self.visits = {}
         self.deliveries = {}
+        self.noticed = [False] * shape.sources
 
     def turn(self, clock):
         """The row whose requests are taken in this clock."""
@@ -130,6 +95,7 @@ class Model:
         number, came, level, busy = row_taken
         source = self.sources[number]
         deliver, read = source.visit(came, level, busy, (HELD, number) in clears, (BEGAN, number) in clears)
+        self.noticed[number] = source.began and source.has(NOTIFY)
         if deliver:
             row_turn = clock - self.BEHIND - 1 - number % self.shape.group
             self.deliveries.setdefault(row_turn + self.shape.group + 2, set()).add(number)
@@ -151,4 +117,4 @@ class Model:
         return self.deliveries.pop(clock, set())
 
     def interrupts(self):
-        return any(source.counted for source in self.sources)
+        return any(self.noticed)

@@ -8,7 +8,7 @@ from collections import deque
 from cocotb.triggers import Timer
 from scan_model import BEGAN, HELD, Model, Shape
 
-SHAPE = Shape(**json.loads(os.environ["WEIR_SCAN_SHAPE"]))
+SHAPE = Shape(**json.loads(os.environ["WEIR_LIMIT_SHAPE"]))
 
 
 class Access:
@@ -53,9 +53,9 @@ class Bench:
 
     async def edge(self):
         self.dut.clk_i.value = 1
-        await Timer(5, "ns")
+        await Timer(1, "step")
         self.dut.clk_i.value = 0
-        await Timer(1, "ns")
+        await Timer(1, "step")
 
     def drive(self, edges, levels, message):
         dut = self.dut
@@ -98,19 +98,20 @@ class Bench:
             dut.reg_which_i.value = access.which
             dut.reg_source_i.value = access.source
             dut.reg_wdata_i.value = access.value or 0
-        await Timer(1, "ns")
+        await Timer(1, "step")
 
+        # An X anywhere here is an error.
         given = int(dut.deliver_o.value)
-        ready = access is not None and bool(dut.reg_ready_o.value)
+        ready = access is not None and bool(int(dut.reg_ready_o.value))
         if ready:
-            access.done, access.error = self.clock, bool(dut.reg_error_o.value)
-            access.read = int(dut.reg_rdata_o.value)
+            access.done, access.error = self.clock, bool(int(dut.reg_error_o.value))
+            access.read = int(dut.reg_rdata_o.value) if access.value is None else None
             # All wait for the first round after reset.
             took = access.done - max(access.begun, SHAPE.period - 1)
             assert took <= access.bound, f"an access to {access.which} took {took} clocks"
             self.accesses.append(access)
             self.access = None
-        self.recent.append((self.clock, access if ready else None, access, bool(dut.overload_irq_o.value)))
+        self.recent.append((self.clock, access if ready else None, access, bool(int(dut.overload_irq_o.value))))
         self.follow()
         if ready and access.which < 3:
             self.settle(access)
@@ -169,7 +170,7 @@ class Bench:
             assert interrupt == self.model.interrupts(), f"clock {at + 1}: overload_irq_o is {interrupt}"
         if done and done.which == BEGAN:
             bits = sum(bit << number % 32 for number, bit in self.word.items())
-            assert len(self.word) == min(32, SHAPE.sources - 32 * done.source) and done.read == bits and not done.error
+            assert len(self.word) == min(32, SHAPE.sources - 32 * done.source) and done.read in (bits, None) and not done.error
             self.word = {}
 
 
