@@ -2,10 +2,11 @@
 #include "files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <memory>
 
 #include "failure.hpp"
 #include "system.hpp"
@@ -18,15 +19,17 @@ namespace
 
 std::vector<std::uint8_t> read_file(const std::string &path)
 {
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rb"), std::fclose);
     std::vector<std::uint8_t> bytes;
     if (file) {
-        bytes.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+        std::array<std::uint8_t, 65536> part;
+        for (std::size_t read; (read = std::fread(part.data(), 1, part.size(), file.get())) != 0;) {
+            bytes.insert(bytes.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(read));
+        }
     }
     // A folder can be opened, and fails at its first byte.
-    if (!file || file.bad() || errno != 0) {
-        throw Failure(path + ": it cannot be read: " + (errno != 0 ? std::strerror(errno) : "unknown error"));
+    if (!file || std::ferror(file.get()) != 0) {
+        throw Failure(path + ": it cannot be read: " + std::strerror(errno));
     }
     return bytes;
 }

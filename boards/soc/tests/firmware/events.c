@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The handler of an event device takes one event. It acknowledges first: the controller latches edges, so the edge of an event that comes between
+// the two would be wiped out by acknowledging last.
+#include "test.h"
+
+volatile uint32_t handled, empty;
+
+HANDLER void weir_riscv_trap(void)
+{
+    SOC_PENDING = 1u;
+    if (SOC_EVENT_COUNT(0) == 0) {
+        empty++;
+    }
+    SOC_EVENT_POP(0) = 1;
+    handled++;
+}
+
+int main(void)
+{
+    CHECK(SOC_EVENT_COUNT(0) == 0 && SOC_EVENT_CONTROL(0) == 0);
+    // Nothing waits: nothing is taken.
+    SOC_EVENT_POP(0) = 1;
+    CHECK(SOC_EVENT_COUNT(0) == 0);
+    SOC_EVENT_CONTROL(0) = QUEUE;
+    CHECK(SOC_EVENT_CONTROL(0) == QUEUE);
+    wait_until(BEGIN);
+    listen(1);
+    for (;;) {
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Line 0 behind a limit of one interrupt in INTERVAL clocks, a burst of BURST, CONTROL as given; the handler counts.
+#include "test.h"
+
+volatile uint32_t handled, overloads, progress, held;
+
+// Not constants: the code is the same whatever they are.
+static volatile uint32_t rate = RATE_OF(INTERVAL), burst = BURST, control = CONTROL;
+
+HANDLER void weir_riscv_trap(void)
+{
+    if (SOC_CSR_READ(0xfc0) & 1u) {
+        SOC_PENDING = 1u;
+        handled++;
+    } else {
+        // Cleared first: what begins now is a new edge for the controller.
+        LIMIT_BEGAN = LIMIT_BEGAN;
+        SOC_PENDING = 1u << SOC_LINE_OVERLOAD;
+        overloads++;
+    }
+}
+
+int main(void)
+{
+    LIMIT_RATE(0) = rate;
+    LIMIT_BURST(0) = burst;
+    LIMIT_CONTROL(0) = control;
+    listen(1u | 1u << SOC_LINE_OVERLOAD);
+    while (SOC_MTIME_LOW < 100000u) {
+        progress++;
+    }
+    held = LIMIT_HELD(0);
+    for (;;) {
+        progress++;
+    }
+}

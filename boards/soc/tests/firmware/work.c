@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A fixed amount of work from one mark to the other, which interrupts of line 0 make longer; the handler is the shortest one.
+#include "test.h"
+
+HANDLER void weir_riscv_trap(void)
+{
+    SOC_PENDING = 1u;
+}
+
+__attribute__((noinline)) void begin(void)
+{
+    __asm__ volatile("");
+}
+__attribute__((noinline)) void end(void)
+{
+    __asm__ volatile("");
+}
+
+int main(void)
+{
+    listen(1);
+    wait_until(500);
+    begin();
+    for (uint32_t left = 2000; left != 0; left--) {
+        __asm__ volatile("nop\n nop\n nop\n nop");
+    }
+    end();
+    return 0;
+}
