@@ -101,11 +101,8 @@ WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
     {                                                                                                                                      \
         __asm__ volatile("sw t0, -4(sp)");                                                                                                 \
         WEIR_RISCV_EACH(WEIR_RISCV_ENTER_, __VA_ARGS__)                                                                                    \
-        if (weir_riscv_alone) {                                                                                                            \
-            __asm__ volatile("lw t0, -4(sp)\n j weir_riscv_timer_interrupt");                                                              \
-        } else {                                                                                                                           \
-            __asm__ volatile("lw t0, -4(sp)\n j weir_riscv_any_interrupt");                                                                \
-        }                                                                                                                                  \
+        __asm__ volatile("lw t0, -4(sp)\n .if %0\n j weir_riscv_timer_interrupt\n .else\n j weir_riscv_any_interrupt\n .endif" ::"i"(      \
+            weir_riscv_alone));                                                                                                            \
     }                                                                                                                                      \
     struct weir_riscv_semicolon
 
