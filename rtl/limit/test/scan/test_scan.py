@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Builds weir_limit_scan in two shapes, and runs its benches: everything on and the sources unlike each other; 64 strict sources, the least."""
+"""Builds weir_limit_scan in two shapes, and runs its benches: everything on and the sources unlike each other; 64 strict sources, the least;
+and weir_limit with it inside.
+"""
 
 import json
 import random
@@ -7,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import test_limit
 from cocotb_tools.runner import get_results, get_runner
 from scan_model import Shape
 
@@ -49,14 +52,12 @@ def top(shape):
     return f"module top({declared});\n  weir_limit_scan #({given}) u_scan({', '.join(f'.{name}({name})' for name in ports)});\nendmodule\n"
 
 
-@pytest.mark.parametrize(("name", "shape", "benches"), [("full", FULL, ["bench_scan", "bench_scan_core"]), ("least", LEAST, ["bench_scan"])])
-def test_scan(name, shape, benches):
+def simulate(name, wrapper, sources, shape, benches):
     build = BUILD / name
     build.mkdir(parents=True, exist_ok=True)
-    wrapper = build / "top.sv"
-    wrapper.write_text(top(shape))
+    (build / "top.sv").write_text(wrapper)
     runner = get_runner("icarus")
-    runner.build(sources=[*SOURCES, wrapper], hdl_toplevel="top", build_dir=build, build_args=["-g2012"], always=True)
+    runner.build(sources=[*sources, build / "top.sv"], hdl_toplevel="top", build_dir=build, build_args=["-g2012"], always=True)
     parameters = {key: value for key, value in asdict(shape).items() if key != "form"}
     for bench in benches:
         results = build / f"{bench}.xml"
@@ -70,3 +71,15 @@ def test_scan(name, shape, benches):
         )
         ran, failed = get_results(results)
         assert ran > 0 and failed == 0, f"{failed} of {ran} tests of {bench} failed"
+
+
+@pytest.mark.parametrize(("name", "shape", "benches"), [("full", FULL, ["bench_scan", "bench_scan_core"]), ("least", LEAST, ["bench_scan"])])
+def test_scan(name, shape, benches):
+    simulate(name, top(shape), SOURCES, shape, benches)
+
+
+def test_top():
+    numbers = {"sources": 10, "phase_bits": 6, "rate_bits": 6, "burst_bits": 2, "held_bits": 2}
+    limit = test_limit.Shape(**numbers)
+    limit.form = 1
+    simulate("top", test_limit.top(limit), test_limit.SOURCES, Shape(**numbers), ["bench_scan_top"])

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""weir_limit with FORM = 1: the memory form behind the synchronisers, the bus and the outputs that hold."""
+
+import json
+import os
+import random
+
+import cocotb
+from cocotb.triggers import Timer
+from model import BURST, CONTROL, ENABLE, HELD, LIMIT, LOCK, RATE, SOURCE, STATUS, TICK
+from scan_model import Shape
+
+SHAPE = Shape(**json.loads(os.environ["WEIR_LIMIT_SHAPE"]))
+ALL = (1 << SHAPE.sources) - 1
+
+
+class Top:
+    """Clock by clock. `irq_o` of each clock is in `seen`."""
+
+    def __init__(self, dut):
+        self.dut, self.clock, self.seen = dut, 0, 0
+        self.lines = self.acknowledge = 0
+
+    async def start(self):
+        dut = self.dut
+        for name in "clk psel penable pwrite paddr pwdata irq ack msi_valid msi_number bypass".split():
+            getattr(dut, f"{name}_i").value = 0
+        dut.pstrb_i.value, dut.msi_ready_i.value, dut.rst_ni.value = 0xF, 1, 0
+        await self.step()
+        dut.rst_ni.value = 1
+        return self
+
+    async def step(self):
+        dut = self.dut
+        dut.irq_i.value, dut.ack_i.value = self.lines, self.acknowledge
+        await Timer(1, "step")
+        self.seen = int(dut.irq_o.value) if dut.irq_o.value.is_resolvable else None
+        self.ready = bool(int(dut.pready_o.value))
+        self.refused, self.read = bool(int(dut.pslverr_o.value)), int(dut.prdata_o.value) if dut.prdata_o.value.is_resolvable else None
+        dut.clk_i.value = 1
+        await Timer(1, "step")
+        dut.clk_i.value = 0
+        self.clock += 1
+
+    async def access(self, address, value=None, each=None):
+        """Returns what was read, or None if it was refused. `each` is called in each clock."""
+        dut = self.dut
+        dut.psel_i.value, dut.paddr_i.value, dut.pwrite_i.value, dut.pwdata_i.value = 1, address, int(value is not None), value or 0
+        for clocks in range(2 * SHAPE.period + 4):
+            await self.step()
+            if each:
+                each()
+            if clocks and self.ready:
+                break
+            dut.penable_i.value = 1
+        else:
+            raise AssertionError(f"no answer at {address:#x}")
+        dut.psel_i.value = dut.penable_i.value = 0
+        return None if self.refused else self.read
+
+    async def write(self, source, register, value, each=None):
+        return await self.access(SOURCE + 32 * source + register, value, each) is not None
+
+
+@cocotb.test()
+async def bus(dut):
+    """What is written is read; what does not fit, is not there or is locked is refused and changes nothing."""
+    top = await Top(dut).start()
+    assert await top.access(TICK) == SHAPE.period
+    last = SHAPE.sources - 1
+    for source in (0, last):
+        for register, good, bad in ((RATE, 37, 1 << SHAPE.rate_bits), (BURST, 3, 1 << SHAPE.burst_bits), (CONTROL, ENABLE | LIMIT, 1 << 5)):
+            assert await top.write(source, register, good)
+            assert not await top.write(source, register, bad)
+            assert await top.access(SOURCE + 32 * source + register) == good
+    assert await top.access(SOURCE + 32 * SHAPE.sources + RATE) is None
+    assert not await top.write(0, STATUS, 0)
+    assert await top.write(0, CONTROL, ENABLE | LIMIT | LOCK)
+    assert not await top.write(0, RATE, 1) and not await top.write(0, CONTROL, ENABLE | LOCK)
+    assert await top.write(0, CONTROL, LIMIT | LOCK)
+    assert await top.access(SOURCE + RATE) == 37 and await top.access(SOURCE + CONTROL) == LIMIT | LOCK
+    assert await top.write(last, RATE, 1)
+
+
+@cocotb.test()
+async def interval_and_lateness(dut):
+    """T from output to output in overload, though the acknowledges come at any time; and K from line to output, at every place in the scan."""
+    top = await Top(dut).start()
+    rates = {source: random.randint(8, (1 << SHAPE.rate_bits) - 1) for source in range(SHAPE.sources)}
+    for source, rate in rates.items():
+        assert await top.write(source, RATE, rate) and await top.write(source, CONTROL, ENABLE | LIMIT)
+    rises, before = {source: [] for source in rates}, 0
+    for clock in range(10 * max(SHAPE.interval(rate) for rate in rates.values()) // 2):
+        top.lines = ALL if clock % 4 < 2 else 0
+        top.acknowledge = top.seen & random.getrandbits(SHAPE.sources) & random.getrandbits(SHAPE.sources)
+        await top.step()
+        for source in rates:
+            if top.seen & ~before & 1 << source:
+                rises[source].append(clock)
+        before = top.seen
+    for source, clocks in rises.items():
+        assert {later - earlier for earlier, later in zip(clocks[1:], clocks[2:])} == {SHAPE.interval(rates[source])}
+
+    top.lines, top.acknowledge = 0, ALL
+    for source in rates:
+        assert await top.write(source, CONTROL, ENABLE)
+    for _ in range(3 * SHAPE.period):
+        await top.step()
+    source, late = SHAPE.sources - 1, set()
+    for phase in range(SHAPE.period):
+        while top.clock % SHAPE.period != phase:
+            await top.step()
+        begun, top.lines = top.clock, 1 << source
+        top.acknowledge = 0
+        while not top.seen >> source & 1:
+            await top.step()
+            assert top.clock - begun < 3 * SHAPE.period
+        late.add(top.clock - 1 - begun)
+        top.lines, top.acknowledge = 0, 1 << source
+        for _ in range(SHAPE.sync + 2):
+            await top.step()
+    # The synchroniser's edge is seen after SYNC clocks, and the output holds a delivery from the next clock on.
+    assert max(late) == SHAPE.sync + SHAPE.lateness + 1
+
+
+@cocotb.test()
+async def disable_wins(dut):
+    """Off from the clock after the write on, wherever it meets the scan, held or not; on again, what was held comes back. HELD counts."""
+    top = await Top(dut).start()
+    for source in range(SHAPE.sources):
+        assert await top.write(source, CONTROL, ENABLE)
+    source = 1
+    for phase in range(SHAPE.period):
+        while top.clock % SHAPE.period != phase:
+            await top.step()
+        top.acknowledge = ALL if phase % 3 == 0 else 0
+
+        def toggle():
+            top.lines ^= ALL
+
+        assert await top.write(source, CONTROL, 0, toggle)
+        for _ in range(SHAPE.period + 20):
+            toggle()
+            await top.step()
+            assert not top.seen >> source & 1
+        assert await top.write(source, CONTROL, ENABLE)
+        top.acknowledge = 0
+        for _ in range(SHAPE.sync + SHAPE.lateness + 2):
+            await top.step()
+        assert top.seen >> source & 1
+    assert await top.access(SOURCE + 32 * source + HELD) == (1 << SHAPE.held_bits) - 1
+    assert await top.write(source, HELD, 0)
+    top.lines = 0
+    for _ in range(2 * SHAPE.period):
+        await top.step()
+    assert await top.access(SOURCE + 32 * source + HELD) == 0
