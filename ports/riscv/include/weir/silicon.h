@@ -141,8 +141,8 @@ static inline weir_silicon_error_t weir_silicon_control_(const weir_silicon_t *l
 }
 
 /**
- * Limits a source: `policy` is WEIR_LIMIT_STRICT, _BUCKET or _BURSTY (one-shot), `rate` a RATE, `burst` 1 with strict. May be called again while it runs. A
- * smaller burst counts at once, and never more than the old and the new limit allow passes in between. The enable bit stays as it is.
+ * Limits a source: `policy` is WEIR_LIMIT_STRICT, _BUCKET or _BURSTY (one-shot), `rate` a RATE, `burst` 1 with strict. May be called again while it runs: for
+ * the few clocks between its writes the new rate is in force with the old burst, then both with the old policy. The enable bit stays as it is.
  */
 static inline weir_silicon_error_t weir_silicon_limit(const weir_silicon_t *limiter, uint16_t source, uint8_t policy, uint32_t rate,
                                                       uint8_t burst)
