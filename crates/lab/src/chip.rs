@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The boards, as `boards/*/board.toml` describes them.
+//! The ATmega128, as `boards/atmega128/board.toml` describes it.
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -91,20 +91,6 @@ pub static ATMEGA128: LazyLock<Chip> = LazyLock::new(|| {
         panic!("boards/atmega128/board.toml, which is part of this program: {error}")
     })
 });
-
-/// The board of this name.
-///
-/// # Errors
-/// A message that lists the boards there are.
-pub fn board(name: &str) -> Result<&'static Chip, String> {
-    if name == ATMEGA128.name {
-        return Ok(&ATMEGA128);
-    }
-    Err(format!(
-        "there is no board `{name}`: the boards are {}",
-        ATMEGA128.name
-    ))
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Compiles firmware for the emulated chip with avr-gcc.
+//! Compiles firmware for the boards.
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,20 +18,116 @@ pub struct Firmware {
     pub flags: Vec<String>,
 }
 
+/// What compiles firmware for a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Toolchain {
+    /// The compiler's command.
+    pub compiler: &'static str,
+    /// Debian's packages that bring it.
+    pub packages: &'static str,
+    /// Flags of every firmware: the chip, the language, and sections that the linker may drop.
+    pub flags: &'static [&'static str],
+    /// Behind the sources.
+    pub libraries: &'static [&'static str],
+}
+
+impl Toolchain {
+    /// For the ATmega128.
+    pub const AVR: Self = Self {
+        compiler: "avr-gcc",
+        packages: "gcc-avr avr-libc",
+        flags: &[
+            "-mmcu=atmega128",
+            "-Os",
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-ffunction-sections",
+            "-fdata-sections",
+        ],
+        libraries: &[],
+    };
+
+    /// For the RISC-V of the board soc. There is no C library for it: sources bring their start-up code, and flags their linker script.
+    pub const RISCV: Self = Self {
+        compiler: "riscv64-unknown-elf-gcc",
+        packages: "gcc-riscv64-unknown-elf",
+        flags: &[
+            // With this edition of the specification RV32I includes the control and status registers; as rv32i_zicsr gcc 12 would link the
+            // support library of another word size.
+            "-march=rv32i",
+            "-misa-spec=2.2",
+            "-mabi=ilp32",
+            "-Os",
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-ffreestanding",
+            "-nostdlib",
+            "-ffunction-sections",
+            "-fdata-sections",
+        ],
+        libraries: &["-lgcc"],
+    };
+
+    /// The compiler's name and version as it states them, for example `avr-gcc (GCC) 5.4.0`.
+    ///
+    /// # Errors
+    /// A missing compiler.
+    pub fn version(&self) -> Result<String, FirmwareError> {
+        let result = Command::new(self.compiler)
+            .arg("--version")
+            .output()
+            .map_err(|error| self.not_started(error))?;
+        Ok(String::from_utf8_lossy(&result.stdout)
+            .lines()
+            .next()
+            .unwrap_or(self.compiler)
+            .trim()
+            .to_owned())
+    }
+
+    fn not_started(&self, error: io::Error) -> FirmwareError {
+        match error.kind() {
+            io::ErrorKind::NotFound => FirmwareError::NoCompiler {
+                compiler: self.compiler,
+                packages: self.packages,
+            },
+            _ => FirmwareError::Start {
+                compiler: self.compiler,
+                cause: error,
+            },
+        }
+    }
+}
+
 /// Why there is no firmware.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum FirmwareError {
     /// The compiler is not installed.
-    #[error("avr-gcc is not installed")]
-    #[diagnostic(help("`scripts/bootstrap` installs it, or: apt-get install gcc-avr avr-libc"))]
-    NoCompiler,
+    #[error("{compiler} is not installed")]
+    #[diagnostic(help("`scripts/bootstrap` installs it, or: apt-get install {packages}"))]
+    NoCompiler {
+        /// Its command.
+        compiler: &'static str,
+        /// Debian's packages that bring it.
+        packages: &'static str,
+    },
     /// The compiler cannot be started.
-    #[error("cannot start avr-gcc: {0}")]
-    Start(#[source] io::Error),
+    #[error("cannot start {compiler}: {cause}")]
+    Start {
+        /// Its command.
+        compiler: &'static str,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
     /// The sources do not compile or link.
-    #[error("avr-gcc cannot compile {sources}:\n{messages}")]
+    #[error("{compiler} cannot compile {sources}:\n{messages}")]
     #[diagnostic(help("correct the sources, or the defines given with them"))]
     Compile {
+        /// Its command.
+        compiler: &'static str,
         /// The sources' names.
         sources: String,
         /// What the compiler says.
@@ -48,24 +144,21 @@ pub enum FirmwareError {
     },
 }
 
-/// Flags of every firmware: the chip, the language, and sections that the linker may drop.
-const FLAGS: &[&str] = &[
-    "-mmcu=atmega128",
-    "-Os",
-    "-std=c11",
-    "-Wall",
-    "-Wextra",
-    "-ffunction-sections",
-    "-fdata-sections",
-];
-
 impl Firmware {
+    /// As [`Self::build_with`], for the ATmega128.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn build(&self, output: &Path) -> Result<(), FirmwareError> {
+        self.build_with(&Toolchain::AVR, output)
+    }
+
     /// Compiles and links into `output`, an ELF file; its folder is made if it is missing. Nothing is left in
     /// `output` when it fails.
     ///
     /// # Errors
     /// A missing compiler, sources that do not compile (with the compiler's messages), a folder that cannot be written.
-    pub fn build(&self, output: &Path) -> Result<(), FirmwareError> {
+    pub fn build_with(&self, toolchain: &Toolchain, output: &Path) -> Result<(), FirmwareError> {
         let write = |cause| FirmwareError::Write {
             path: output.to_owned(),
             cause,
@@ -79,13 +172,13 @@ impl Firmware {
             .suffix(".elf")
             .tempfile_in(folder)
             .map_err(write)?;
-        self.run_compiler(linked.path())?;
+        self.run_compiler(toolchain, linked.path())?;
         linked.persist(output).map_err(|error| write(error.error))?;
         Ok(())
     }
 
-    fn run_compiler(&self, output: &Path) -> Result<(), FirmwareError> {
-        let mut arguments: Vec<OsString> = FLAGS.iter().map(Into::into).collect();
+    fn run_compiler(&self, toolchain: &Toolchain, output: &Path) -> Result<(), FirmwareError> {
+        let mut arguments: Vec<OsString> = toolchain.flags.iter().map(Into::into).collect();
         arguments.extend(
             self.defines
                 .iter()
@@ -100,15 +193,12 @@ impl Firmware {
         arguments.push("-o".into());
         arguments.push(output.into());
         arguments.extend(self.sources.iter().map(Into::into));
+        arguments.extend(toolchain.libraries.iter().map(Into::into));
 
-        let result =
-            Command::new("avr-gcc")
-                .args(&arguments)
-                .output()
-                .map_err(|error| match error.kind() {
-                    io::ErrorKind::NotFound => FirmwareError::NoCompiler,
-                    _ => FirmwareError::Start(error),
-                })?;
+        let result = Command::new(toolchain.compiler)
+            .args(&arguments)
+            .output()
+            .map_err(|error| toolchain.not_started(error))?;
         if result.status.success() {
             return Ok(());
         }
@@ -118,32 +208,13 @@ impl Firmware {
             .map(|source| source.display().to_string())
             .collect();
         Err(FirmwareError::Compile {
+            compiler: toolchain.compiler,
             sources: names.join(", "),
             messages: String::from_utf8_lossy(&result.stderr)
                 .trim_end()
                 .to_owned(),
         })
     }
-}
-
-/// The compiler's name and version as it states them, for example `avr-gcc (GCC) 5.4.0`.
-///
-/// # Errors
-/// A missing compiler.
-pub fn compiler_version() -> Result<String, FirmwareError> {
-    let result = Command::new("avr-gcc")
-        .arg("--version")
-        .output()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => FirmwareError::NoCompiler,
-            _ => FirmwareError::Start(error),
-        })?;
-    Ok(String::from_utf8_lossy(&result.stdout)
-        .lines()
-        .next()
-        .unwrap_or("avr-gcc")
-        .trim()
-        .to_owned())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! Boards, stimuli and experiments: Weir on emulated hardware.
 //!
 //! [`run::run`] takes one firmware and what is done to its pins, and returns what it did: cycles per interrupt vector,
-//! edges missed, counters. It links simavr (GPL-3), and is the only package of Weir that does.
+//! edges missed, counters, on an emulated ATmega128 or a simulated RISC-V. It links simavr (GPL-3), and is the only package of Weir that does.
 pub mod board;
 pub mod chip;
 pub mod commands;
@@ -11,7 +11,9 @@ pub mod experiment;
 pub mod firmware;
 pub mod limiter;
 pub mod line;
+pub mod machine;
 pub mod run;
+pub mod soc;
 pub mod stimulus;
 
 mod session;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The names of the chip's interrupt lines and pins.
+//! The names of a board's interrupt lines, and of the ATmega128's pins.
 use std::fmt;
 use std::str::FromStr;
 
-/// An external interrupt line, `INT0` to `INT7`.
+/// An external interrupt line, `INT0` upwards. How many there are is the board's: [`Machine::lines`](crate::machine::Machine::lines). A text is read as a line of the
+/// ATmega128, which has eight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line(u8);
 
 impl Line {
-    /// How many lines the chip has.
+    /// How many lines the ATmega128 has.
     pub const COUNT: usize = 8;
+    /// How many lines a board has at most.
+    pub const MOST: usize = 32;
     /// On PD0.
     pub const INT0: Self = Self(0);
     /// On PD1.
@@ -27,12 +30,12 @@ impl Line {
     /// On PE7.
     pub const INT7: Self = Self(7);
 
-    /// The line of this number; `None` from 8 on.
+    /// The line of this number; `None` from [`Self::MOST`] on.
     #[must_use]
     pub fn from_number(number: usize) -> Option<Self> {
         u8::try_from(number)
             .ok()
-            .filter(|&n| usize::from(n) < Self::COUNT)
+            .filter(|&n| usize::from(n) < Self::MOST)
             .map(Self)
     }
 
@@ -42,9 +45,36 @@ impl Line {
         usize::from(self.0)
     }
 
-    /// Every line, INT0 first.
+    /// Every line of the ATmega128, INT0 first.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..Self::COUNT).filter_map(Self::from_number)
+        Self::first(Self::COUNT)
+    }
+
+    /// So many lines, INT0 first; never more than [`Self::MOST`].
+    pub fn first(count: usize) -> impl Iterator<Item = Self> {
+        (0..count).map_while(Self::from_number)
+    }
+
+    /// The line of this name on a board with so many lines.
+    pub(crate) fn among(count: usize, name: &str) -> Result<Self, NameError> {
+        let upper = name.trim().to_ascii_uppercase();
+        Self::first(count)
+            .find(|line| line.to_string() == upper)
+            .ok_or_else(|| NameError::Line {
+                name: name.to_owned(),
+                known: listed(count),
+            })
+    }
+}
+
+/// `INT0, INT1 and INT2`; of many lines the first and the last.
+pub(crate) fn listed(count: usize) -> String {
+    let names: Vec<String> = Line::first(count).map(|line| line.to_string()).collect();
+    match names.as_slice() {
+        [] => "none".to_owned(),
+        [only] => only.clone(),
+        [first, .., last] if names.len() > Line::COUNT => format!("{first} to {last}"),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
     }
 }
 
@@ -54,14 +84,17 @@ impl fmt::Display for Line {
     }
 }
 
-/// A name that is no line or pin of the chip; the message lists those that are.
+/// A name that is no line or pin of the board; the message lists those that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Not an interrupt line.
-    #[error(
-        "there is no interrupt line `{0}`: the lines are INT0, INT1, INT2, INT3, INT4, INT5, INT6 and INT7"
-    )]
-    Line(String),
+    #[error("there is no interrupt line `{name}`: the lines are {known}")]
+    Line {
+        /// What was asked for.
+        name: String,
+        /// The lines there are.
+        known: String,
+    },
     /// Not a pin.
     #[error(
         "there is no pin `{0}`: the pins are PA0 to PA7, the same for PB, PC, PD, PE and PF, and PG0 to PG4"
@@ -73,10 +106,7 @@ impl FromStr for Line {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let upper = text.trim().to_ascii_uppercase();
-        Self::all()
-            .find(|line| line.to_string() == upper)
-            .ok_or_else(|| NameError::Line(text.to_owned()))
+        Self::among(Self::COUNT, text)
     }
 }
 
@@ -145,6 +175,11 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("INT6 and INT7")
+        );
+        let message = Line::among(32, "INTO").unwrap_err().to_string();
+        assert!(
+            message.contains("`INTO`: the lines are INT0 to INT31"),
+            "{message}"
         );
         for pin in ["PH0", "PG5", "PB8", "B0", "", "PB00", "é0"] {
             assert!(pin.parse::<Pin>().is_err(), "{pin}");

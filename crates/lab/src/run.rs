@@ -5,12 +5,39 @@ use std::path::PathBuf;
 
 use crate::elf::ElfError;
 use crate::line::{Line, Pin};
+use crate::machine::Machine;
+use crate::soc::{Simulator, SimulatorError};
 use crate::stimulus::StimulusError;
 pub use crate::stimulus::{Flood, Stimulus};
+
+mod check;
+
+/// What runs the firmware.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Target {
+    /// The emulated ATmega128, in this process.
+    #[default]
+    Atmega128,
+    /// The board soc, in a process of its own.
+    Soc(Simulator),
+}
+
+impl Target {
+    /// The board.
+    #[must_use]
+    pub fn machine(&self) -> Machine {
+        match self {
+            Self::Atmega128 => Machine::Atmega128,
+            Self::Soc(_) => Machine::Soc,
+        }
+    }
+}
 
 /// What to load, what to do to the pins, for how long, and what to watch.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
+    /// The board.
+    pub target: Target,
     /// The firmware.
     pub elf: PathBuf,
     /// The board's clock in Hz; 4 000 000 in regehr2005 §6.1.
@@ -34,10 +61,11 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// A run of `cycles` at `clock_hz` without a warm-up, in which nothing happens to the pins and nothing is watched.
+    /// A run of `cycles` at `clock_hz` on the ATmega128 without a warm-up, in which nothing happens to the pins and nothing is watched.
     #[must_use]
     pub fn new(elf: impl Into<PathBuf>, clock_hz: u64, cycles: u64) -> Self {
         Self {
+            target: Target::default(),
             elf: elf.into(),
             clock_hz,
             warmup_cycles: 0,
@@ -49,6 +77,15 @@ impl RunSpec {
             marks: Vec::new(),
             trace: false,
         }
+    }
+
+    /// The lines that a flood or the chip in front drives, ascending.
+    pub(crate) fn driven_lines(&self) -> Vec<Line> {
+        let mut driven: Vec<Line> = self.floods.iter().map(|flood| flood.line).collect();
+        driven.extend(self.front.as_ref().map(|front| front.to));
+        driven.sort_unstable();
+        driven.dedup();
+        driven
     }
 }
 
@@ -97,14 +134,20 @@ pub struct RunResult {
     pub marks: BTreeMap<String, Vec<u64>>,
     /// What [`RunSpec::trace`] asked for, in order.
     pub events: Vec<Event>,
+    /// What the firmware wrote to the serial port, on boards that listen to it (soc).
+    pub said: String,
+    /// The code with which the firmware ended the run before its time, on boards that can (soc).
+    pub exit: Option<u32>,
+    /// Accesses that the bus refused, on boards that count them (soc).
+    pub bus_errors: u64,
 }
 
 /// What one interrupt vector used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorUse {
-    /// The data sheet's number, from 1; the reset is not listed.
+    /// The data sheet's number, from 1; the reset is not listed. On soc the cause's number, from 16 on the lines, from 64 on exceptions.
     pub number: u8,
-    /// The data sheet's name: `INT0`, `TIMER1_COMPA`.
+    /// The data sheet's name: `INT0`, `TIMER1_COMPA`. On soc `INT0`, `TIMER`, `OVERLOAD` (the limiter's own) and so on.
     pub name: String,
     /// How often it was taken.
     pub taken: u64,
@@ -113,6 +156,8 @@ pub struct VectorUse {
     pub cycles: u64,
     /// The longest single one, counted in the same way.
     pub longest_cycles: u64,
+    /// Instructions executed in it, on boards that count them (soc).
+    pub instructions: Option<u64>,
 }
 
 /// What happened on one line.
@@ -124,6 +169,8 @@ pub struct LineUse {
     pub offered: u64,
     /// Of these, edges that found the pending bit set: nothing remembers them.
     pub missed: u64,
+    /// What came through the limiter in silicon, on boards that have one (soc).
+    pub delivered: Option<u64>,
 }
 
 /// Something that happened at a cycle, counted from the begin of the counted part.
@@ -178,6 +225,10 @@ pub enum RunError {
         #[source]
         cause: StimulusError,
     },
+    /// The board's simulator is not there, or does not do what it should.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Simulator(#[from] SimulatorError),
     /// The specification contradicts itself.
     #[error("{0}")]
     Spec(String),
@@ -204,10 +255,14 @@ pub fn run(spec: &RunSpec) -> Result<RunResult, RunError> {
     run_with(spec, &mut |_| {})
 }
 
-/// As [`run`]; `progress` is told from time to time how many of all cycles, the warm-up included, are done.
+/// As [`run`]; `progress` is told from time to time how many of all cycles, the warm-up included, are done. The board soc tells nothing before its end.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_with(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
-    crate::session::run(spec, progress)
+    check::check(spec)?;
+    match &spec.target {
+        Target::Atmega128 => crate::session::run(spec, progress),
+        Target::Soc(simulator) => crate::soc::run(spec, simulator),
+    }
 }

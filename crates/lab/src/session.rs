@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Carries out a [`RunSpec`]: the boards, their pins, the counters.
+//! Carries out a [`RunSpec`] on the emulated ATmega128: the boards, their pins, the counters.
 use std::collections::BTreeMap;
 
 use crate::board::{Board, Driver};
 use crate::chip::{ATMEGA128, Chip};
 use crate::elf::{DataSymbol, Image};
 use crate::line::Line;
-use crate::run::{LineUse, RunError, RunResult, RunSpec, Stimulus, VectorUse};
+use crate::run::{LineUse, RunError, RunResult, RunSpec, VectorUse};
 
 /// Counters are looked at this often, so that one byte which grows once in five cycles at most does not wrap unseen.
 const SAMPLE_CYCLES: u64 = 512;
@@ -16,7 +16,6 @@ const SETTLE_CYCLES: u64 = 4096;
 const PROGRESS_CYCLES: u64 = 1 << 18;
 
 pub(crate) fn run(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
-    check(spec)?;
     let chip = &*ATMEGA128;
     let image = Image::load(&spec.elf, chip)?;
     let front_image = spec
@@ -70,15 +69,13 @@ fn result(
                 taken: used.taken,
                 cycles: used.cycles,
                 longest_cycles: used.longest,
+                instructions: None,
             });
         }
     }
     let (background_cycles, sleep_cycles, wakeups) = board.idle_time();
-    let mut driven: Vec<Line> = spec.floods.iter().map(|flood| flood.line).collect();
-    driven.extend(spec.front.as_ref().map(|front| front.to));
-    driven.sort_unstable();
-    driven.dedup();
-    let lines = driven
+    let lines = spec
+        .driven_lines()
         .into_iter()
         .map(|line| {
             let count = board.line(line);
@@ -86,6 +83,7 @@ fn result(
                 line,
                 offered: count.offered,
                 missed: count.missed,
+                delivered: None,
             }
         })
         .collect();
@@ -113,76 +111,10 @@ fn result(
         counters: counters.totals(),
         marks,
         events,
+        said: String::new(),
+        exit: None,
+        bus_errors: 0,
     }
-}
-
-fn check(spec: &RunSpec) -> Result<(), RunError> {
-    let wrong = |message: String| Err(RunError::Spec(message));
-    if spec.clock_hz == 0 {
-        return wrong("a clock of 0 Hz does not run: give for example 4 MHz".to_owned());
-    }
-    if spec.cycles == 0 {
-        return wrong("0 cycles are nothing to measure: run at least 1".to_owned());
-    }
-    if spec
-        .cycles
-        .checked_add(spec.warmup_cycles)
-        .is_none_or(|all| all > 1 << 62)
-    {
-        return wrong("the run is too long: at most 2^62 cycles".to_owned());
-    }
-    for (index, flood) in spec.floods.iter().enumerate() {
-        if spec.floods[..index]
-            .iter()
-            .any(|other| other.line == flood.line)
-        {
-            return wrong(format!(
-                "{} has two floods: give it one, a trace for example",
-                flood.line
-            ));
-        }
-    }
-    for (index, limit) in spec.hardware_limits.iter().enumerate() {
-        let line = limit.line;
-        if limit.interval_cycles == 0 {
-            return wrong(format!(
-                "the hardware limit on {line} has an interval of 0 cycles: give at least 1"
-            ));
-        }
-        if spec.hardware_limits[..index]
-            .iter()
-            .any(|other| other.line == line)
-        {
-            return wrong(format!("{line} has two hardware limits: give it one"));
-        }
-        match spec.floods.iter().find(|flood| flood.line == line) {
-            None => {
-                return wrong(format!(
-                    "the hardware limit on {line} has nothing to limit: flood {line} too"
-                ));
-            }
-            Some(flood) if matches!(flood.stimulus, Stimulus::Level { .. }) => {
-                return wrong(format!(
-                    "the hardware limit on {line} cannot filter a level: use a flood of edges"
-                ));
-            }
-            Some(_) if spec.front.as_ref().is_some_and(|front| front.to == line) => {
-                return wrong(format!(
-                    "{line} has a hardware limit and a chip in front: give it one of them"
-                ));
-            }
-            Some(_) => {}
-        }
-    }
-    if let Some(front) = &spec.front {
-        if !spec.floods.iter().any(|flood| flood.line == front.to) {
-            return wrong(format!(
-                "the chip in front of {0} has no input: flood {0}",
-                front.to
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// The board, and the chip in front of it. Nothing goes back to the chip in front, so it may run ahead.

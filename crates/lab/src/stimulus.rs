@@ -7,6 +7,7 @@ use std::fmt;
 use weir_arrivals::{Arrivals, PatternError, What};
 
 use crate::line::{Line, NameError};
+use crate::machine::Machine;
 
 pub use weir_arrivals::Pattern as Stimulus;
 
@@ -41,15 +42,23 @@ pub enum StimulusError {
 }
 
 impl Flood {
-    /// Reads the text form; `clock_hz` turns times into cycles, and a trace's file is read.
+    /// As [`Self::on`], for the ATmega128.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse(text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
+        Self::on(Machine::Atmega128, text, clock_hz)
+    }
+
+    /// Reads the text form of a flood of this board; `clock_hz` turns times into cycles, and a trace's file is read.
     ///
     /// # Errors
     /// An unknown line or pattern, a bad quantity, a trace that cannot be read; the message says what would be right.
-    pub fn parse(text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
+    pub fn on(machine: Machine, text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
         let (line, pattern) = text
             .split_once('=')
             .ok_or_else(|| StimulusError::NoLine(text.to_owned()))?;
-        let line: Line = line.parse()?;
+        let line = machine.line(line)?;
         let stimulus = Stimulus::parse(pattern, clock_hz)?;
         arrivals(&stimulus, clock_hz)?;
         Ok(Self { line, stimulus })

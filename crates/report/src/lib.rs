@@ -10,6 +10,7 @@ mod number;
 mod plot;
 mod ranges;
 mod report;
+mod strips;
 mod table;
 mod temporary;
 
@@ -20,6 +21,7 @@ pub use number::{count, percent, rate, significant, time};
 pub use plot::{Colour, Curve, Panel, Plot, PlotError, Scale, Stroke};
 pub use ranges::{RangeRow, Ranges, Span};
 pub use report::{Report, Series};
+pub use strips::{Strip, StripPanel, Strips};
 pub use table::claims_table;
 pub use temporary::{
     Temporary, clean_up_when_interrupted, give_way_to_interruption, uninterrupted,

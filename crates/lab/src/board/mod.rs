@@ -158,8 +158,10 @@ impl<'a> Board<'a> {
 
     /// A variable's value now, in the chip's byte order.
     pub fn read(&self, symbol: DataSymbol) -> u64 {
-        (0..u16::from(symbol.size)).rev().fold(0, |value, offset| {
-            value << 8 | u64::from(self.core.byte(symbol.address + offset))
+        let bytes = (symbol.address..).take(usize::from(symbol.size));
+        let bytes = bytes.map(|address| u16::try_from(address).map_or(0, |at| self.core.byte(at)));
+        bytes.enumerate().fold(0, |value, (place, byte)| {
+            value | u64::from(byte) << (8 * place)
         })
     }
 

@@ -8,7 +8,7 @@ use miette::{IntoDiagnostic, miette};
 use weir_report::{Align, Emphasis, Grid, claims_table, clean_up_when_interrupted, write_all};
 
 use super::Outcome;
-use crate::experiment::{Detail, Experiment, Findings, Place};
+use crate::experiment::{Detail, Experiment, Findings, Picture, Place};
 
 /// Reproduce a figure or table of a paper, beside the paper's values
 #[derive(Debug, clap::Args)]
@@ -25,6 +25,14 @@ pub struct Args {
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
+
+    /// Measure only the part that the experiment's file keeps for this, in seconds
+    #[arg(long)]
+    quick: bool,
+
+    /// First make the measurements anew that the repository keeps, which can take hours; what is interrupted is carried on with
+    #[arg(long, conflicts_with = "quick")]
+    measure: bool,
 
     /// The folder for results
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
@@ -57,7 +65,13 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
         print(&list(&place)?)?;
         return Ok(Outcome::Good);
     };
-    let experiment = Experiment::load(&place, name)?;
+    let mut experiment = Experiment::load(&place, name)?;
+    if arguments.quick {
+        experiment.shorten()?;
+    }
+    if arguments.measure {
+        experiment.measure_anew(&place)?;
+    }
     clean_up_when_interrupted().into_diagnostic()?;
     let findings = experiment.run(&place)?;
     let written = write(&place, &arguments.out, &findings)?;
@@ -134,9 +148,9 @@ fn write(place: &Place, out: &Path, findings: &Findings) -> miette::Result<Vec<P
     let mut json = serde_json::to_string_pretty(&report.to_json()).into_diagnostic()?;
     json.push('\n');
     let svg = findings
-        .plot
+        .picture
         .as_ref()
-        .map(weir_report::Plot::to_svg)
+        .map(Picture::to_svg)
         .transpose()
         .into_diagnostic()?;
     let (json_name, svg_name) = (format!("{name}.json"), format!("{name}.svg"));

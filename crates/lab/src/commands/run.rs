@@ -9,22 +9,25 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::{IntoDiagnostic, miette};
 use weir_model::{Duration, QuantityError, Rate};
 
-use crate::chip::{Chip, board};
 use crate::line::Line;
-use crate::run::{Flood, FrontController, HardwareLimit, RunSpec, run_with};
+use crate::machine::Machine;
+use crate::run::{
+    Flood, FrontController, HardwareLimit, RunError, RunResult, RunSpec, Target, run, run_with,
+};
+use crate::soc::Simulator;
 
 mod table;
 
-/// Run a firmware on an emulated board and show what its interrupts cost
+/// Run a firmware on an emulated or simulated board and show what its interrupts cost
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// The firmware, an ELF file as avr-gcc links it
+    /// The firmware, an ELF file as the board's compiler links it
     #[arg(value_hint = ValueHint::FilePath)]
     firmware: PathBuf,
 
-    /// The board: atmega128
-    #[arg(long, default_value = "atmega128")]
+    /// The board: atmega128 or soc
+    #[arg(long, default_value = "atmega128", long_help = BOARD_HELP)]
     board: String,
 
     /// Request interrupts on a line; may be repeated for other lines
@@ -60,6 +63,14 @@ pub struct Args {
     json: bool,
 }
 
+const BOARD_HELP: &str = "\
+The board
+
+  atmega128   an AVR microcontroller at 4 MHz with the lines INT0 to INT7, emulated in this program
+  soc         a RISC-V (RV32I) at 4 MHz with the lines INT0 to INT7, which pass through weir_limit in
+              silicon; simulated cycle by cycle by a program that boards/soc/build makes, or that the
+              variable WEIR_SOC names";
+
 const FLOOD_HELP: &str = "\
 Request interrupts on a line; may be repeated for other lines
 
@@ -71,20 +82,22 @@ Request interrupts on a line; may be repeated for other lines
   INT0=trace:file.csv                      recorded: a column time_us or cycle
 
 Lines are INT0 to INT7. A request is the begin of a pulse of at most 8 cycles; its edge has the
-direction that the firmware has chosen for the line.";
+direction that the firmware has chosen for the line (soc: it rises).";
 
 const FRONT_HELP: &str = "\
 Put a second chip with this firmware between the flood and a line
 
 The flood on the line `to` reaches the line `in` of the chip in front, whose pin `out` drives
-`to`. If they are not given, they are in=INT0, out=PB0 and to=INT0.";
+`to`. If they are not given, they are in=INT0, out=PB0 and to=INT0. Only the board atmega128 has
+this.";
 
 const EXAMPLES: &str = "\
 Examples:
   weir-lab run app.elf --flood INT0=20kHz
   weir-lab run app.elf --flood INT0=poisson:8kHz:seed=1 --counter progress --counter handled
   weir-lab run app.elf --flood INT0=20kHz --hardware-limit INT0=4kHz --for 10s
-  weir-lab run app.elf --flood INT0=20kHz --front limiter.elf:in=INT0:out=PB0:to=INT0";
+  weir-lab run app.elf --flood INT0=20kHz --front limiter.elf:in=INT0:out=PB0:to=INT0
+  weir-lab run app.elf --board soc --flood INT0=20kHz --clock 50MHz --for 100ms";
 
 /// Runs longer than this get a progress bar.
 const SILENT: WallTime = WallTime::from_secs(2);
@@ -94,8 +107,8 @@ const SILENT: WallTime = WallTime::from_secs(2);
 /// # Errors
 /// Bad arguments, a firmware that cannot be loaded or goes astray.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
-    let chip = board(&arguments.board).map_err(|message| miette!("{message}"))?;
-    let spec = specification(arguments, chip)?;
+    let machine = Machine::named(&arguments.board).map_err(|message| miette!("{message}"))?;
+    let spec = specification(arguments, machine)?;
     let result = run_showing_progress(&spec)?;
     let mut output = std::io::stdout().lock();
     let written = if arguments.json {
@@ -112,18 +125,21 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     }
 }
 
-fn specification(arguments: &Args, chip: &Chip) -> miette::Result<RunSpec> {
-    let clock_hz = arguments.clock.map_or(chip.clock_hz, Rate::whole_hertz);
+fn specification(arguments: &Args, machine: Machine) -> miette::Result<RunSpec> {
+    let clock_hz = arguments
+        .clock
+        .map_or(machine.clock_hz(), Rate::whole_hertz);
     let floods = arguments
         .flood
         .iter()
-        .map(|text| Flood::parse(text, clock_hz).map_err(|error| miette!("--flood: {error}")))
+        .map(|text| Flood::on(machine, text, clock_hz).map_err(|error| miette!("--flood: {error}")))
         .collect::<miette::Result<_>>()?;
     let hardware_limits = arguments
         .hardware_limit
         .iter()
         .map(|text| {
-            hardware_limit(text, clock_hz).map_err(|message| miette!("--hardware-limit: {message}"))
+            hardware_limit(machine, text, clock_hz)
+                .map_err(|message| miette!("--hardware-limit: {message}"))
         })
         .collect::<miette::Result<_>>()?;
     let front = arguments.front.as_deref().map(front_controller).transpose();
@@ -132,6 +148,7 @@ fn specification(arguments: &Args, chip: &Chip) -> miette::Result<RunSpec> {
             .map_err(|error: QuantityError| miette!("--{name}: {error}"))
     };
     Ok(RunSpec {
+        target: target(machine)?,
         elf: arguments.firmware.clone(),
         clock_hz,
         warmup_cycles: in_cycles("warmup", arguments.warmup)?,
@@ -145,11 +162,22 @@ fn specification(arguments: &Args, chip: &Chip) -> miette::Result<RunSpec> {
     })
 }
 
-fn hardware_limit(text: &str, clock_hz: u64) -> Result<HardwareLimit, String> {
+/// What runs the firmware; the simulator of soc is built if it is not there yet.
+fn target(machine: Machine) -> miette::Result<Target> {
+    Ok(match machine {
+        Machine::Atmega128 => Target::Atmega128,
+        Machine::Soc => {
+            let here = std::env::current_dir().into_diagnostic()?;
+            Target::Soc(Simulator::find(&here).map_err(RunError::from)?)
+        }
+    })
+}
+
+fn hardware_limit(machine: Machine, text: &str, clock_hz: u64) -> Result<HardwareLimit, String> {
     let (line, rate) = text
         .split_once('=')
         .ok_or_else(|| format!("`{text}`: write LINE=RATE, for example INT0=4kHz"))?;
-    let line: Line = line.parse().map_err(|error| format!("{error}"))?;
+    let line = machine.line(line).map_err(|error| format!("{error}"))?;
     let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
     // A limiter lets through at most the rate: what is no whole number of cycles is rounded up.
     let interval = rate.period_cycles(clock_hz).ceil();
@@ -197,8 +225,16 @@ fn front_controller(text: &str) -> Result<FrontController, String> {
     Ok(front)
 }
 
-fn run_showing_progress(spec: &RunSpec) -> miette::Result<crate::run::RunResult> {
+fn run_showing_progress(spec: &RunSpec) -> miette::Result<RunResult> {
     let all = spec.cycles.saturating_add(spec.warmup_cycles);
+    if spec.target.machine() == Machine::Soc {
+        // Its process says nothing until it ends; the spinner shows itself only on a terminal.
+        let spinner = ProgressBar::new_spinner().with_message("simulating");
+        spinner.enable_steady_tick(WallTime::from_millis(200));
+        let result = run(spec);
+        spinner.finish_and_clear();
+        return Ok(result?);
+    }
     let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent:>3} %, {eta} left") {
         bar.set_style(style);
@@ -220,10 +256,13 @@ mod tests {
 
     #[test]
     fn a_hardware_limit_is_rounded_to_the_safe_side() {
-        let limit = hardware_limit("INT3=3kHz", 4_000_000).unwrap();
+        let limit = hardware_limit(Machine::Atmega128, "INT3=3kHz", 4_000_000).unwrap();
         assert_eq!((limit.line, limit.interval_cycles), (Line::INT3, 1334));
         for text in ["INT0", "INT0=0Hz", "INT9=1kHz", "INT0=1e-300Hz"] {
-            assert!(hardware_limit(text, 4_000_000).is_err(), "{text}");
+            assert!(
+                hardware_limit(Machine::Soc, text, 4_000_000).is_err(),
+                "{text}"
+            );
         }
     }
 

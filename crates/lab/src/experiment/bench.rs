@@ -12,7 +12,9 @@ use crate::chip::ATMEGA128;
 use crate::elf::Image;
 use crate::firmware::Firmware;
 use crate::line::Line;
-use crate::run::{Flood, RunResult, RunSpec, Stimulus};
+use crate::machine::Machine;
+use crate::run::{Flood, RunResult, RunSpec, Stimulus, Target};
+use crate::soc::Simulator;
 
 /// The count of the background loop, in every firmware of an experiment.
 const PROGRESS: &str = "progress";
@@ -26,6 +28,7 @@ pub(super) struct Bench<'a> {
     pub clock_hz: u64,
     pub warmup_cycles: u64,
     pub length_cycles: u64,
+    target: Target,
     workspace: Temporary,
     elves: BTreeMap<String, PathBuf>,
 }
@@ -43,6 +46,7 @@ impl<'a> Bench<'a> {
             clock_hz,
             warmup_cycles: cycles(run.warmup.0, clock_hz)?,
             length_cycles: cycles(run.length.0, clock_hz)?,
+            target: target(place, file.machine)?,
             workspace: Temporary::folder("weir-").map_err(ExperimentError::Workspace)?,
             elves: BTreeMap::new(),
         };
@@ -71,6 +75,7 @@ impl<'a> Bench<'a> {
             ]
             .concat(),
             flags: variant.flags.clone(),
+            linker_script: None,
         };
         self.compile_parts(&name, &[&self.file.flavour[variant.flavour()], &own])
     }
@@ -85,14 +90,18 @@ impl<'a> Bench<'a> {
             parts.iter().flat_map(|part| field(part).clone()).collect()
         };
         let paths = |names: Vec<String>| names.iter().map(|name| self.place.path(name)).collect();
+        let scripts = parts.iter().filter_map(|part| part.linker_script.as_ref());
+        let scripts = scripts.map(|script| format!("-Wl,-T,{}", self.place.path(script).display()));
         let firmware = Firmware {
             sources: paths(all(|part| &part.sources)),
             defines: all(|part| &part.defines),
             includes: paths(all(|part| &part.includes)),
-            flags: all(|part| &part.flags),
+            flags: all(|part| &part.flags).into_iter().chain(scripts).collect(),
         };
         let elf = self.workspace.path().join(format!("{name}.elf"));
-        uninterrupted(|| firmware.build(&elf)).inspect_err(|_| give_way_to_interruption())?;
+        let toolchain = self.file.machine.toolchain();
+        uninterrupted(|| firmware.build_with(toolchain, &elf))
+            .inspect_err(|_| give_way_to_interruption())?;
         Ok(elf)
     }
 
@@ -106,6 +115,7 @@ impl<'a> Bench<'a> {
     /// A run of the experiment's length without any flood.
     pub fn spec(&self, elf: &Path) -> RunSpec {
         RunSpec {
+            target: self.target.clone(),
             elf: elf.to_owned(),
             clock_hz: self.clock_hz,
             warmup_cycles: self.warmup_cycles,
@@ -123,6 +133,14 @@ impl<'a> Bench<'a> {
     pub fn cycles(&self, duration: weir_model::Duration) -> Result<u64, ExperimentError> {
         cycles(duration, self.clock_hz)
     }
+}
+
+/// What runs the firmware; the simulator of soc is built if it is not there yet.
+fn target(place: &Place, machine: Machine) -> Result<Target, ExperimentError> {
+    Ok(match machine {
+        Machine::Atmega128 => Target::Atmega128,
+        Machine::Soc => Target::Soc(Simulator::find(&place.path(""))?),
+    })
 }
 
 fn cycles(duration: weir_model::Duration, clock_hz: u64) -> Result<u64, ExperimentError> {

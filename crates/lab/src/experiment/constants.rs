@@ -10,7 +10,7 @@ use super::bench::{Bench, as_f64};
 use super::costs;
 use super::worst::{self, Worst, WorstSpec};
 use super::{ExperimentError, Measured};
-use crate::firmware::compiler_version;
+use crate::firmware::Toolchain;
 use crate::run::{Flood, RunResult};
 
 /// The parameters.
@@ -103,8 +103,12 @@ pub(super) fn measure(bench: &Bench, spec: &ConstantsSpec) -> Result<Measured, E
     Ok(Measured {
         values,
         series: Vec::new(),
-        costs: Some(costs::to_toml(&compiler_version()?, &by_flavour, &worst)),
-        detail: None,
+        costs: Some(costs::to_toml(
+            &Toolchain::AVR.version()?,
+            &by_flavour,
+            &worst,
+        )),
+        ..Measured::default()
     })
 }
 

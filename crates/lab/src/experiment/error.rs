@@ -7,6 +7,7 @@ use miette::{NamedSource, SourceSpan};
 
 use crate::firmware::FirmwareError;
 use crate::run::RunError;
+use crate::soc::SimulatorError;
 
 /// Why an experiment did not happen.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -49,6 +50,34 @@ pub enum ExperimentError {
         /// What is missing in it.
         what: String,
     },
+    /// There is no shorter form of it.
+    #[error("`{0}` has no quick form")]
+    #[diagnostic(help(
+        "run it without --quick, or give its file a table `quick` with fewer points"
+    ))]
+    NotQuick(String),
+    /// Measurements that are kept in the repository are not there, or not as they should be.
+    #[error("{}: {what}", path.display())]
+    #[diagnostic(help("measure anew: weir reproduce NAME --measure"))]
+    Data {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// What makes them failed.
+    #[error("{program} {what}")]
+    #[diagnostic(help("its own message is above"))]
+    Flow {
+        /// The program, from the repository's root.
+        program: String,
+        /// What became of it.
+        what: String,
+    },
+    /// It keeps no measurements.
+    #[error("`{0}` is measured each time: nothing is kept that could be measured anew")]
+    #[diagnostic(help("run it without --measure"))]
+    NothingKept(String),
     /// A claim of the file was not measured.
     #[error("nothing measured the claim `{0}`")]
     Unmeasured(String),
@@ -67,6 +96,10 @@ pub enum ExperimentError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Firmware(#[from] FirmwareError),
+    /// The simulator of the board is not there.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Simulator(#[from] SimulatorError),
     /// A run failed.
     #[error("`{firmware}` cannot be run: {cause}")]
     Run {

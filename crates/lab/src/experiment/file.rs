@@ -10,13 +10,15 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use weir_report::{Colour, Curve, Goal, Panel, Plot, Scale, Series, Stroke};
 
+use super::area::AreaSpec;
 use super::bounds::BoundsSpec;
 use super::constants::ConstantsSpec;
 use super::rates::RatesSpec;
 use super::simulation::SimulationSpec;
-use super::sweep::SweepSpec;
+use super::sweep::{self, SweepSpec};
 use super::two_sources::TwoSourcesSpec;
 use super::{ExperimentError, FileError, known_claims, known_series};
+use crate::machine::Machine;
 
 mod kinds;
 
@@ -28,6 +30,8 @@ use kinds::Kinds;
 pub(super) struct File {
     pub title: String,
     pub kind: Kind,
+    /// Where firmware runs.
+    pub machine: Machine,
     pub claim: Vec<ClaimSpec>,
     /// Of every kind that runs firmware.
     pub run: Option<RunTimes>,
@@ -70,6 +74,9 @@ pub(super) struct Flavour {
     pub defines: Vec<String>,
     #[serde(default)]
     pub flags: Vec<String>,
+    /// For compilers that do not know the board's memory.
+    #[serde(rename = "linker-script")]
+    pub linker_script: Option<String>,
 }
 
 /// One firmware. Its id is `FLAVOUR.POLICY`.
@@ -111,6 +118,9 @@ pub(super) enum Role {
     Limited,
     /// Looks at the line once per interval.
     Polling,
+    /// An ordinary handler, and the limiter in silicon before it, which the firmware sets up; one per flavour, called `FLAVOUR.hardware`. The limiters of its flavour are
+    /// compared with it, and not with the ideal filter. Only the board soc has one.
+    Hardware,
     /// Runs on a second microcontroller, in front of the unprotected firmware of the flavour `paper`.
     Front,
 }
@@ -178,6 +188,8 @@ struct Written {
     #[serde(rename = "about")]
     _about: String,
     kind: Spanned<String>,
+    /// Of firmware; the atmega128 if it is missing.
+    board: Option<Spanned<String>>,
     claim: Vec<WrittenClaim>,
     run: Option<RunTimes>,
     #[serde(default)]
@@ -192,6 +204,7 @@ struct Written {
     two_sources: Option<TwoSourcesSpec>,
     bounds: Option<BoundsSpec>,
     simulation: Option<SimulationSpec>,
+    area: Option<AreaSpec>,
 }
 
 #[derive(Deserialize)]
@@ -257,9 +270,11 @@ impl File {
             two_sources: written.two_sources,
             bounds: written.bounds,
             simulation: written.simulation,
+            area: written.area,
         };
         let kind = kinds.named(&pointer, &written.kind)?;
-        if written.run.is_none() && !matches!(kind, Kind::Simulation(_)) {
+        let machine = machine(&pointer, written.board.as_ref(), &kind)?;
+        if written.run.is_none() && kind.runs_firmware() {
             return Err(pointer.wrong(
                 &written.kind,
                 "nothing says how long the firmware runs".to_owned(),
@@ -280,6 +295,17 @@ impl File {
                         "an id is FLAVOUR.POLICY; the flavours are {}",
                         known.join(", ")
                     ),
+                ));
+            }
+        }
+        for variant in &written.variant {
+            let is_right =
+                machine == Machine::Soc && variant.id() == sweep::hardware(variant.flavour());
+            if variant.role == Role::Hardware && !is_right {
+                return Err(pointer.wrong(
+                    &variant.id,
+                    format!("the variant `{}` cannot have the role `hardware`", variant.id()),
+                    "there is one in a flavour, called FLAVOUR.hardware, and only with board = \"soc\"",
                 ));
             }
         }
@@ -311,6 +337,7 @@ impl File {
         let file = Self {
             title: kind.marked(written.title),
             kind,
+            machine,
             claim: written
                 .claim
                 .into_iter()
@@ -407,6 +434,30 @@ impl File {
             panels,
         }))
     }
+}
+
+/// The board of the firmware, on which this kind of experiment must be able to run.
+fn machine(
+    pointer: &Pointer,
+    board: Option<&Spanned<String>>,
+    kind: &Kind,
+) -> Result<Machine, ExperimentError> {
+    let Some(board) = board else {
+        return Ok(Machine::default());
+    };
+    let machine = Machine::named(board.get_ref())
+        .map_err(|message| pointer.wrong(board, message, "`board` says where firmware runs"))?;
+    if kind.runs_on(machine) {
+        return Ok(machine);
+    }
+    Err(pointer.wrong(
+        board,
+        format!(
+            "an experiment of this kind does not run on the board {}",
+            machine.name()
+        ),
+        "on soc run the kinds `overhead-sweep` and `rates`; kinds without firmware have no board",
+    ))
 }
 
 fn list(names: &std::collections::BTreeSet<String>) -> String {

@@ -3,6 +3,7 @@
 //!
 //! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come out. There are a few
 //! kinds of experiment; a kind knows which claims it can measure.
+mod area;
 mod batch;
 mod bench;
 mod bounds;
@@ -20,7 +21,7 @@ mod worst;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_report::{Claim, Plot, Report, Series};
+use weir_report::{Claim, Plot, PlotError, Report, Series, Strips};
 
 pub use error::{ExperimentError, FileError};
 pub use place::Place;
@@ -41,11 +42,33 @@ pub struct Findings {
     /// The claims and the series.
     pub report: Report,
     /// The picture; a table of single values has none.
-    pub plot: Option<Plot>,
+    pub picture: Option<Picture>,
     /// For an experiment that measures the board's costs: the new content of the board's `costs.toml`.
     pub costs: Option<String>,
     /// What stands behind the claims, case by case.
     pub detail: Option<Detail>,
+}
+
+/// A picture of what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Picture {
+    /// Curves.
+    Plot(Plot),
+    /// Every single measurement.
+    Strips(Strips),
+}
+
+impl Picture {
+    /// As a complete SVG.
+    ///
+    /// # Errors
+    /// A panel without values, or with one that is not finite.
+    pub fn to_svg(&self) -> Result<String, PlotError> {
+        match self {
+            Self::Plot(plot) => plot.to_svg(),
+            Self::Strips(strips) => strips.to_svg(),
+        }
+    }
 }
 
 /// A table of what was measured, for the terminal.
@@ -64,6 +87,8 @@ struct Measured {
     series: Vec<Series>,
     costs: Option<String>,
     detail: Option<Detail>,
+    /// Of kinds that draw themselves; else the file's panels are drawn.
+    picture: Option<Picture>,
 }
 
 impl Experiment {
@@ -91,6 +116,33 @@ impl Experiment {
         &self.file.title
     }
 
+    /// Keeps only a part of what the experiment does, for which it claims the same.
+    ///
+    /// # Errors
+    /// Its file does not say which part.
+    pub fn shorten(&mut self) -> Result<(), ExperimentError> {
+        let shortened = match &mut self.file.kind {
+            Kind::OverheadSweep(spec) => spec.shorten(),
+            _ => false,
+        };
+        if shortened {
+            Ok(())
+        } else {
+            Err(ExperimentError::NotQuick(self.name.clone()))
+        }
+    }
+
+    /// Makes the measurements anew that the experiment judges and that are kept in the repository.
+    ///
+    /// # Errors
+    /// It keeps none; what makes them fails.
+    pub fn measure_anew(&self, place: &Place) -> Result<(), ExperimentError> {
+        match &self.file.kind {
+            Kind::Area(spec) => area::measure_anew(place, spec),
+            _ => Err(ExperimentError::NothingKept(self.name.clone())),
+        }
+    }
+
     /// Compiles the firmware and runs it, or simulates, and compares what comes out with the claims.
     ///
     /// # Errors
@@ -104,6 +156,7 @@ impl Experiment {
             Kind::TwoSources(spec) => two_sources::measure(&bench()?, spec)?,
             Kind::Bounds(spec) => bounds::measure(&bench()?, spec)?,
             Kind::Simulation(spec) => simulation::measure(place, spec)?,
+            Kind::Area(spec) => area::measure(place, spec)?,
         };
         let claims = self
             .file
@@ -126,7 +179,10 @@ impl Experiment {
             })
             .collect::<Result<_, ExperimentError>>()?;
         Ok(Findings {
-            plot: self.file.plot(&measured.series)?,
+            picture: match measured.picture {
+                Some(picture) => Some(picture),
+                None => self.file.plot(&measured.series)?.map(Picture::Plot),
+            },
             report: Report {
                 name: self.name.clone(),
                 simulated: matches!(self.file.kind, Kind::Simulation(_)),
@@ -148,6 +204,7 @@ fn known_claims(file: &File) -> BTreeSet<String> {
         Kind::TwoSources(_) => two_sources::known_claims(file),
         Kind::Bounds(spec) => bounds::known_claims(spec),
         Kind::Simulation(spec) => simulation::known_claims(spec),
+        Kind::Area(spec) => area::known_claims(spec),
     }
 }
 
@@ -155,7 +212,7 @@ fn known_claims(file: &File) -> BTreeSet<String> {
 fn known_series(file: &File) -> BTreeSet<String> {
     match &file.kind {
         Kind::OverheadSweep(spec) => sweep::known_series(file, spec),
-        Kind::Constants(_) => BTreeSet::new(),
+        Kind::Constants(_) | Kind::Area(_) => BTreeSet::new(),
         Kind::Rates(_) => rates::known_series(file),
         Kind::TwoSources(_) => two_sources::known_series(file),
         Kind::Bounds(_) => bounds::known_series(file),

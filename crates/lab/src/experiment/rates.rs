@@ -120,6 +120,6 @@ pub(super) fn measure(bench: &Bench, spec: &RatesSpec) -> Result<Measured, Exper
         values,
         series,
         costs: None,
-        detail: None,
+        ..Measured::default()
     })
 }

@@ -128,7 +128,7 @@ pub(super) fn measure(bench: &Bench, spec: &TwoSourcesSpec) -> Result<Measured, 
         values,
         series,
         costs: None,
-        detail: None,
+        ..Measured::default()
     })
 }
 

@@ -7,6 +7,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, Tab
 use serde_json::{Value, json};
 use weir_model::Rate;
 
+use crate::machine::Machine;
 use crate::run::{RunResult, RunSpec};
 
 const MOST_COLUMNS: u16 = 100;
@@ -52,11 +53,26 @@ pub fn text(spec: &RunSpec, result: &RunResult) -> String {
     if !result.counters.is_empty() {
         let _ = writeln!(text, "\n{}", counters(spec, result));
     }
+    if !result.said.is_empty() {
+        let _ = writeln!(text, "\nserial port:\n{}", result.said.trim_end());
+    }
+    if result.bus_errors > 0 {
+        let _ = writeln!(text, "\nthe bus refused {} accesses", result.bus_errors);
+    }
+    if let Some(code) = result.exit {
+        let _ = writeln!(text, "\nthe firmware ended the run with {code}");
+    }
     text
 }
 
 fn shares(spec: &RunSpec, result: &RunResult) -> Table {
-    let mut table = table(&["", "share of cycles", "taken", "per second", "longest"]);
+    let counted = result
+        .vectors
+        .iter()
+        .any(|used| used.instructions.is_some());
+    let mut header = vec!["", "share of cycles", "taken", "per second", "longest"];
+    header.extend(counted.then_some("instructions each"));
+    let mut table = table(&header);
     let share = |cycles: u64| format!("{:.2} %", percent(cycles, result.cycles));
     for vector in &result.vectors {
         let longest = format!(
@@ -64,15 +80,16 @@ fn shares(spec: &RunSpec, result: &RunResult) -> Table {
             vector.longest_cycles,
             time(vector.longest_cycles, spec.clock_hz)
         );
-        table.add_row(row(
-            &vector.name,
-            [
-                share(vector.cycles),
-                vector.taken.to_string(),
-                per_second(vector.taken, spec, result),
-                longest,
-            ],
-        ));
+        let each = vector
+            .instructions
+            .map(|all| format!("{:.1}", all as f64 / vector.taken as f64));
+        let cells = [
+            share(vector.cycles),
+            vector.taken.to_string(),
+            per_second(vector.taken, spec, result),
+            longest,
+        ];
+        table.add_row(row(&vector.name, cells.into_iter().chain(each)));
     }
     if result.sleep_cycles > 0 {
         table.add_row(row(
@@ -98,16 +115,21 @@ fn shares(spec: &RunSpec, result: &RunResult) -> Table {
 }
 
 fn lines(spec: &RunSpec, result: &RunResult) -> Table {
-    let mut table = table(&["line", "requests", "per second", "missed", "missed share"]);
+    let limited = result.lines.iter().any(|line| line.delivered.is_some());
+    let mut header = vec!["line", "requests", "per second", "missed", "missed share"];
+    header.extend(limited.then_some("past the limiter"));
+    let mut table = table(&header);
     for line in &result.lines {
+        let cells = [
+            line.offered.to_string(),
+            per_second(line.offered, spec, result),
+            line.missed.to_string(),
+            format!("{:.2} %", percent(line.missed, line.offered)),
+        ];
+        let delivered = line.delivered.map(|count| count.to_string());
         table.add_row(row(
             &line.line.to_string(),
-            [
-                line.offered.to_string(),
-                per_second(line.offered, spec, result),
-                line.missed.to_string(),
-                format!("{:.2} %", percent(line.missed, line.offered)),
-            ],
+            cells.into_iter().chain(delivered),
         ));
     }
     table
@@ -149,7 +171,7 @@ fn table(header: &[&str]) -> Table {
     table
 }
 
-fn row<const N: usize>(name: &str, cells: [String; N]) -> Vec<String> {
+fn row(name: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     std::iter::once(name.to_owned()).chain(cells).collect()
 }
 
@@ -161,20 +183,30 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
         .vectors
         .iter()
         .map(|vector| {
-            json!({
+            let mut entry = json!({
                 "number": vector.number,
                 "name": vector.name,
                 "taken": vector.taken,
                 "cycles": vector.cycles,
                 "share": share(vector.cycles),
                 "longest_cycles": vector.longest_cycles,
-            })
+            });
+            if let Some(instructions) = vector.instructions {
+                entry["instructions"] = json!(instructions);
+            }
+            entry
         })
         .collect();
     let lines: Vec<Value> = result
         .lines
         .iter()
-        .map(|line| json!({"line": line.line.to_string(), "offered": line.offered, "missed": line.missed}))
+        .map(|line| {
+            let mut entry = json!({"line": line.line.to_string(), "offered": line.offered, "missed": line.missed});
+            if let Some(delivered) = line.delivered {
+                entry["delivered"] = json!(delivered);
+            }
+            entry
+        })
         .collect();
     let counters: serde_json::Map<String, Value> = result
         .counters
@@ -186,7 +218,7 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
             )
         })
         .collect();
-    json!({
+    let mut all = json!({
         "firmware": spec.elf.display().to_string(),
         "board": board,
         "clock_hz": spec.clock_hz,
@@ -198,7 +230,14 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
         "sleep": {"cycles": result.sleep_cycles, "share": share(result.sleep_cycles), "wakeups": result.wakeups},
         "lines": lines,
         "counters": counters,
-    })
+    });
+    // Of boards that have a serial port and an end of their own.
+    if spec.target.machine() == Machine::Soc {
+        all["serial"] = json!(result.said);
+        all["exit"] = json!(result.exit);
+        all["bus_errors"] = json!(result.bus_errors);
+    }
+    all
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -236,7 +275,8 @@ fn time(cycles: u64, clock_hz: u64) -> String {
 mod tests {
     use super::*;
     use crate::line::Line;
-    use crate::run::{Flood, LineUse, VectorUse};
+    use crate::run::{Flood, LineUse, Target, VectorUse};
+    use crate::soc::Simulator;
 
     fn example() -> (RunSpec, RunResult) {
         let mut spec = RunSpec::new("app.elf", 4_000_000, 4_000_000);
@@ -248,6 +288,7 @@ mod tests {
             taken: 123_456_789,
             cycles: 1_000_000,
             longest_cycles: 4_000_000_000,
+            instructions: None,
         };
         let result = RunResult {
             cycles: 4_000_000,
@@ -259,10 +300,14 @@ mod tests {
                 line: Line::INT0,
                 offered: 20_000,
                 missed: 5000,
+                delivered: None,
             }],
             counters: [("progress".to_owned(), 181_818)].into(),
             marks: std::collections::BTreeMap::new(),
             events: Vec::new(),
+            said: String::new(),
+            exit: None,
+            bus_errors: 0,
         };
         (spec, result)
     }
@@ -286,6 +331,41 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
+    }
+
+    #[test]
+    fn what_only_some_boards_count_is_shown_where_it_is_counted() {
+        let (mut spec, mut result) = example();
+        assert!(!text(&spec, &result).contains("instructions"));
+        assert!(json(&spec, "atmega128", &result).get("serial").is_none());
+        spec.target = Target::Soc(Simulator::at("weir-soc"));
+        result.vectors[0].instructions = Some(2 * 123_456_789);
+        result.lines[0].delivered = Some(4000);
+        result.said = "hello\n".to_owned();
+        result.exit = Some(3);
+        result.bus_errors = 7;
+        let shown = text(&spec, &result);
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= 100),
+            "{shown}"
+        );
+        for part in [
+            "2.0",
+            "past the limiter",
+            "4000",
+            "hello",
+            "refused 7 accesses",
+            "ended the run with 3",
+        ] {
+            assert!(shown.contains(part), "{part} in\n{shown}");
+        }
+        let json = json(&spec, "soc", &result);
+        assert_eq!(json["vectors"][0]["instructions"], 246_913_578);
+        assert_eq!(json["lines"][0]["delivered"], 4000);
+        assert_eq!(
+            (&json["serial"], &json["exit"]),
+            (&"hello\n".into(), &3.into())
+        );
     }
 
     #[test]

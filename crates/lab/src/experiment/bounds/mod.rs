@@ -174,6 +174,7 @@ fn summed_up(outcomes: &[Outcome]) -> Result<Measured, ExperimentError> {
             .to_vec(),
             rows,
         }),
+        picture: None,
     })
 }
 

@@ -4,12 +4,14 @@ use toml::Spanned;
 
 use super::Pointer;
 use crate::experiment::ExperimentError;
+use crate::experiment::area::AreaSpec;
 use crate::experiment::bounds::BoundsSpec;
 use crate::experiment::constants::ConstantsSpec;
 use crate::experiment::rates::RatesSpec;
 use crate::experiment::simulation::SimulationSpec;
 use crate::experiment::sweep::SweepSpec;
 use crate::experiment::two_sources::TwoSourcesSpec;
+use crate::machine::Machine;
 
 /// What is done, with the parameters that only this kind has.
 #[derive(Debug)]
@@ -20,9 +22,26 @@ pub(in crate::experiment) enum Kind {
     TwoSources(TwoSourcesSpec),
     Bounds(BoundsSpec),
     Simulation(Box<SimulationSpec>),
+    Area(AreaSpec),
 }
 
 impl Kind {
+    /// Whether it compiles firmware and runs it.
+    pub(super) fn runs_firmware(&self) -> bool {
+        !matches!(self, Self::Simulation(_) | Self::Area(_))
+    }
+
+    /// Whether its firmware can run on this board.
+    pub(super) fn runs_on(&self, machine: Machine) -> bool {
+        match self {
+            Self::OverheadSweep(_) | Self::Rates(_) => true,
+            Self::Constants(_) | Self::TwoSources(_) | Self::Bounds(_) => {
+                machine == Machine::Atmega128
+            }
+            Self::Simulation(_) | Self::Area(_) => false,
+        }
+    }
+
     /// The title, which says so if nothing was measured on a board.
     pub(super) fn marked(&self, title: String) -> String {
         match self {
@@ -33,7 +52,7 @@ impl Kind {
 }
 
 const KINDS: &str =
-    "`overhead-sweep`, `constants`, `rates`, `two-sources`, `bounds` and `simulation`";
+    "`overhead-sweep`, `constants`, `rates`, `two-sources`, `bounds`, `simulation` and `area`";
 
 /// The tables of which a file has the one that its kind names.
 pub(super) struct Kinds {
@@ -43,6 +62,7 @@ pub(super) struct Kinds {
     pub two_sources: Option<TwoSourcesSpec>,
     pub bounds: Option<BoundsSpec>,
     pub simulation: Option<SimulationSpec>,
+    pub area: Option<AreaSpec>,
 }
 
 impl Kinds {
@@ -55,6 +75,7 @@ impl Kinds {
             self.two_sources.is_some(),
             self.bounds.is_some(),
             self.simulation.is_some(),
+            self.area.is_some(),
         ];
         let found = match name.get_ref().as_str() {
             "overhead-sweep" => self.sweep.map(|spec| Kind::OverheadSweep(Box::new(spec))),
@@ -63,6 +84,7 @@ impl Kinds {
             "two-sources" => self.two_sources.map(Kind::TwoSources),
             "bounds" => self.bounds.map(Kind::Bounds),
             "simulation" => self.simulation.map(|spec| Kind::Simulation(Box::new(spec))),
+            "area" => self.area.map(Kind::Area),
             other => {
                 return Err(pointer.wrong(
                     name,

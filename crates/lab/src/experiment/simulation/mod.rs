@@ -124,7 +124,7 @@ pub(super) fn measure(place: &Place, spec: &SimulationSpec) -> Result<Measured, 
         values,
         series: all,
         costs: None,
-        detail: None,
+        ..Measured::default()
     })
 }
 

@@ -11,7 +11,8 @@ use super::super::{ExperimentError, Measured};
 use super::jobs::{Case, Key, admissible, adversaries, seconds};
 use super::subject::{Setting, Subject};
 use super::{OVERLOAD, SweepSpec, hardware, overhead_series, published, suffix};
-use crate::run::RunResult;
+use crate::line::Line;
+use crate::run::{RunResult, VectorUse};
 
 struct Sweep<'a> {
     bench: &'a Bench<'a>,
@@ -68,7 +69,7 @@ pub(super) fn evaluate(
         values: sweep.values()?,
         series: sweep.series(),
         costs: None,
-        detail: None,
+        ..Measured::default()
     })
 }
 
@@ -85,6 +86,12 @@ impl Sweep<'_> {
     fn overhead(&self, subject: &Subject, case: Case) -> Option<f64> {
         let reference = self.loss(&hardware(&subject.flavour), case)?;
         Some(self.loss(&subject.id, case)?.points_beyond(reference))
+    }
+
+    fn unprotected(&self, subject: &Subject) -> Option<&Subject> {
+        self.subjects
+            .iter()
+            .find(|other| other.flavour == subject.flavour && other.setting == Setting::Unprotected)
     }
 
     fn software(&self) -> impl Iterator<Item = &Subject> {
@@ -110,21 +117,35 @@ impl Sweep<'_> {
     fn values(&self) -> Result<BTreeMap<String, f64>, ExperimentError> {
         let mut values = BTreeMap::new();
         let cases = adversaries(self.bench, self.spec)?.len();
-        for subject in self.software() {
+        for subject in self.subjects.iter().filter(|of| of.setting.is_limiter()) {
             let id = &subject.id;
             let mut put = |suffix: &str, value: Option<f64>| {
                 if let Some(value) = value {
                     values.insert(format!("{id}.{suffix}"), value);
                 }
             };
-            put(
-                suffix::ADVERSARY,
-                worst((0..cases).map(|case| self.overhead(subject, Case::Adversary(case)))),
-            );
+            put(suffix::SLOPE, self.spread_in_overload(subject));
             put(suffix::SERVED, self.served_in_overload(subject));
             put(suffix::LOST, self.lost_below_limit(subject)?);
             put(suffix::REFUSED, self.refused_cycles(subject));
             put(suffix::WAKEUPS, self.extra_wakeups(subject));
+            if subject.setting == Setting::Silicon {
+                put(suffix::CYCLES, self.extra_cycles(subject));
+                put(
+                    suffix::MEAN_CYCLES,
+                    self.extra_each(subject, |of| Some(of.cycles)),
+                );
+                put(
+                    suffix::INSTRUCTIONS,
+                    self.extra_each(subject, |of| of.instructions),
+                );
+                // What the others are compared with.
+                continue;
+            }
+            put(
+                suffix::ADVERSARY,
+                worst((0..cases).map(|case| self.overhead(subject, Case::Adversary(case)))),
+            );
             if let Some(overhead) = worst(self.grid().map(|(_, case)| self.overhead(subject, case)))
             {
                 values.insert(id.clone(), plausible(id, overhead)?);
@@ -153,9 +174,7 @@ impl Sweep<'_> {
     /// Requests served by the unprotected firmware and not behind the limiter, at most.
     fn lost_below_limit(&self, subject: &Subject) -> Result<Option<f64>, ExperimentError> {
         let cases = admissible(self.bench, self.spec, subject.admission)?.len();
-        let Some(unprotected) = self.subjects.iter().find(|other| {
-            other.flavour == subject.flavour && other.setting == Setting::Unprotected
-        }) else {
+        let Some(unprotected) = self.unprotected(subject) else {
             return Ok(None);
         };
         Ok(worst((0..cases).map(|case| {
@@ -183,9 +202,7 @@ impl Sweep<'_> {
 
     /// Wake-ups that the unprotected firmware does not have, at most, or as many less.
     fn extra_wakeups(&self, subject: &Subject) -> Option<f64> {
-        let unprotected = self.subjects.iter().find(|other| {
-            other.flavour == subject.flavour && other.setting == Setting::Unprotected
-        })?;
+        let unprotected = self.unprotected(subject)?;
         let below = self
             .spec
             .sleep
@@ -197,6 +214,54 @@ impl Sweep<'_> {
             let count = |id| Some(as_f64(self.result(id, Case::Sleep(s))?.wakeups));
             Some((count(&subject.id)? - count(&unprotected.id)?).abs())
         }))
+    }
+
+    /// Points between the most and the least that is lost at a rate in overload.
+    fn spread_in_overload(&self, subject: &Subject) -> Option<f64> {
+        let lost = self
+            .overloaded()
+            .map(|(_, case)| Some(100.0 * self.loss(&subject.id, case)?.lost))
+            .collect::<Option<Vec<f64>>>()?;
+        let most = lost.iter().copied().reduce(f64::max)?;
+        let least = lost.iter().copied().reduce(f64::min)?;
+        Some(most - least)
+    }
+
+    /// What the longest interrupt of the line takes beyond the longest of the unprotected firmware, whose own may come back to back beyond the limit: there they are
+    /// left out.
+    fn extra_cycles(&self, subject: &Subject) -> Option<f64> {
+        let longest = |of: &Subject, most_hz: f64| {
+            let offered = self.grid().filter(|(hertz, _)| *hertz <= most_hz);
+            worst(offered.map(|(_, case)| Some(as_f64(self.handler(of, case)?.longest_cycles))))
+        };
+        let limit = self.spec.limit.0.hertz();
+        Some(longest(subject, f64::INFINITY)? - longest(self.unprotected(subject)?, limit)?)
+    }
+
+    /// What an interrupt takes beyond one of the unprotected firmware, on average over all below the limit.
+    fn extra_each(
+        &self,
+        subject: &Subject,
+        used: impl Fn(&VectorUse) -> Option<u64>,
+    ) -> Option<f64> {
+        let limit = self.spec.limit.0.hertz();
+        let each = |of: &Subject| {
+            let (mut all, mut taken) = (0, 0);
+            for (_, case) in self.grid().filter(|(hertz, _)| *hertz < limit) {
+                let handler = self.handler(of, case)?;
+                all += used(handler)?;
+                taken += handler.taken;
+            }
+            (taken > 0).then(|| as_f64(all) / as_f64(taken))
+        };
+        Some(each(subject)? - each(self.unprotected(subject)?)?)
+    }
+
+    /// The line's interrupt.
+    fn handler(&self, subject: &Subject, case: Case) -> Option<&VectorUse> {
+        let line = Line::INT0.to_string();
+        let vectors = &self.result(&subject.id, case)?.vectors;
+        vectors.iter().find(|vector| vector.name == line)
     }
 
     /// By how many percent the overhead differs from what §5.2 gives with the constants measured on this board, in
@@ -254,7 +319,7 @@ impl Sweep<'_> {
                     burst: curve.burst,
                     limit_hz: self.spec.limit.0.hertz(),
                     clock_hz: as_f64(self.bench.clock_hz),
-                    work: given.work,
+                    work: curve.work.unwrap_or(given.work),
                 };
                 series.push(self.curve(published(&curve.id), |_, rate| {
                     (rate / 1e3, 100.0 * model.busy(rate))

@@ -199,7 +199,7 @@ fn claimed(bench: &Bench, subject: &Subject, suffix: &str) -> bool {
 fn compared_under_adversary(bench: &Bench, subject: &Subject) -> bool {
     match subject.setting {
         Setting::Software => claimed(bench, subject, suffix::ADVERSARY),
-        Setting::Hardware(_) => bench.file.limited().any(|limited| {
+        Setting::Hardware(_) | Setting::Silicon => bench.file.limited().any(|limited| {
             limited.flavour() == subject.flavour
                 && bench
                     .file
@@ -215,11 +215,10 @@ fn admissions_compared(
     subject: &Subject,
     subjects: &[Subject],
 ) -> BTreeSet<Admission> {
-    let claiming = |other: &&Subject| {
-        other.setting == Setting::Software && claimed(bench, other, suffix::LOST)
-    };
+    let claiming =
+        |other: &&Subject| other.setting.is_limiter() && claimed(bench, other, suffix::LOST);
     match subject.setting {
-        Setting::Software => Some(subject)
+        Setting::Software | Setting::Silicon => Some(subject)
             .into_iter()
             .filter(claiming)
             .map(|s| s.admission)

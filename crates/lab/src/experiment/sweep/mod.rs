@@ -32,12 +32,24 @@ pub(super) struct SweepSpec {
     pub burst_gap: Quantity<Duration>,
     /// Two rates in overload; the requests that only the second has are all refused.
     pub refused: [Quantity<Rate>; 2],
+    /// The part of the grid that a quick run keeps.
+    pub quick: Option<Quick>,
     /// Below the limit, where wake-ups from sleep are counted.
     #[serde(default)]
     pub sleep: Vec<Quantity<Rate>>,
     /// Curves by the equations of §5.2.
     #[serde(default)]
     pub published: Option<Published>,
+}
+
+/// Fewer points of the same experiment, for which the same is claimed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Quick {
+    pub rates: Vec<Quantity<Rate>>,
+    pub phases: Vec<Quantity<Duration>>,
+    pub poisson: Poisson,
+    pub pairs: Pairs,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,6 +83,8 @@ pub(super) struct PublishedCurve {
     pub policy: Policy,
     #[serde(default = "one")]
     pub burst: f64,
+    /// t_work, where it is another than that of all.
+    pub work: Option<f64>,
 }
 
 fn one() -> f64 {
@@ -88,6 +102,10 @@ pub(super) mod suffix {
     pub const REFUSED: &str = "refused_cycles";
     pub const WAKEUPS: &str = "extra_wakeups";
     pub const MODEL: &str = "model_error";
+    pub const SLOPE: &str = "spread_in_overload";
+    pub const CYCLES: &str = "extra_cycles";
+    pub const MEAN_CYCLES: &str = "extra_cycles_mean";
+    pub const INSTRUCTIONS: &str = "extra_instructions";
 }
 
 pub(super) fn known_claims(file: &File) -> BTreeSet<String> {
@@ -101,11 +119,29 @@ pub(super) fn known_claims(file: &File) -> BTreeSet<String> {
             suffix::LOST,
             suffix::REFUSED,
             suffix::WAKEUPS,
+            suffix::SLOPE,
         ] {
             known.insert(format!("{id}.{suffix}"));
         }
         if variant.model.is_some() {
             known.insert(format!("{}.{}", variant.flavour(), suffix::MODEL));
+        }
+    }
+    let in_silicon = file
+        .variant
+        .iter()
+        .filter(|variant| variant.role == Role::Hardware);
+    for variant in in_silicon {
+        for suffix in [
+            suffix::SERVED,
+            suffix::LOST,
+            suffix::REFUSED,
+            suffix::SLOPE,
+            suffix::CYCLES,
+            suffix::MEAN_CYCLES,
+            suffix::INSTRUCTIONS,
+        ] {
+            known.insert(format!("{}.{suffix}", variant.id()));
         }
     }
     known
@@ -135,8 +171,8 @@ pub(super) fn known_series(file: &File, spec: &SweepSpec) -> BTreeSet<String> {
     known
 }
 
-/// The series of a flavour's unprotected firmware behind the ideal hardware limiter.
-fn hardware(flavour: &str) -> String {
+/// The series of a flavour's unprotected firmware behind the hardware limiter: the one in silicon if the flavour has a variant for it, else the ideal filter.
+pub(super) fn hardware(flavour: &str) -> String {
     format!("{flavour}.hardware")
 }
 
@@ -147,6 +183,20 @@ fn overhead_series(id: &str) -> String {
 
 fn published(id: &str) -> String {
     format!("published.{id}")
+}
+
+impl SweepSpec {
+    /// Keeps the points of a quick run; whether the file says which.
+    pub fn shorten(&mut self) -> bool {
+        let Some(quick) = self.quick.take() else {
+            return false;
+        };
+        self.rates = quick.rates;
+        self.phases = quick.phases;
+        self.poisson = quick.poisson;
+        self.pairs = quick.pairs;
+        true
+    }
 }
 
 pub(super) fn measure(bench: &Bench, spec: &SweepSpec) -> Result<Measured, ExperimentError> {

@@ -56,8 +56,17 @@ pub(super) enum Setting {
     Software,
     /// The ideal hardware limiter, with this interval in cycles.
     Hardware(u64),
+    /// The hardware limiter of the board itself.
+    Silicon,
     /// Another microcontroller with this firmware.
     Front(PathBuf),
+}
+
+impl Setting {
+    /// Whether it keeps a limit that was set in the firmware.
+    pub fn is_limiter(&self) -> bool {
+        matches!(self, Self::Software | Self::Silicon)
+    }
 }
 
 impl Subject {
@@ -65,7 +74,7 @@ impl Subject {
     pub fn spec(&self, bench: &Bench) -> Result<RunSpec, ExperimentError> {
         let mut spec = bench.spec(&self.elf);
         match &self.setting {
-            Setting::Unprotected | Setting::Software => {}
+            Setting::Unprotected | Setting::Software | Setting::Silicon => {}
             Setting::Hardware(interval_cycles) => spec.hardware_limits.push(HardwareLimit {
                 line: Line::INT0,
                 interval_cycles: *interval_cycles,
@@ -85,7 +94,7 @@ impl Subject {
     }
 }
 
-/// Every variant, and each flavour's unprotected firmware a second time, behind the hardware limiter.
+/// Every variant, and each flavour's unprotected firmware a second time, behind the ideal hardware limiter, unless the flavour has one in silicon.
 pub(super) fn subjects(bench: &Bench, spec: &SweepSpec) -> Result<Vec<Subject>, ExperimentError> {
     let interval = interval_cycles(bench, spec.limit);
     let mut subjects = Vec::new();
@@ -118,13 +127,18 @@ pub(super) fn subjects(bench: &Bench, spec: &SweepSpec) -> Result<Vec<Subject>, 
         match variant.role {
             Role::Unprotected => {
                 add(id, Setting::Unprotected, bench.elf(variant))?;
-                add(
-                    hardware(variant.flavour()),
-                    Setting::Hardware(interval),
-                    bench.elf(variant),
-                )?;
+                let reference = hardware(variant.flavour());
+                if !bench
+                    .file
+                    .variant
+                    .iter()
+                    .any(|other| other.id() == reference)
+                {
+                    add(reference, Setting::Hardware(interval), bench.elf(variant))?;
+                }
             }
             Role::Limited | Role::Polling => add(id, Setting::Software, bench.elf(variant))?,
+            Role::Hardware => add(id, Setting::Silicon, bench.elf(variant))?,
             Role::Front => add(
                 id,
                 Setting::Front(bench.elf(variant)),

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the boards have in common, and in what they differ: names, clocks, lines, compilers.
+use crate::chip::ATMEGA128;
+use crate::firmware::Toolchain;
+use crate::line::{Line, NameError};
+use crate::soc;
+
+/// A board that firmware can run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Machine {
+    /// A microcontroller, emulated in this process.
+    #[default]
+    Atmega128,
+    /// A RISC-V with `weir_limit` between its lines and its interrupt controller, simulated by a program of its own.
+    Soc,
+}
+
+impl Machine {
+    /// Every board.
+    pub const ALL: [Self; 2] = [Self::Atmega128, Self::Soc];
+
+    /// The board of this name.
+    ///
+    /// # Errors
+    /// A message that lists the boards there are.
+    pub fn named(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|machine| machine.name() == name)
+            .ok_or_else(|| {
+                let known = Self::ALL.map(Self::name).join(" and ");
+                format!("there is no board `{name}`: the boards are {known}")
+            })
+    }
+
+    /// As on the command line and in experiments.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Atmega128 => &ATMEGA128.name,
+            Self::Soc => &soc::FACTS.name,
+        }
+    }
+
+    /// The usual clock in Hz.
+    #[must_use]
+    pub fn clock_hz(self) -> u64 {
+        match self {
+            Self::Atmega128 => ATMEGA128.clock_hz,
+            Self::Soc => soc::FACTS.clock_hz,
+        }
+    }
+
+    /// How many interrupt lines it has, INT0 upwards; at most [`Line::MOST`].
+    #[must_use]
+    pub fn lines(self) -> usize {
+        match self {
+            Self::Atmega128 => ATMEGA128.lines.len(),
+            Self::Soc => soc::FACTS.lines,
+        }
+    }
+
+    /// The line of this name.
+    ///
+    /// # Errors
+    /// A message that lists the board's lines.
+    pub fn line(self, name: &str) -> Result<Line, NameError> {
+        Line::among(self.lines(), name)
+    }
+
+    /// What compiles firmware for it.
+    #[must_use]
+    pub fn toolchain(self) -> &'static Toolchain {
+        match self {
+            Self::Atmega128 => &Toolchain::AVR,
+            Self::Soc => &Toolchain::RISCV,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_board_is_found_by_its_name_and_an_unknown_one_is_refused_with_all() {
+        for machine in Machine::ALL {
+            assert_eq!(Machine::named(machine.name()), Ok(machine));
+            assert!(machine.lines() <= Line::MOST);
+        }
+        let message = Machine::named("mps3").unwrap_err();
+        assert!(
+            message.contains("the boards are atmega128 and soc"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_board_knows_its_own_lines_only() {
+        for machine in Machine::ALL {
+            assert!(machine.line("INT31").is_err(), "{}", machine.name());
+        }
+        assert_eq!(Machine::Soc.line("int7").unwrap().to_string(), "INT7");
+    }
+}

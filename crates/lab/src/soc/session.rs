@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Carries out a [`RunSpec`] on the board soc: writes what the simulator reads, and starts it.
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use weir_report::Temporary;
+
+use super::simulator::{Simulator, SimulatorError};
+use super::{FACTS, moves};
+use crate::board::Driver;
+use crate::elf::Program;
+use crate::run::{RunError, RunResult, RunSpec};
+
+pub(crate) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, RunError> {
+    check(spec)?;
+    let program = Program::load(&spec.elf, &FACTS.name, FACTS.ram_bytes)?;
+    let written = |cause: io::Error| RunError::from(SimulatorError::Workspace(cause));
+    let folder = Temporary::folder("weir-soc-").map_err(written)?;
+    let image = folder.path().join("image.bin");
+    std::fs::write(&image, &program.memory).map_err(written)?;
+
+    let mut arguments: Vec<OsString> = vec!["--image".into(), image.into()];
+    let mut put = |name: &str, value: OsString| arguments.extend([name.into(), value]);
+    put("--cycles", spec.cycles.to_string().into());
+    put("--warmup", spec.warmup_cycles.to_string().into());
+    put("--clock-hz", spec.clock_hz.to_string().into());
+    for flood in &spec.floods {
+        let limit = spec
+            .hardware_limits
+            .iter()
+            .find(|limit| limit.line == flood.line);
+        let interval = limit.map(|limit| limit.interval_cycles);
+        let mut driver =
+            Driver::new(&flood.stimulus, spec.clock_hz, interval).map_err(|cause| {
+                RunError::Stimulus {
+                    line: flood.line,
+                    cause,
+                }
+            })?;
+        let path = folder.path().join(format!("{}.moves", flood.line));
+        write_moves(&mut driver, spec.warmup_cycles + spec.cycles, &path).map_err(written)?;
+        let mut value = OsString::from(format!("{}=", flood.line.number()));
+        value.push(&path);
+        put("--moves", value);
+    }
+    for name in &spec.counters {
+        let symbol = program.variable(name)?;
+        let value = format!("{name}=0x{:x}:{}", symbol.address, symbol.size);
+        put("--watch", value.into());
+    }
+    for name in &spec.marks {
+        let value = format!("{name}=0x{:x}", program.code_address(name)?);
+        put("--mark", value.into());
+    }
+    Ok(simulator.ask(&arguments)?.into_result(spec))
+}
+
+/// What other boards can and this one cannot.
+fn check(spec: &RunSpec) -> Result<(), RunError> {
+    if spec.front.is_some() {
+        return Err(RunError::Spec(
+            "the board soc has no second chip in front: its limiter is in silicon, and an ideal one is a hardware limit"
+                .to_owned(),
+        ));
+    }
+    if spec.trace {
+        return Err(RunError::Spec(
+            "the board soc records no trace: watch variables and places in the code".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn write_moves(driver: &mut Driver, end: u64, path: &Path) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    moves::write(driver, end, &mut file)?;
+    file.flush()
+}
