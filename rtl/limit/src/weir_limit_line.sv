@@ -94,14 +94,13 @@ module weir_limit_line #(
     wire request = LEVEL ? edge_i : request_i;
     wire counts = request && ((noted && !deliver_o) || (limit && !opens));
     wire clear = write_i && which_i == weir_limit_map::RegHeld;
-    wire [HELD_BITS-1:0] from = clear ? '0 : held;
     weir_limit_ff #(
         .WIDTH(HELD_BITS),
         .RESET(RESET)
     ) u_held (
         .clk_i,
         .rst_ni,
-        .d_i(from + HELD_BITS'(counts && from != '1)),
+        .d_i(clear ? HELD_BITS'(counts) : held + HELD_BITS'(counts && held != '1)),
         .q_o(held)
     );
     assign held_count = 32'(held);
