@@ -58,10 +58,12 @@ typedef enum {
 
 /**
  * The RATE for at least `interval` clocks, and as few more as possible, at PHASE_BITS = `bits`: the limit is never above the one asked for. For constants.
- * 0, which the register refuses, for less than two ticks and for more than 2^W of them.
+ * 0, which the register refuses, for less than two ticks and for more than 2^W of them. `interval` + `tick` is below 2^32.
  */
 #define WEIR_SILICON_RATE(interval, tick, bits)                                                                                            \
-    (WEIR_SILICON_TICKS_(interval, tick) < 2u ? 0u : WEIR_SILICON_PHASE_(bits) / (WEIR_SILICON_TICKS_(interval, tick) - 1u))
+    (WEIR_SILICON_TICKS_(interval, tick) < 2u                                                                                              \
+         ? 0u                                                                                                                              \
+         : WEIR_SILICON_PHASE_(bits) / (WEIR_SILICON_TICKS_(interval, tick) < 2u ? 1u : WEIR_SILICON_TICKS_(interval, tick) - 1u))
 
 /** The interval in clocks that a RATE, 1 and up, really gives, as 64 bits. For constants. */
 #define WEIR_SILICON_INTERVAL(rate, tick, bits) ((uint64_t) (tick) * ((uint64_t) (WEIR_SILICON_PHASE_(bits) / (rate)) + 1u))
