@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* For the board soc: a background that counts, at address 0, and a variable that nobody changes. */
 #include <stdint.h>
 
