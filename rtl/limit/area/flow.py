@@ -151,7 +151,9 @@ class Flow:
             found = sorted(self.environment.glob(f"lib/python3*/site-packages/{package}/verilog/{file}"))
             if not found:
                 raise CannotRun(f"{package} has no {file}")
-            shutil.copyfile(found[0], BUILD / file)
+            # Another process may be reading it.
+            if not (BUILD / file).exists() or (BUILD / file).read_bytes() != found[0].read_bytes():
+                shutil.copyfile(found[0], BUILD / file)
 
     def call(self, tool, *arguments):
         """What the tool printed."""
