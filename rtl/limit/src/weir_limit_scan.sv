@@ -34,7 +34,7 @@ module weir_limit_scan #(
     parameter int OVERLOAD = 1,
     parameter int LOCK = 1,
     parameter int MSI = 0,
-    // Sources in a row, a power of two: more make S smaller and a row's way longer.
+    // Sources in a row, a power of two, at least 2: more make S smaller and the way of a row longer.
     parameter int GROUP = 8,
     localparam int LeftBits = BURST_BITS == 0 ? 1 : BURST_BITS,
     // Per source, source 0 in the lowest bits.

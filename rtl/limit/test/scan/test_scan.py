@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 LIMIT = HERE.parents[1]
 BUILD = LIMIT.parents[1] / "build/rtl/scan"
 SOURCES = [LIMIT / "registers/generated/weir_limit_map.sv", LIMIT / "src/weir_limit_ff.sv", *sorted((LIMIT / "src").glob("weir_limit_scan*.sv"))]
-PARAMETERS = ["phase_bits", "rate_bits", "burst_bits", "held_bits", "readback", "enables", "limits", "overload", "lock", "msi", "group"]
+PARAMETERS = ["phase_bits", "rate_bits", "burst_bits", "held_bits", "readback", "enables", "limits", "overload", "lock", "msi", "reset", "group"]
 
 NUMBERS = random.Random(5)
 FULL = Shape(
@@ -25,7 +25,7 @@ FULL = Shape(
     level=NUMBERS.getrandbits(43) & NUMBERS.getrandbits(43),
     resets=[[NUMBERS.randrange(8), NUMBERS.randint(1, 255), NUMBERS.randint(1, 7)] for _ in range(43)],
 )
-LEAST = Shape(sources=64, phase_bits=6, rate_bits=6, readback=0, overload=0, lock=0, resets=[[0, 1, 1]] * 64)
+LEAST = Shape(sources=64, phase_bits=6, rate_bits=6, reset=2, readback=0, overload=0, lock=0, resets=[[0, 1, 1]] * 64)
 
 
 def packed(values, bits):
