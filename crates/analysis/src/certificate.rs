@@ -16,7 +16,7 @@ use crate::rta::NoBound;
 use crate::units::{Part, Units, flow_interarrival};
 
 /// The version of the format.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// What `weir verify` checks.
 #[derive(Debug, Clone, Serialize)]
@@ -112,6 +112,7 @@ struct Limit {
     tick: u64,
     burst: u32,
     lag: u32,
+    delay: u64,
     expiry: Option<Expiry>,
     costs: Costs,
 }
@@ -285,6 +286,7 @@ fn limit(limit: &model::Limit) -> Limit {
         tick: limit.tick,
         burst: limit.burst,
         lag: limit.lag,
+        delay: limit.delay(),
         expiry: limit.expiry.as_ref().map(|expiry| match expiry {
             model::Expiry::Own { level: of, .. } => Expiry::Own(level(of)),
             model::Expiry::Shared(timer) => Expiry::Shared(*timer),

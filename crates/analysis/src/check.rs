@@ -6,6 +6,7 @@
 mod assumptions;
 mod bound;
 mod flows;
+mod longest;
 mod rows;
 mod sources;
 
@@ -16,6 +17,7 @@ pub use assumptions::{Assumptions, ByOrigin, Stated};
 pub use bound::{Bound, Cause, MOST_NAMED, State};
 pub use flows::Flow;
 pub(crate) use flows::flows;
+pub use longest::{LongestRun, longest_runs};
 pub use rows::{Arrivals, Kind, Row};
 pub use sources::{Headroom, Source};
 

@@ -63,9 +63,13 @@ pub struct Body {
     pub leaves_packets: bool,
 }
 
-/// Cycles between two packets or edges at the line, at least, by the worst rate that is stated; none: no bound.
+/// Cycles between two packets or edges at the line, at least, by the worst rate that is stated; none: no bound. A level in silicon has none: it asks again as
+/// long as its handler has to wait.
 #[must_use]
 pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
+    if source.limit.silicon.is_some_and(|of| of.is_level) {
+        return None;
+    }
     source.rates.worst.map(|rate| rate.least_cycles(clock_hz))
 }
 
@@ -160,13 +164,13 @@ fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
     }
 }
 
-/// Cycles by which a source's requests are further apart than its limit wants them if nothing is late; none if they are not.
+/// Cycles by which a source's requests are further apart than its limit wants them if nothing is late; none if they are not. In hardware, each has to be delivered
+/// before the next one comes, too: a scan takes two that it finds at once for one.
 fn spare(limit: &Limit, interarrival: u64) -> Option<u64> {
-    let burst = match limit.policy {
-        Policy::Bursty => u64::from(limit.burst),
-        _ => 1,
-    };
-    let span = interarrival.saturating_mul(burst);
+    if limit.place == Place::Hardware && interarrival < limit.delay() {
+        return None;
+    }
+    let span = interarrival.saturating_mul(u64::from(limit.per_interval()));
     span.checked_sub(limit.interval.saturating_add(skew(limit)))
 }
 
@@ -178,8 +182,11 @@ pub fn never_holds(source: &Source, clock_hz: u64, latency: u64) -> bool {
 }
 
 /// Cycles by which two starts of interrupts may be closer than the instants that the limiter tells apart: it reads the timer after some instructions, to
-/// the tick, and the port may set the one-shot short by `lag` ticks.
+/// the tick, and the port may set the one-shot short by `lag` ticks. In hardware, by which requests may be closer at the limiter than at the line.
 fn skew(limit: &Limit) -> u64 {
+    if limit.place == Place::Hardware {
+        return limit.delay();
+    }
     let costs = &limit.costs;
     let entry = [
         costs.request_served,
@@ -218,8 +225,14 @@ fn most_without_expiry(limit: &Limit) -> Option<u64> {
 
 /// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to interrupt. None: no bound.
 fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) -> Option<Curve> {
-    let arrivals = interarrival.map(|interarrival| Staircase::sporadic(interarrival, 0));
+    let arrivals =
+        interarrival.map(|interarrival| Staircase::sporadic(interarrival, limit.delay()));
     let burst = u64::from(limit.burst);
+    // What is delivered in hardware is so at the limiter's own clock.
+    let early = match limit.place {
+        Place::Software => skew(limit),
+        Place::Hardware => 0,
+    };
     let late = skew(limit).saturating_add(window.before).min(
         // LIMIT's J: a limiter that is a whole interval late begins anew from there.
         limit.interval.saturating_sub(1).max(skew(limit)),
@@ -232,14 +245,14 @@ fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) 
     };
     let staircase = match (limit.policy, limit.place) {
         (Policy::Off, _) => return arrivals.map(Curve::new),
-        (_, Place::Hardware) | (Policy::Poll, _) => limited(1, 1, 0),
-        (Policy::Strict, _) => limited(1, 1, skew(limit)),
+        (Policy::Poll, _) => limited(1, 1, 0),
+        (Policy::Strict, _) => limited(1, 1, early),
         (Policy::Paced, _) => limited(1, 1, late),
         (Policy::Bursty, _) if limit.timing == Timing::OneShot => {
-            limited((2 * burst).saturating_sub(1), burst, skew(limit))
+            limited((2 * burst).saturating_sub(1), burst, early)
         }
         (Policy::Bursty, _) => limited(2 * burst, burst, late),
-        (Policy::Bucket, _) => limited(burst, 1, skew(limit)),
+        (Policy::Bucket, _) => limited(burst, 1, early),
     };
     let mut curve = Curve::new(staircase);
     if !window.expires {
@@ -257,7 +270,7 @@ fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) 
         // What waited in the device before the window asks in it, too.
         return Some(curve);
     }
-    // In any window are served only what came in it, one request that was held in software and one that was pending.
+    // In any window are served only what came in it, one request that was held or noted by the limiter and one that was pending.
     Some(curve.and(Staircase {
         base: 3,
         ..arrivals

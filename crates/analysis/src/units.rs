@@ -152,7 +152,8 @@ fn longest_wait(source: &Source, clock_hz: u64, latency: u64) -> Option<u64> {
     let moderation = source
         .moderation
         .map_or(0, |moderation| moderation.absolute);
-    limiter::never_holds(source, clock_hz, latency).then_some(moderation)
+    limiter::never_holds(source, clock_hz, latency)
+        .then_some(moderation.saturating_add(source.limit.delay()))
 }
 
 fn padded(source: &Source, cpu: &Cpu) -> Source {
@@ -439,7 +440,7 @@ impl<'a> Units<'a> {
             .collect()
     }
 
-    /// The longest time for which a packet can wait in the device for its interrupt to begin: moderation, and the limit if that can hold it back. None: no
+    /// The longest time for which a packet can wait in the device for its interrupt to ask: moderation, and the way through a limiter in hardware. None: no
     /// bound, because packets can come faster than the limit lets them through and nobody knows how many the device keeps.
     #[must_use]
     pub fn longest_wait(&self, source: usize) -> Option<u64> {

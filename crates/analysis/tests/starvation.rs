@@ -10,7 +10,7 @@ use weir_analysis::units::Part;
 use weir_analysis::{Analysis, Unbounded, analyse, holds};
 use weir_model::{
     Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Place, Policy, Rate, Rates,
-    Receiver, Selector, Source, System, TaskModel, Timer, Timing,
+    Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
 };
 
 fn outcome(analysis: &Analysis, part: Part) -> Result<u64, Unbounded> {
@@ -243,6 +243,12 @@ fn any_limit() -> impl Strategy<Value = Limit> {
             bits: 16,
             burst,
             lag,
+            silicon: (place == Place::Hardware).then_some(SiliconLimit {
+                asked: interval,
+                rate: 1,
+                delay: costs.3,
+                is_level: false,
+            }),
             expiry,
             costs: EventCosts {
                 request_served: costs.0,

@@ -10,6 +10,7 @@ mod load;
 pub mod quantity;
 pub mod reference;
 mod resolve;
+mod silicon;
 pub mod system;
 pub mod worst_rates;
 
@@ -17,4 +18,5 @@ pub use board::{BoardTimer, board_timers};
 pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
 pub use load::{FILE_BYTES_MOST, load, parse};
 pub use quantity::{Duration, QuantityError, Rate};
+pub use silicon::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconLimit, SiliconReset};
 pub use system::*;

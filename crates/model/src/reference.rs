@@ -93,7 +93,7 @@ A key that this page does not know is an error, and so are keys that contradict 
 that cannot be met is not: those are what `weir check` is for.
 
 **Roundings go to the safe side.** Cycles are whole numbers and exact. Other times are rounded *up* where they are costs, jitter or blocking, and *down* where they are
-periods, interarrival times, deadlines or moderation. The interval of a limit or of a shared timer is rounded up to the timer's ticks, so a limit is never above the rate
+periods, interarrival times, deadlines or moderation. The interval of a limit or of a shared timer is rounded up to the timer's ticks, or to what a rate in silicon makes, so a limit is never above the rate
 that was asked for; what comes out must lie between the source's `expected` and `tolerated`.
 ";
 

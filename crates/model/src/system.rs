@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use crate::Rate;
+use crate::{Rate, Silicon, SiliconLimit};
 
 /// A whole system. Names are unique among sources, timers, receivers and flows each.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub struct System {
     pub sha256: String,
     /// The processor.
     pub cpu: Cpu,
+    /// The limiter in silicon; some if a limit is in hardware.
+    pub silicon: Option<Silicon>,
     /// What can interrupt, in the file's order.
     pub sources: Vec<Source>,
     /// The timers that limits use, in the file's order.
@@ -172,7 +174,7 @@ pub struct Limit {
     /// Strict, paced, bucket: the interval between two; bursty: the period of the clearing timer; poll: of the polling timer. Effective cycles
     /// after rounding, at least 1 unless the policy is off.
     pub interval: u64,
-    /// Cycles of one tick of the timer that measures the interval (its prescaler).
+    /// Cycles of one tick of the timer that measures the interval (its prescaler), or of the limiter in silicon.
     pub tick: u64,
     /// Bits of the timer that counts these ticks; 64 where nothing counts.
     pub bits: u32,
@@ -182,8 +184,27 @@ pub struct Limit {
     pub lag: u32,
     /// The interrupt that ends an interval; none in hardware and if the policy is off.
     pub expiry: Option<Expiry>,
+    /// What the limiter in silicon is told; none in software, and of an ideal limiter in hardware, which keeps any interval and delivers at once.
+    pub silicon: Option<SiliconLimit>,
     /// What its interrupts cost.
     pub costs: EventCosts,
+}
+
+impl Limit {
+    /// Requests that it lets through per interval in the long run: the burst of a bursty limit, one of any other.
+    #[must_use]
+    pub const fn per_interval(&self) -> u32 {
+        match self.policy {
+            Policy::Bursty => self.burst,
+            _ => 1,
+        }
+    }
+
+    /// Cycles from a request to its delivery, at most, if the limiter in hardware is open; 0 in software.
+    #[must_use]
+    pub fn delay(&self) -> u64 {
+        self.silicon.map_or(0, |silicon| silicon.delay)
+    }
 }
 
 /// The policies of core/CONTRACTS.md, and polling (regehr2005 §5.2).

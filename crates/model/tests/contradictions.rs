@@ -81,8 +81,20 @@ mod limits {
                 "\"one_shot\" is of bursty limits, not of bucket",
             ),
             (
-                "policy = «\"bursty\"», place = \"hardware\", rate = \"1kHz\"",
-                "a limit in hardware is strict, not bursty",
+                "policy = «\"paced\"», place = \"hardware\", rate = \"1kHz\"",
+                "a limit in hardware is strict, bucket or bursty, not paced",
+            ),
+            (
+                "policy = \"bursty\", timing = «\"eager\"», place = \"hardware\", rate = \"1kHz\"",
+                "`timing` does not go with a limit in hardware",
+            ),
+            (
+                "policy = \"strict\", burst = «2», place = \"hardware\", rate = \"1kHz\"",
+                "`burst` does not go with policy = \"strict\"",
+            ),
+            (
+                "policy = \"strict\", trigger = «\"level\"», rate = \"1kHz\", timer = \"TIMER1A\"",
+                "`trigger` does not go with a limit in software",
             ),
             (
                 "policy = \"strict\", place = \"hardware\", timer = «\"TIMER1A\"», rate = \"1kHz\"",

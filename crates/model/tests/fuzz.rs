@@ -54,6 +54,8 @@ const WORDS: &[&str] = &[
     "\"eager\"",
     "\"one_shot\"",
     "\"hardware\"",
+    "\"memory\"",
+    "\"level\"",
     "\"fast\"",
     "\"usb\"",
     "\"cooperative\"",

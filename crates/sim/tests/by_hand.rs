@@ -544,3 +544,28 @@ wcet = "100us"
     let (_, log) = run(&system, &options);
     assert_eq!(log.instants(Event::Starts(Track::Task(1))), [220]);
 }
+
+/// The instants at which the line's interrupts begin behind this limit in hardware, every 50 cycles a request.
+fn behind(limit: &str, duration: u64) -> Vec<u64> {
+    let limit = format!("limit = {{ {limit}, place = \"hardware\", interval = \"200us\" }}\n");
+    let system = flat(&format!("{LINE}{limit}"));
+    let mut options = options(duration);
+    options.feeds = vec![feed(&system, "line", "20kHz:phase=50us")];
+    let (_, log) = run(&system, &options);
+    log.instants(Event::Starts(Track::Request(0)))
+}
+
+#[test]
+fn a_limiter_in_hardware_delivers_what_it_noted_at_the_intervals_end() {
+    assert_eq!(behind("policy = \"strict\"", 700), [50, 250, 450, 650]);
+    // The first token comes back an interval after the bucket was full.
+    assert_eq!(
+        behind("policy = \"bucket\", burst = 3", 700),
+        [50, 100, 150, 250, 450, 650]
+    );
+    // A period begins with a delivery, and all come back with its end.
+    assert_eq!(
+        behind("policy = \"bursty\", burst = 3", 700),
+        [50, 100, 150, 250, 300, 350, 450, 500, 550, 650]
+    );
+}

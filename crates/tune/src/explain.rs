@@ -101,6 +101,7 @@ fn relaxed(
             source.limit.place = Place::Hardware;
             source.limit.interval = NEVER;
             source.limit.expiry = None;
+            source.limit.silicon = None;
             keep.push(index);
         }
     }

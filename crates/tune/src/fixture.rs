@@ -125,6 +125,7 @@ pub(crate) fn off() -> Limit {
         lag: 0,
         bits: 16,
         expiry: None,
+        silicon: None,
         costs: EventCosts {
             request_served: 26,
             ..EventCosts::default()
@@ -168,6 +169,7 @@ pub(crate) fn system(clock_hz: u64, sources: Vec<Source>, receivers: Vec<Receive
             costs_from: String::new(),
             time_slice: None,
         },
+        silicon: None,
         sources,
         timers: Vec::new(),
         receivers,

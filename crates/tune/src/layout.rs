@@ -285,13 +285,16 @@ pub fn plan(
                 setting: settings.next()?,
             },
             Way::Hardware => {
-                let tick = task.system.sources.get(tuned.source)?.limit.tick.max(1);
-                let longest = Band::longest(tuned.band.asked(scale), 1, clock);
-                let interval = longest / tick * tick;
-                if interval == 0 || interval < shortest(tuned, 1) {
+                let requests = task.system.sources.get(tuned.source)?.limit.per_interval();
+                let longest = Band::longest(tuned.band.asked(scale), requests, clock);
+                let interval = match &task.system.silicon {
+                    Some(silicon) => silicon.interval_at_most(longest)?,
+                    None => longest,
+                };
+                if interval == 0 || interval < shortest(tuned, requests) {
                     return None;
                 }
-                Choice::Hardware { interval }
+                Choice::Hardware { requests, interval }
             }
         };
         choices.push((tuned.source, choice));
@@ -341,7 +344,7 @@ pub fn is_in_band(task: &Task, plan: &Plan, scale: Percent) -> bool {
                 _,
             ) => (burst, setting.cycles()),
             (Choice::Own { setting, .. }, _) => (1, setting.cycles()),
-            (Choice::Hardware { interval }, _) => (1, interval),
+            (Choice::Hardware { requests, interval }, _) => (requests, interval),
         };
         interval <= Band::longest(tuned.band.asked(scale), burst, clock)
             && interval >= Band::shortest(tuned.band.most(scale), burst, clock)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A choice of limits, and the system with it.
 
-use weir_model::{EventCosts, Expiry, Limit, Place, Policy, System, Timer, Timing};
+use weir_model::{EventCosts, Expiry, Limit, Place, Policy, SiliconLimit, System, Timer, Timing};
 
 use crate::band::hertz;
 use crate::platform::Platform;
@@ -56,8 +56,10 @@ pub enum Choice {
         /// The channel and the interval.
         setting: Setting,
     },
-    /// A limiter in hardware with this interval in cycles.
+    /// A limiter in hardware; its policy and burst stay as they are.
     Hardware {
+        /// Requests per interval.
+        requests: u32,
         /// Cycles.
         interval: u64,
     },
@@ -108,58 +110,71 @@ impl Plan {
             let Some(source) = changed.sources.get_mut(index) else {
                 continue;
             };
-            source.limit = match choice {
-                Choice::Shared { burst } => {
-                    let Some((timer, offer, setting)) = timer else {
-                        continue;
-                    };
-                    Limit {
-                        policy: Policy::Bursty,
-                        timing: Timing::Eager,
-                        place: Place::Software,
-                        interval: setting.cycles(),
-                        tick: setting.divisor,
-                        burst,
-                        bits: offer.bits,
-                        lag: 0,
-                        expiry: Some(Expiry::Shared(timer)),
-                        costs: costs(&offer.costs, index),
+            source.limit =
+                match choice {
+                    Choice::Shared { burst } => {
+                        let Some((timer, offer, setting)) = timer else {
+                            continue;
+                        };
+                        Limit {
+                            policy: Policy::Bursty,
+                            timing: Timing::Eager,
+                            place: Place::Software,
+                            interval: setting.cycles(),
+                            tick: setting.divisor,
+                            burst,
+                            bits: offer.bits,
+                            lag: 0,
+                            expiry: Some(Expiry::Shared(timer)),
+                            silicon: None,
+                            costs: costs(&offer.costs, index),
+                        }
                     }
-                }
-                Choice::Own {
-                    policy,
-                    timing,
-                    burst,
-                    setting,
-                } => {
-                    let Some((channel, offer)) = platform
-                        .channels
-                        .get(setting.channel)
-                        .and_then(|channel| Some((channel, channel.offer(policy, timing)?)))
-                    else {
-                        continue;
-                    };
-                    Limit {
+                    Choice::Own {
                         policy,
                         timing,
-                        place: Place::Software,
-                        interval: setting.cycles(),
-                        tick: setting.divisor,
                         burst,
-                        bits: offer.bits,
-                        lag: offer.lag,
-                        expiry: Some(Expiry::Own {
-                            channel: channel.name.clone(),
-                            level: channel.level.clone(),
-                        }),
-                        costs: costs(&offer.costs, index),
+                        setting,
+                    } => {
+                        let Some((channel, offer)) = platform
+                            .channels
+                            .get(setting.channel)
+                            .and_then(|channel| Some((channel, channel.offer(policy, timing)?)))
+                        else {
+                            continue;
+                        };
+                        Limit {
+                            policy,
+                            timing,
+                            place: Place::Software,
+                            interval: setting.cycles(),
+                            tick: setting.divisor,
+                            burst,
+                            bits: offer.bits,
+                            lag: offer.lag,
+                            expiry: Some(Expiry::Own {
+                                channel: channel.name.clone(),
+                                level: channel.level.clone(),
+                            }),
+                            silicon: None,
+                            costs: costs(&offer.costs, index),
+                        }
                     }
-                }
-                Choice::Hardware { interval } => Limit {
-                    interval,
-                    ..source.limit.clone()
-                },
-            };
+                    Choice::Hardware { interval, .. } => {
+                        let rate = system.silicon.and_then(|of| of.rate(interval).ok());
+                        Limit {
+                            interval,
+                            silicon: source.limit.silicon.zip(rate).map(|(of, rate)| {
+                                SiliconLimit {
+                                    asked: interval,
+                                    rate,
+                                    ..of
+                                }
+                            }),
+                            ..source.limit.clone()
+                        }
+                    }
+                };
         }
         changed
     }
@@ -187,6 +202,7 @@ impl Plan {
             let choice = match (limit.policy, limit.place, &limit.expiry) {
                 (Policy::Off, _, _) => return None,
                 (_, Place::Hardware, _) => Choice::Hardware {
+                    requests: limit.per_interval(),
                     interval: limit.interval,
                 },
                 (_, _, Some(Expiry::Own { channel, .. })) => Choice::Own {
@@ -223,7 +239,7 @@ impl Plan {
                 ..
             } => hertz(burst, setting.cycles(), clock_hz),
             Choice::Own { setting, .. } => hertz(1, setting.cycles(), clock_hz),
-            Choice::Hardware { interval } => hertz(1, interval, clock_hz),
+            Choice::Hardware { requests, interval } => hertz(requests, interval, clock_hz),
         })
     }
 }

@@ -56,7 +56,11 @@ pub fn ask(text: &str, system: &System) -> Answers {
         let mut all = candidates.iter().flat_map(Candidate::channels);
         all.any(|on| wanted.iter().any(|&way| asker.offers(&on, way)))
     }) else {
-        answers.out_of_reach = (0..system.sources.len()).collect();
+        let in_software = |&source: &usize| {
+            let of = system.sources.get(source);
+            of.is_none_or(|of| !ways(&of.limit).contains(&Way::Hardware))
+        };
+        answers.out_of_reach = (0..system.sources.len()).filter(in_software).collect();
         return answers;
     };
     for (counter, candidate) in candidates.iter().enumerate() {

@@ -167,11 +167,14 @@ impl<'a> Task<'a> {
             return Vec::new();
         };
         let exists = |way: &Way| {
-            self.platform.channels.iter().any(|channel| match *way {
-                Way::Shared => channel.shared.is_some(),
-                Way::Own(policy, timing, _) => channel.offer(policy, timing).is_some(),
+            let mut channels = self.platform.channels.iter();
+            match *way {
+                Way::Shared => channels.any(|channel| channel.shared.is_some()),
+                Way::Own(policy, timing, _) => {
+                    channels.any(|channel| channel.offer(policy, timing).is_some())
+                }
                 Way::Hardware => true,
-            })
+            }
         };
         ways(&of.limit).into_iter().filter(exists).collect()
     }

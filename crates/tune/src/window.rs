@@ -192,12 +192,18 @@ pub fn ideal(task: &Task, scale: Percent) -> System {
 
 /// What a request of this source costs at least that is served this way; none: no channel says.
 fn least_cost(task: &Task, source: usize, way: Way) -> Option<u64> {
-    let channels = task.platform.channels.iter();
-    let of_channels = channels.filter_map(|channel| match way {
-        Way::Shared => channel.shared.as_ref()?.costs.get(source),
-        Way::Own(policy, timing, _) => channel.offer(policy, timing)?.costs.get(source),
-        Way::Hardware => Some(&task.system.cpu.unlimited),
-    });
+    if way == Way::Hardware {
+        return Some(task.system.cpu.unlimited.request_served);
+    }
+    let of_channels = task
+        .platform
+        .channels
+        .iter()
+        .filter_map(|channel| match way {
+            Way::Shared => channel.shared.as_ref()?.costs.get(source),
+            Way::Own(policy, timing, _) => channel.offer(policy, timing)?.costs.get(source),
+            Way::Hardware => None,
+        });
     of_channels.map(|costs| costs.request_served).min()
 }
 
@@ -212,6 +218,7 @@ fn evenly(source: &mut Source, interval: u64) {
     source.limit.place = Place::Hardware;
     source.limit.interval = interval;
     source.limit.burst = 1;
+    source.limit.silicon = None;
 }
 
 /// Cycles between two requests of the line; none: no bound.

@@ -162,13 +162,13 @@ fn write_limit(
             };
             set_interval(limit, "interval", requests, setting, tuned.cpu.clock_hz);
         }
-        Choice::Hardware { interval } => {
+        Choice::Hardware { requests, interval } => {
             let setting = Setting {
                 channel: 0,
                 divisor: 1,
                 ticks: interval,
             };
-            set_rate(limit, "interval", 1, setting, tuned.cpu.clock_hz);
+            set_rate(limit, "interval", requests, setting, tuned.cpu.clock_hz);
         }
     }
 }

@@ -214,8 +214,57 @@ fn hardware_is_tuned_without_a_timer() {
     let limit = limit_of(&outcome.system, "second");
     assert_eq!(
         (limit.policy, &limit.expiry, limit.interval),
-        (Policy::Strict, &None, 20_000)
+        // 20 000 would be as slow as is expected, and no rate of 24 bits makes it.
+        (Policy::Strict, &None, 19_997)
     );
+}
+
+#[test]
+fn limits_in_silicon_are_tuned_where_there_is_no_timer_at_all() {
+    let text = r#"
+schema = 1
+[cpu]
+clock = "4MHz"
+interrupts = "flat"
+longest_instruction = "4 cycles"
+costs.off.request_served = "50 cycles"
+[silicon]
+phase_bits = 20
+[[source]]
+name = "bursts"
+vector = "A"
+order = 0
+handler = "100 cycles"
+max_work = 1
+rate = { expected = "1kHz" }
+limit = { policy = "bursty", place = "hardware", burst = 4, rate = "2kHz" }
+[[source]]
+name = "bucket"
+vector = "B"
+order = 1
+handler = "100 cycles"
+max_work = 1
+rate = { expected = "1kHz" }
+limit = { policy = "bucket", place = "hardware", burst = 2, rate = "2kHz" }
+[[receiver]]
+name = "task"
+urgency = 1
+period = "10ms"
+deadline = "10ms"
+wcet = "5ms"
+"#;
+    let outcome = tuned(text);
+    for (name, policy, burst, interval) in [
+        // The longest that a rate makes with which a healthy source is not cut.
+        ("bursts", Policy::Bursty, 4, 15_888),
+        ("bucket", Policy::Bucket, 2, 3_987),
+    ] {
+        let limit = limit_of(&outcome.system, name);
+        assert_eq!(
+            (limit.policy, limit.burst, limit.interval),
+            (policy, burst, interval)
+        );
+    }
 }
 
 const OWN: &str = r#"

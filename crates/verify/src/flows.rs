@@ -39,15 +39,18 @@ impl Derived {
         let line = response(Kind::Request, flow.source);
         let expiry = response(Kind::Expiry, flow.source);
         let always_passes = source.limit.policy == Policy::Off || never_held(source, late);
+        // K is on the way of every request that hardware limits, whether it is held or not.
+        let delay = source.limit.delay;
         let interrupt = if always_passes {
             line.unwrap_or(Some(0))
+                .map(|response| response.saturating_add(delay))
         } else {
             // What is held back is let through at the interval's end: the line serves it then, the timer being late, or the timer's own interrupt.
             let by_line = match (line, expiry) {
                 (None, Some(_)) => Some(0),
                 (line, _) => line
                     .unwrap_or(Some(0))
-                    .map(|response| response.saturating_add(late)),
+                    .map(|response| response.saturating_add(late).saturating_add(delay)),
             };
             let by_expiry = expiry.unwrap_or(Some(0));
             by_line

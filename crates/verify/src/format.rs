@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// The version of the format that this program reads.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Why a text is no certificate at all. Whether a certificate is right is another question ([`crate::Report`]).
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +153,8 @@ pub(crate) struct Limit {
     pub(crate) tick: u64,
     pub(crate) burst: u64,
     pub(crate) lag: u64,
+    /// K.
+    pub(crate) delay: u64,
     pub(crate) expiry: Option<Expiry>,
     pub(crate) costs: Costs,
 }

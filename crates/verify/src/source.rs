@@ -57,8 +57,12 @@ pub(crate) fn interarrival(source: &Source) -> Option<u64> {
     line.max(moderated)
 }
 
-/// σ: two interrupts can begin so much closer together than the instants at which the limiter reads its timer.
+/// σ: two interrupts can begin so much closer together than the instants at which the limiter reads its timer; in hardware K, by which two requests may be closer
+/// at the limiter than at the line.
 fn skew(limit: &Limit, costs: Costs) -> u128 {
+    if limit.place == Place::Hardware {
+        return u128::from(limit.delay);
+    }
     let entry = costs
         .request_served
         .max(costs.request_refused)
@@ -73,9 +77,12 @@ pub(crate) fn within_limit(source: &Source, costs: Costs, latency: u64) -> bool 
         return limit.policy == Policy::Off;
     };
     let late = u128::from(limit.interval) + skew(limit, costs) + u128::from(latency);
+    // What a scan finds together is delivered as one.
+    let merges = limit.place == Place::Hardware && limit.delay > interarrival;
     match limit.policy {
         Policy::Off => true,
         Policy::Poll => false,
+        _ if merges => false,
         Policy::Strict | Policy::Paced | Policy::Bucket => u128::from(interarrival) >= late,
         Policy::Bursty => u128::from(interarrival) * u128::from(limit.burst) >= late,
     }
@@ -101,27 +108,30 @@ fn served(
 ) -> Result<Option<Curve>, TooLarge> {
     let limit = &source.limit;
     let interarrival = interarrival(source);
+    let delay = u128::from(limit.delay);
     if within_limit(source, costs, window.latency) {
         return interarrival
-            .map(|interarrival| Curve::stairs(1, 1, interarrival, 0))
+            .map(|interarrival| Curve::stairs(1, 1, interarrival, delay))
             .transpose();
     }
-    let early = skew(limit, costs);
+    let early = if limit.place == Place::Hardware {
+        0
+    } else {
+        skew(limit, costs)
+    };
     let interval = limit.interval;
     let late =
         (early + u128::from(window.before)).min(early.max(u128::from(interval).saturating_sub(1)));
     let twice = limit.burst.saturating_mul(2);
-    let limited = match (limit.place, limit.policy, limit.timing) {
-        (Place::Hardware, _, _) | (_, Policy::Poll | Policy::Off, _) => {
-            Curve::stairs(1, 1, interval, 0)
-        }
-        (_, Policy::Strict, _) => Curve::stairs(1, 1, interval, early),
-        (_, Policy::Paced, _) => Curve::stairs(1, 1, interval, late),
-        (_, Policy::Bursty, Timing::OneShot) => {
+    let limited = match (limit.policy, limit.timing) {
+        (Policy::Poll | Policy::Off, _) => Curve::stairs(1, 1, interval, 0),
+        (Policy::Strict, _) => Curve::stairs(1, 1, interval, early),
+        (Policy::Paced, _) => Curve::stairs(1, 1, interval, late),
+        (Policy::Bursty, Timing::OneShot) => {
             Curve::stairs(twice.saturating_sub(1), limit.burst, interval, early)
         }
-        (_, Policy::Bursty, _) => Curve::stairs(twice, limit.burst, interval, late),
-        (_, Policy::Bucket, _) => Curve::stairs(limit.burst, 1, interval, early),
+        (Policy::Bursty, _) => Curve::stairs(twice, limit.burst, interval, late),
+        (Policy::Bucket, _) => Curve::stairs(limit.burst, 1, interval, early),
     }?;
     // Masked with the last one that may pass, until an expiry.
     let most = match (limit.place, limit.timing, limit.policy) {
@@ -139,7 +149,7 @@ fn served(
     // Packets that a handler may leave in the device ask again, whenever they came.
     Ok(Some(match interarrival.filter(|_| !leaves_packets) {
         None => limited,
-        Some(interarrival) => limited.and(Curve::stairs(3, 1, interarrival, 0)?),
+        Some(interarrival) => limited.and(Curve::stairs(3, 1, interarrival, delay)?),
     }))
 }
 

@@ -78,6 +78,10 @@ fn validate_limit(place: &str, source: &Source, system: &System) -> Result<(), B
     let limit = &source.limit;
     if limit.policy == Policy::Off {
         return match limit.expiry {
+            None if limit.delay != 0 || limit.place == Place::Hardware => Err(bad(
+                format!("{place}.delay"),
+                "a source without limit is not delayed: 0, and `software`",
+            )),
             None => Ok(()),
             Some(_) => Err(bad(
                 format!("{place}.expiry"),
@@ -98,11 +102,19 @@ fn validate_limit(place: &str, source: &Source, system: &System) -> Result<(), B
             format!("{place}.expiry"),
             "a limit in hardware has no timer interrupt: null",
         )),
-        (Place::Hardware, None) if limit.policy != Policy::Strict => Err(bad(
-            format!("{place}.policy"),
-            "a limit in hardware is `strict`",
+        (Place::Hardware, None) => match (limit.policy, limit.timing) {
+            (Policy::Strict | Policy::Bucket, Timing::Eager)
+            | (Policy::Bursty, Timing::OneShot) => Ok(()),
+            _ => Err(bad(
+                format!("{place}.policy"),
+                "a limit in hardware is `strict` or `bucket` and `eager`, or `bursty` and `one_shot`",
+            )),
+        },
+        (Place::Software, _) if limit.delay != 0 => Err(bad(
+            format!("{place}.delay"),
+            "only a limit in hardware delivers with a delay: 0",
         )),
-        (Place::Hardware, None) | (Place::Software, Some(Expiry::Own(_))) => Ok(()),
+        (Place::Software, Some(Expiry::Own(_))) => Ok(()),
         (Place::Software, None) => Err(bad(
             format!("{place}.expiry"),
             "a limit in software has a timer: {\"own\": level} or {\"shared\": number of the timer}",

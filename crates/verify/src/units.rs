@@ -361,8 +361,8 @@ impl<'a> Units<'a> {
         let Some(interarrival) = flow.interarrival.filter(|_| counts) else {
             return Ok(Some(all));
         };
-        let wait = source.moderation.map_or(0, |of| of.absolute);
-        let own = Curve::stairs(1, 1, interarrival, u128::from(wait))?;
+        let wait = source.moderation.map_or(0, |of| u128::from(of.absolute));
+        let own = Curve::stairs(1, 1, interarrival, wait + u128::from(source.limit.delay))?;
         Ok(Some(all.and(own)))
     }
 

@@ -19,7 +19,8 @@ pub struct Flow {
     pub receiver: String,
     /// The longest wait in the device for more packets, before all interrupts that the packet waits for; none if nobody knows how many these are.
     pub moderation_cycles: Option<u64>,
-    /// The longest wait for the limit, and for its timer to be served, before all these interrupts; 0 if the source cannot come faster than its limit. None as above.
+    /// The longest wait for the limit, and for its timer to be served, before all these interrupts; if the source cannot
+    /// come faster than its limit, only the way through a limiter in hardware. None as above.
     pub limit_cycles: Option<u64>,
     /// The longest time that these interrupts take from then to their ends; none without bound.
     pub interrupt_cycles: Option<u64>,
@@ -72,8 +73,9 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
             let expiry = response(Part::Expiry(flow.source));
             let never_held =
                 source.limit.policy == Policy::Off || units.longest_wait(flow.source).is_some();
+            let delay = source.limit.delay();
             let (limit, interrupt) = if never_held {
-                (0, line.unwrap_or(Ok(0)))
+                (delay, line.unwrap_or(Ok(0)))
             } else {
                 let latency = analysis
                     .latencies
@@ -81,6 +83,7 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
                     .get(flow.source)
                     .copied()
                     .unwrap_or(0);
+                let latency = latency.saturating_add(delay);
                 held(source.limit.interval, latency, line, expiry)
             };
             let bottom_half = response(Part::BottomHalf(index)).unwrap_or(Ok(0));

@@ -42,6 +42,7 @@ pub fn system(cpu: Cpu) -> System {
         name: "test".into(),
         sha256: String::new(),
         cpu,
+        silicon: None,
         sources: Vec::new(),
         timers: Vec::new(),
         receivers: Vec::new(),
@@ -81,6 +82,7 @@ pub fn no_limit() -> Limit {
         burst: 1,
         lag: 0,
         expiry: None,
+        silicon: None,
         costs: EventCosts::default(),
     }
 }

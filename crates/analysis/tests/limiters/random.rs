@@ -129,6 +129,7 @@ fn limit(rng: &mut ChaCha8Rng, (policy, timing): (Policy, Timing), sizes: &Sizes
         burst,
         lag: 0,
         expiry: None,
+        silicon: None,
         costs,
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sections of the system file. Their comments, defaults and examples are the reference (docs/system-file.md).
-use super::leaf::{Amount, Name, StatedCost, Text, Vector, Whole, Worst};
+use super::leaf::{Amount, Name, StatedCost, Text, Truth, Vector, Whole, Worst};
 use super::value::{List, choice, section};
 use crate::exact::{ExactRate, ExactTime};
 use crate::system::Network;
@@ -23,6 +23,8 @@ section! {
         optional name: Text, default "the file's name without its ending", example "\"motor\"";
         /// The processor.
         required cpu: Cpu, default "", example "{ board = \"atmega128\" }";
+        /// The limiter in silicon, which enforces what has `place = "hardware"`.
+        optional silicon: Silicon, default "one with the defaults, if a limit is in hardware", example "{ phase_bits = 16, rate_bits = 10 }";
         /// Timers: those that several limits share and, without a board, every timer that a limit uses.
         optional timer: List<Timer>, default "none", example "";
         /// What can interrupt.
@@ -246,8 +248,18 @@ choice! {
     PlaceWord "place" {
         /// The interrupt handler, with a timer.
         Software = "software",
-        /// Logic between the line and the processor; strict only. It costs no time (regehr2005 §3.4).
+        /// Logic between the line and the processor (`[silicon]`): strict, bucket and bursty. It costs no time (regehr2005 §3.4).
         Hardware = "hardware",
+    }
+}
+
+choice! {
+    /// How a line asks.
+    TriggerWord "trigger" {
+        /// With each rising edge. One that comes too early is noted.
+        Edge = "edge",
+        /// As long as it is high.
+        Level = "level",
     }
 }
 
@@ -271,6 +283,78 @@ section! {
         optional timer: Name, default "must be stated for limits in software", example "\"TIMER1A\"";
         /// Cycles per tick of the timer. Channels of one timer have it in common.
         optional prescaler: Divisor, default "the smallest divisor with which all that use the timer fit", example "8";
+        /// In hardware: how the line asks.
+        optional trigger: TriggerWord, default "\"edge\"", example "\"level\"";
+    }
+}
+
+choice! {
+    /// Where a limiter in silicon keeps the state of its sources.
+    FormWord "form" {
+        /// In registers: an interval is exact to the clock.
+        Registers = "registers",
+        /// In memories that a scan goes through: small for many sources. An interval is a whole number of scans, and a request waits for one.
+        Memory = "memory",
+    }
+}
+
+choice! {
+    /// How registers are reset.
+    ResetWord "reset" {
+        /// Not at all: they power up with their values, as in FPGAs.
+        None = "none",
+        /// With the clock.
+        Synchronous = "synchronous",
+        /// At once.
+        Asynchronous = "asynchronous",
+    }
+}
+
+choice! {
+    /// What a limiter in silicon does with its output.
+    OutputWord "output" {
+        /// A pulse of one clock for each delivery, for interrupt controllers that latch edges.
+        Pulse = "pulse",
+        /// High from a delivery until it is acknowledged or, of a level, until that falls.
+        Held = "held",
+    }
+}
+
+section! {
+    /// The limiter in silicon (rtl/limit) between the lines and the interrupt controller: its shape, the same for all sources whose limit has `place = "hardware"`. It runs
+    /// with the processor's clock. An interval is exactly tick · ⌈2^`phase_bits` / rate⌉ clocks, where the whole number `rate` is at most 2^`rate_bits` - 1 and a tick is one
+    /// clock, or the period of a memory's scan; what a limit asks for is rounded up to the next of these. `weir generate --rtl` tells the fewest bits that would do.
+    Silicon "[silicon]" {
+        /// Where it keeps the state of its sources.
+        optional form: FormWord, default "\"registers\" for up to 32 sources, else \"memory\"", example "\"memory\"";
+        /// Bits of a phase: the longest interval is 2^`phase_bits` ticks. Intervals up to the root of that are exact.
+        optional phase_bits: Whole<8, 32>, default "24", example "16";
+        /// Bits of a rate: the more, the shorter an interval may be. What is stated here is also the room for changes at run time.
+        optional rate_bits: Whole<1, 32>, default "as `phase_bits`", example "10";
+        /// Bits of a burst; 0 is strict only.
+        optional burst_bits: Whole<0, 8>, default "those that the largest burst of the file needs; 0 if all are 1", example "4";
+        /// Bits of the count of requests that were held back; 0: no count.
+        optional held_bits: Whole<0, 16>, default "8", example "0";
+        /// Stages of each line's synchroniser: 0, 2 or 3.
+        optional synchroniser: Whole<0, 3>, default "2", example "3";
+        /// How its registers are reset.
+        optional reset: ResetWord, default "\"synchronous\"", example "\"none\"";
+        /// What a delivery does at the output.
+        optional output: OutputWord, default "\"held\"", example "\"pulse\"";
+        /// Can rates and bursts be read back?
+        optional readback: Truth, default "true", example "false";
+        /// Has each source an enable bit for the user (regehr2005 §4)?
+        optional enables: Truth, default "true", example "false";
+        /// Does it tell when an overload begins?
+        optional overload: Truth, default "true", example "false";
+        /// Can a source's limit be locked until reset?
+        optional lock: Truth, default "true", example "false";
+        /// Has it an input and an output for streams of interrupt numbers (MSI)? What waits there for the other side is in no bound.
+        optional messages: Truth, default "false", example "true";
+        /// Does it let lines through while its clock is stopped?
+        optional bypass: Truth, default "true", example "false";
+        /// The address of its registers, for the generated header: a multiple of 65536.
+        optional base: Number32, default "none: the firmware defines `WEIR_LIMITS_BASE`", example "0x11000000";
     }
 }
 

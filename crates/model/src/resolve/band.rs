@@ -63,47 +63,66 @@ pub(crate) fn rates(source: &Source, problems: &mut Problems<'_>) -> Option<Rate
 }
 
 /// A limit as it came out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Effective {
     /// Events per interval.
     pub events: u64,
     /// Cycles of the interval.
     pub cycles: u64,
-    /// Cycles by which the interval could be longer or shorter.
-    pub tick: u64,
+    /// The intervals next to it.
+    pub near: Near,
     /// Where it was asked for.
     pub at: SourceSpan,
+}
+
+/// The next shorter and the next longer interval, in cycles; none: there is none.
+#[derive(Debug, Clone)]
+pub(crate) struct Near {
+    pub shorter: Option<u64>,
+    pub longer: Option<u64>,
+    /// Why there are no others: `8 cycles per tick`.
+    pub with: String,
+}
+
+impl Near {
+    /// Those of a timer.
+    pub fn ticks(cycles: u64, tick: u64) -> Self {
+        Self {
+            shorter: cycles.checked_sub(tick).filter(|&cycles| cycles > 0),
+            longer: cycles.checked_add(tick),
+            with: format!("{tick} cycles per tick"),
+        }
+    }
 }
 
 /// Reports a limit outside of its source's band.
 pub(crate) fn check(
     rates: &Key<raw::Rates>,
-    limit: Effective,
+    limit: &Effective,
     clock: Clock,
     problems: &mut Problems<'_>,
 ) {
     let Some(rates) = rates.get() else {
         return;
     };
-    let Effective {
+    let &Effective {
         events,
         cycles,
-        tick,
+        ref near,
         at,
     } = limit;
     let outcome = clock.rate_text(events, cycles, Digits::Nearest);
     let to_ask = |cycles: u64| clock.rate_text(events, cycles, Digits::Up);
     let nearest = || {
-        let shorter = cycles.saturating_sub(tick);
-        let above = if shorter == 0 {
-            String::new()
-        } else {
-            format!("{}, then ", to_ask(shorter))
-        };
+        let all: Vec<String> = [near.shorter, Some(cycles), near.longer]
+            .into_iter()
+            .flatten()
+            .map(to_ask)
+            .collect();
         format!(
-            "with {tick} cycles per tick the limits near it are {above}{}, then {}",
-            to_ask(cycles),
-            to_ask(cycles.saturating_add(tick))
+            "with {} the limits near it are {}",
+            near.with,
+            all.join(", then ")
         )
     };
     // An interval is long enough for a rate iff it has at least the cycles that the rate's events take, and so on: no division loses anything here.

@@ -10,7 +10,7 @@ use crate::file::value::Key;
 pub(super) struct Keys(Vec<(&'static str, bool, SourceSpan)>);
 
 impl Keys {
-    pub const ALL: [&'static str; 7] = [
+    pub const ALL: [&'static str; 8] = [
         "timing",
         "place",
         "rate",
@@ -18,6 +18,7 @@ impl Keys {
         "burst",
         "timer",
         "prescaler",
+        "trigger",
     ];
 
     pub fn of(limit: &Limit) -> Self {
@@ -32,6 +33,7 @@ impl Keys {
             key("burst", &limit.burst),
             key("timer", &limit.timer),
             key("prescaler", &limit.prescaler),
+            key("trigger", &limit.trigger),
         ])
     }
 

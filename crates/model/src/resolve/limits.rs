@@ -11,17 +11,20 @@ use super::timers::{Bank, Found};
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::Round;
 use crate::file::leaf::{Name, Vector, Whole};
-use crate::file::sections::{Limit, PlaceWord, PolicyWord, Source, TimingWord};
+use crate::file::sections::{Limit, PlaceWord, PolicyWord, Source, TimingWord, TriggerWord};
 use crate::system::{Policy, Timing};
 
 /// A limit before the prescalers of its timer are known.
 #[derive(Debug)]
 pub(crate) enum Plan {
     Off,
-    /// Cycles between two, at least.
     Hardware {
+        policy: Policy,
+        burst: u32,
+        /// Of the interval, at least.
         cycles: u64,
         at: SourceSpan,
+        is_level: bool,
     },
     Own {
         table: Table,
@@ -77,10 +80,13 @@ fn hardware(
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<Plan> {
-    if policy != Policy::Strict {
+    if !matches!(policy, Policy::Strict | Policy::Bucket | Policy::Bursty) {
         problems.add(
             Problem::new(
-                format!("a limit in hardware is strict, not {}", policy.name()),
+                format!(
+                    "a limit in hardware is strict, bucket or bursty, not {}",
+                    policy.name()
+                ),
                 limit.policy.at,
                 "not in hardware",
             )
@@ -91,13 +97,26 @@ fn hardware(
     }
     let keys = Keys::of(limit);
     keys.refuse(
-        &["timing", "burst", "timer", "prescaler"],
+        &["timing", "timer", "prescaler"],
         "a limit in hardware, which counts by itself",
         problems,
     );
-    let (cycles, at) = interval(limit, 1, processor, problems)?;
-    Some(Plan::Hardware { cycles, at })
+    if policy == Policy::Strict {
+        keys.refuse(&["burst"], ONE_AT_A_TIME, problems);
+    }
+    let Whole(burst) = limit.burst.or(Whole(1))?;
+    let (cycles, at) = interval(limit, burst, processor, problems)?;
+    Some(Plan::Hardware {
+        policy,
+        burst: u32::try_from(burst).ok()?,
+        cycles,
+        at,
+        is_level: limit.trigger.or(TriggerWord::Edge)? == TriggerWord::Level,
+    })
 }
+
+/// Why a strict limit has no burst.
+const ONE_AT_A_TIME: &str = "policy = \"strict\", which lets one through at a time";
 
 fn software(
     source: &Source,
@@ -108,6 +127,13 @@ fn software(
     problems: &mut Problems<'_>,
 ) -> Option<Plan> {
     let keys = Keys::of(limit);
+    if !keys.refuse(
+        &["trigger"],
+        "a limit in software, whose port knows how its lines ask",
+        problems,
+    ) {
+        return None;
+    }
     let counts = matches!(policy, Policy::Bursty | Policy::Bucket);
     let quoted = format!("policy = \"{}\"", policy.name());
     if !counts

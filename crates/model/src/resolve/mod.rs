@@ -11,6 +11,7 @@ mod limit_keys;
 mod limits;
 mod port;
 mod receivers;
+mod silicon;
 mod sources;
 mod timers;
 mod units;
@@ -36,11 +37,13 @@ pub(crate) fn system(
     let processor = cpu::resolve(root.cpu.get()?, root, problems)?;
     let receivers = receivers::receivers(root, &links, &processor, problems);
     let flows = receivers::flows(root, links, &processor, problems);
-    let (sources, timers) = sources::resolve(root, &processor, problems)?;
+    let silicon = silicon::resolve(root, problems);
+    let (sources, timers) = sources::resolve(root, &processor, silicon.as_ref(), problems)?;
     Some(System {
         name: name?.map_or_else(|| stem.to_owned(), |text| text.0),
         sha256,
         cpu: processor.cpu,
+        silicon: silicon?.of,
         sources,
         timers,
         receivers: receivers?,

@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 
 use super::allocate::{Counted, Use, allocate};
-use super::band::{self, Effective};
+use super::band::{self, Effective, Near};
 use super::costs::{self, Table};
 use super::cpu::Processor;
 use super::levels::{self, Taken};
 use super::limits::{self, Plan};
+use super::silicon::Block;
 use super::timers::Bank;
 use super::units::Digits;
+use crate::SiliconLimit;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Name, Whole};
 use crate::file::sections::{self as raw, Root};
@@ -21,6 +23,7 @@ use crate::system::{
 pub(crate) fn resolve(
     root: &Root,
     processor: &Processor<'_>,
+    silicon: Option<&Block>,
     problems: &mut Problems<'_>,
 ) -> Option<(Vec<Source>, Vec<Timer>)> {
     let bank = Bank::new(root, processor, problems);
@@ -67,6 +70,7 @@ pub(crate) fn resolve(
                 bank: &bank,
                 periods: &periods,
                 processor,
+                silicon,
             };
             context.limit(plan, &mut counted, problems)
         });
@@ -146,6 +150,8 @@ struct Context<'a> {
     /// Of the shared timers.
     periods: &'a [Option<Counted>],
     processor: &'a Processor<'a>,
+    /// None: there is a bad one.
+    silicon: Option<&'a Block>,
 }
 
 impl Context<'_> {
@@ -166,18 +172,54 @@ impl Context<'_> {
             burst: 1,
             lag: 0,
             expiry: None,
+            silicon: None,
             costs: self.processor.cpu.unlimited,
         };
         match plan {
             Plan::Off => Some(none),
-            &Plan::Hardware { cycles, at } => {
-                self.check(1, cycles, 1, at, problems);
-                Some(Limit {
-                    policy: Policy::Strict,
+            &Plan::Hardware {
+                policy,
+                burst,
+                cycles,
+                at,
+                is_level,
+            } => {
+                let block = self.silicon?;
+                let silicon = block.of?;
+                let rate = block.rate(cycles, at, self.processor.clock, problems)?;
+                block.holds(burst, &self.source.limit, problems)?;
+                let limit = Limit {
+                    policy,
+                    timing: if policy == Policy::Bursty {
+                        Timing::OneShot
+                    } else {
+                        Timing::Eager
+                    },
                     place: Place::Hardware,
-                    interval: cycles,
+                    interval: silicon.interval(rate),
+                    tick: silicon.tick(),
+                    burst,
+                    silicon: Some(SiliconLimit {
+                        asked: cycles,
+                        rate,
+                        delay: silicon.delay(),
+                        is_level,
+                    }),
                     ..none
-                })
+                };
+                let effective = Effective {
+                    events: u64::from(limit.per_interval()),
+                    cycles: limit.interval,
+                    near: block.near(rate),
+                    at,
+                };
+                band::check(
+                    &self.source.rate,
+                    &effective,
+                    self.processor.clock,
+                    problems,
+                );
+                Some(limit)
             }
             Plan::Own { table, burst, wish } => {
                 let counted = counted.next().flatten();
@@ -214,6 +256,7 @@ impl Context<'_> {
                         channel: channel.name.clone(),
                         level: channel.level.clone(),
                     }),
+                    silicon: None,
                     costs: costs::costs(*table, &events?),
                 })
             }
@@ -245,6 +288,7 @@ impl Context<'_> {
                     burst,
                     lag: 0,
                     expiry: Some(Expiry::Shared(timer)),
+                    silicon: None,
                     costs: costs::costs(Table::Shared, &events?),
                 })
             }
@@ -290,10 +334,10 @@ impl Context<'_> {
         let limit = Effective {
             events,
             cycles,
-            tick,
+            near: Near::ticks(cycles, tick),
             at,
         };
-        band::check(&self.source.rate, limit, self.processor.clock, problems);
+        band::check(&self.source.rate, &limit, self.processor.clock, problems);
     }
 }
 

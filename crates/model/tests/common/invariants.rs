@@ -164,7 +164,7 @@ fn limit(system: &System, limit: &Limit) {
     assert!(limit.timing != Timing::OneShot || limit.policy == Policy::Bursty);
     assert!(limit.burst == 1 || matches!(limit.policy, Policy::Bursty | Policy::Bucket));
     match (&limit.expiry, limit.place) {
-        (None, Place::Hardware) => assert_eq!(limit.policy, Policy::Strict),
+        (None, Place::Hardware) => in_silicon(system, limit),
         (Some(Expiry::Own { channel, .. }), Place::Software) => assert!(!channel.is_empty()),
         (Some(Expiry::Shared(index)), Place::Software) => {
             assert_eq!(
@@ -182,6 +182,25 @@ fn limit(system: &System, limit: &Limit) {
             "eager limits refuse nothing"
         );
     }
+}
+
+/// The block has the numbers of the limit.
+fn in_silicon(system: &System, limit: &Limit) {
+    assert!(matches!(
+        (limit.policy, limit.timing),
+        (Policy::Strict | Policy::Bucket, Timing::Eager) | (Policy::Bursty, Timing::OneShot)
+    ));
+    let (block, of) = (system.silicon.unwrap(), limit.silicon.unwrap());
+    let hardware = system.sources.iter();
+    let hardware = hardware.filter(|source| source.limit.place == Place::Hardware);
+    assert_eq!(hardware.count(), block.sources as usize);
+    assert!(
+        (8..=32).contains(&block.phase_bits) && (1..=block.phase_bits).contains(&block.rate_bits)
+    );
+    assert!(of.rate >= 1 && u64::from(of.rate) < 1 << block.rate_bits);
+    assert_eq!(block.interval(of.rate), limit.interval);
+    assert_eq!((block.tick(), block.delay()), (limit.tick, of.delay));
+    assert!(limit.burst == 1 || limit.burst < 1 << block.burst_bits);
 }
 
 /// The effective rate lies between what is expected and what is tolerated.

@@ -46,7 +46,8 @@ pub(super) struct Line {
     pub device: Option<Device>,
 }
 
-/// A limiter in hardware: it notes one request that comes too early and delivers it when the interval is over (regehr2005 §3.4).
+/// A limiter in hardware: it notes one request that comes too early and delivers it when the limit opens (regehr2005 §3.4). It delivers at once what may pass: the
+/// way through silicon, K of docs/analysis.md, is in the bounds and not in the runs.
 pub(super) struct Gate {
     pub limiter: Limiter,
     pub open: bool,

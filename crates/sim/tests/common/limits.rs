@@ -46,8 +46,13 @@ pub fn random(rng: &mut ChaCha8Rng, index: usize) -> (String, String) {
     let own = match rng.random_range(0..8) {
         0 => return (String::new(), String::new()),
         1 => {
+            let policy = match rng.random_range(0..3) {
+                0 => "policy = \"strict\"".to_owned(),
+                1 => format!("policy = \"bucket\", burst = {burst}"),
+                _ => format!("policy = \"bursty\", burst = {burst}"),
+            };
             let limit = format!(
-                "limit = {{ policy = \"strict\", place = \"hardware\", interval = \"{interval}us\" }}\n"
+                "limit = {{ {policy}, place = \"hardware\", interval = \"{interval}us\" }}\n"
             );
             return (limit, String::new());
         }

@@ -37,16 +37,16 @@ fn what_is_not_json_is_told_with_its_place() {
         ("", "EOF"),
         ("weir", "line 1 column 1"),
         ("{\"certificate\":NaN}", "line 1 column 16"),
-        ("{\"certificate\":1", "EOF"),
+        ("{\"certificate\":2", "EOF"),
         ("[]", "certificate"),
         ("{}", "missing field `certificate`"),
-        ("{\"certificate\":1} 2", "trailing characters"),
+        ("{\"certificate\":2} 2", "trailing characters"),
         ("{\"certificate\":null}", "version"),
         ("{\"certificate\":-1}", "version"),
         ("{\"certificate\":1.5}", "version"),
-        ("{\"certificate\":1}", "missing field `system`"),
+        ("{\"certificate\":2}", "missing field `system`"),
         (
-            "{\"certificate\":{\"certificate\":1}}",
+            "{\"certificate\":{\"certificate\":2}}",
             "missing field `system`",
         ),
         ("{\"certificate\":{\"certificate\":{}}}", "version"),
@@ -60,13 +60,16 @@ fn what_is_not_json_is_told_with_its_place() {
 
 #[test]
 fn another_version_is_told_before_anything_else() {
-    for text in [
-        "{\"certificate\":2}",
-        "{\"certificate\":{\"certificate\":2,\"new\":[]}}",
+    for (text, other) in [
+        ("{\"certificate\":1}", "version 1"),
+        (
+            "{\"certificate\":{\"certificate\":3,\"new\":[]}}",
+            "version 3",
+        ),
     ] {
         let found = message(text);
         assert!(
-            found.contains("version 2") && found.contains("version 1"),
+            found.contains(other) && found.contains("version 2"),
             "{found}"
         );
     }

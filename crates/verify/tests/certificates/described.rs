@@ -4,7 +4,7 @@
 use serde_json::Value;
 use weir_model::{
     Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Place, Policy, Rate, Rates,
-    Receiver, Selector, Source, System, TaskModel, Timer, Timing,
+    Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
 };
 
 use crate::systems::{CLOCK, cost, level};
@@ -60,6 +60,7 @@ pub fn system(of: &Value) -> System {
             unlimited: EventCosts::default(),
             costs_from: String::new(),
         },
+        silicon: None,
         sources: list(of, "sources", source),
         timers: list(of, "timers", |timer| Timer {
             name: String::new(),
@@ -156,6 +157,13 @@ fn limit(limit: &Value) -> Limit {
                 level: interrupt(&expiry["own"]),
             })
         },
+        // Of an ideal one nothing else is in a certificate.
+        silicon: Some(SiliconLimit {
+            asked: 1,
+            rate: 1,
+            delay: number(limit, "delay"),
+            is_level: false,
+        }),
         costs: EventCosts {
             request_served: number(costs, "request_served"),
             request_refused: number(costs, "request_refused"),

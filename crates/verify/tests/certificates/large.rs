@@ -42,6 +42,7 @@ fn source(index: u32) -> Source {
                 channel: String::new(),
                 level: level(0, COUNT + index),
             }),
+            silicon: None,
             costs: EventCosts {
                 request_served: 60,
                 request_refused: 50,
@@ -92,6 +93,7 @@ fn a_thousand_sources_and_a_thousand_tasks_take_seconds_at_most() {
         sources: (0..COUNT).map(source).collect(),
         timers: Vec::new(),
         receivers: (0..COUNT).map(receiver).collect(),
+        silicon: None,
         flows: Vec::new(),
     };
     let analysis = weir_analysis::analyse(&system);

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use weir_model::{
     Cost, Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Origin, Place, Policy,
-    Rate, Rates, Receiver, Selector, Source, System, TaskModel, Timer, Timing,
+    Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
 };
 
 /// Cycles per second of every system here.
@@ -42,17 +42,20 @@ fn limit() -> impl Strategy<Value = Limit> {
     let timing = prop::sample::select(vec![Timing::Eager, Timing::Lazy, Timing::OneShot]);
     let costs = (0..9_u64, 0..9_u64, 0..14_u64, 0..9_u64);
     let numbers = (20..900_u64, 0..9_u64, 1..5_u32, 0..3_u32);
-    (policy, timing, 0..6_u32, numbers, costs, 0..4_u32).prop_map(
-        |(policy, timing, place, (interval, tick, burst, lag), costs, group)| {
+    let delay = prop_oneof![0..9_u64, 0..400_u64];
+    let place = (0..4_u32, delay);
+    (policy, timing, place, numbers, costs, 0..4_u32).prop_map(
+        |(policy, timing, (place, delay), (interval, tick, burst, lag), costs, group)| {
+            let place = match policy {
+                Strict | Bucket | Bursty if place == 0 => Place::Hardware,
+                _ => Place::Software,
+            };
             let timing = match (timing, policy) {
-                (Timing::OneShot, Policy::Bursty) => Timing::OneShot,
+                (_, Bursty) if place == Place::Hardware => Timing::OneShot,
+                _ if place == Place::Hardware => Timing::Eager,
+                (Timing::OneShot, Bursty) => Timing::OneShot,
                 (Timing::OneShot, _) => Timing::Eager,
                 (timing, _) => timing,
-            };
-            let place = if place == 0 && policy == Policy::Strict {
-                Place::Hardware
-            } else {
-                Place::Software
             };
             let has_expiry = policy != Policy::Off && place == Place::Software;
             let happens = |yes: bool, cost: u64| if yes { cost } else { 0 };
@@ -69,6 +72,12 @@ fn limit() -> impl Strategy<Value = Limit> {
                     channel: String::new(),
                     // The order follows when all interrupts are known.
                     level: level(group, 0),
+                }),
+                silicon: (place == Place::Hardware).then_some(SiliconLimit {
+                    asked: 1,
+                    rate: 1,
+                    delay,
+                    is_level: false,
                 }),
                 costs: EventCosts {
                     request_served: happens(policy != Policy::Poll, costs.0),
@@ -281,6 +290,7 @@ fn assemble(
         name: "random".to_owned(),
         sha256: "0".repeat(64),
         cpu,
+        silicon: None,
         sources: finished,
         timers,
         receivers,

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The limiter in silicon (rtl/limit): its shape, the intervals that it can keep, and how late it delivers.
+//!
+//! It has a phase of `phase_bits` bits for each source, which grows by the rate that its register holds in every tick; when it overflows, deliveries come back. So an interval
+//! is exactly tick · ⌈2^`phase_bits` / rate⌉ clocks, and what a file asks for is rounded up to the next of these (core/CONTRACTS.md, "limit in silicon").
+
+/// The block that enforces all limits in hardware of a system. Its clock is the processor's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silicon {
+    /// Sources that it limits, 1 to 1,024: those with a limit in hardware, in the system's order.
+    pub sources: u32,
+    /// Where the state of the sources is kept.
+    pub form: SiliconForm,
+    /// Bits of a phase, 8 to 32.
+    pub phase_bits: u32,
+    /// Bits of a rate, 1 to `phase_bits`.
+    pub rate_bits: u32,
+    /// Bits of a burst, 0 to 8; 0: strict only.
+    pub burst_bits: u32,
+    /// Bits of the count of what was held back, 0 to 16; 0: none.
+    pub held_bits: u32,
+    /// Stages of the synchroniser of each line: 0, 2 or 3.
+    pub synchroniser: u32,
+    /// How its registers are reset.
+    pub reset: SiliconReset,
+    /// Is a delivery a pulse of one clock? Else it is held until it is acknowledged.
+    pub pulses: bool,
+    /// Can rates and bursts be read back?
+    pub readback: bool,
+    /// Has each source the user's enable bit (regehr2005 §4)?
+    pub enables: bool,
+    /// Does it tell when an overload begins?
+    pub overload: bool,
+    /// Can a source be locked until reset?
+    pub lock: bool,
+    /// Has it inputs and outputs for streams of interrupt numbers?
+    pub messages: bool,
+    /// Does it let lines through while its clock is stopped?
+    pub bypass: bool,
+    /// Where its registers begin, a multiple of 64 KiB; none: the generated header asks for it.
+    pub base: Option<u32>,
+}
+
+/// Where the state of the sources is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiliconForm {
+    /// In registers: all count in every clock.
+    Registers,
+    /// In memories, which a scan goes through: a source counts once in a scan.
+    Memory,
+}
+
+/// How registers are reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiliconReset {
+    /// Not at all: they power up with their values (FPGAs).
+    None,
+    /// With the clock.
+    Synchronous,
+    /// At once.
+    Asynchronous,
+}
+
+/// The numbers of one limit in silicon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SiliconLimit {
+    /// Cycles of the interval that was asked for; at most those that it came to.
+    pub asked: u64,
+    /// What its rate register holds.
+    pub rate: u32,
+    /// Clocks from a request to its delivery, at most, if the limiter is open: K.
+    pub delay: u64,
+    /// Does the line ask as long as it is high? Else with each rising edge.
+    pub is_level: bool,
+}
+
+/// Why an interval cannot be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// Not even the slowest rate is slow enough; with so many phase bits it would be, if any.
+    TooLong {
+        /// 9 to 32.
+        phase_bits: Option<u32>,
+    },
+    /// The fastest rate is too slow; with so many rate bits it would do, if any.
+    TooShort {
+        /// At most the phase bits.
+        rate_bits: Option<u32>,
+    },
+}
+
+/// The most sources of a block.
+pub const SILICON_SOURCES_MOST: u32 = 1024;
+/// The most bits of a phase.
+const PHASE_BITS_MOST: u32 = 32;
+
+impl Silicon {
+    /// Clocks between two steps of a phase: 1 in registers, the period of the scan in memories.
+    #[must_use]
+    pub fn tick(&self) -> u64 {
+        match self.form {
+            SiliconForm::Registers => 1,
+            SiliconForm::Memory => {
+                (SCAN_GROUP + 1) * u64::from(self.sources).div_ceil(SCAN_GROUP).max(2)
+            }
+        }
+    }
+
+    /// Clocks from a request to its delivery, at most, while the limiter is open: K of LIMIT-SILICON-9. What waits for an MSI to be taken is not in it.
+    #[must_use]
+    pub fn delay(&self) -> u64 {
+        let scan = match self.form {
+            SiliconForm::Registers => 0,
+            SiliconForm::Memory => self.tick() + SCAN_GROUP + 2,
+        };
+        u64::from(self.synchroniser) + LINE_STAGES + scan
+    }
+
+    /// The rate for the shortest interval of at least so many clocks.
+    ///
+    /// # Errors
+    /// [`Misfit`]: no rate that the register can hold is slow enough, or none is fast enough.
+    pub fn rate(&self, cycles: u64) -> Result<u32, Misfit> {
+        let ticks = cycles.div_ceil(self.tick()).max(1);
+        let rate = fastest(ticks, self.phase_bits);
+        if rate == 0 {
+            let mut wider = self.phase_bits + 1..=PHASE_BITS_MOST;
+            return Err(Misfit::TooLong {
+                phase_bits: wider.find(|&bits| fastest(ticks, bits) > 0),
+            });
+        }
+        match u32::try_from(rate) {
+            Ok(rate) if u64::from(rate) <= most(self.rate_bits) => Ok(rate),
+            _ => {
+                let mut wider = self.rate_bits + 1..=self.phase_bits;
+                Err(Misfit::TooShort {
+                    rate_bits: wider.find(|&bits| rate <= most(bits)),
+                })
+            }
+        }
+    }
+
+    /// The longest interval of at most so many clocks; none: the shortest is longer.
+    #[must_use]
+    pub fn interval_at_most(&self, cycles: u64) -> Option<u64> {
+        let (longest, shortest) = self.range();
+        let interval = match self.rate(cycles) {
+            Err(Misfit::TooLong { .. }) => longest,
+            Err(Misfit::TooShort { .. }) => shortest,
+            Ok(rate) if self.interval(rate) == cycles => cycles,
+            Ok(rate) if u64::from(rate) < most(self.rate_bits) => self.interval(rate + 1),
+            Ok(_) => return None,
+        };
+        (interval <= cycles).then_some(interval)
+    }
+
+    /// The interval that a rate of at least 1 makes, in clocks.
+    #[must_use]
+    pub fn interval(&self, rate: u32) -> u64 {
+        let ticks =
+            (1_u64 << self.phase_bits.min(PHASE_BITS_MOST)).div_ceil(u64::from(rate.max(1)));
+        ticks.saturating_mul(self.tick())
+    }
+
+    /// The longest and the shortest interval, in clocks.
+    #[must_use]
+    pub fn range(&self) -> (u64, u64) {
+        let fastest = u32::try_from(most(self.rate_bits)).unwrap_or(u32::MAX);
+        (self.interval(1), self.interval(fastest))
+    }
+}
+
+/// Between a line's synchroniser and its output: an edge is seen in one clock, noted and delivered in the next, and at the output after that.
+const LINE_STAGES: u64 = 3;
+/// Sources that a scan visits in a row, GROUP of rtl/limit/src/weir_limit_scan.sv: one a clock, and then one clock is the bus's.
+const SCAN_GROUP: u64 = 8;
+
+/// The largest number of so many bits.
+const fn most(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+/// The largest rate with ⌈2^bits / rate⌉ ≥ `ticks`; 0 if there is none.
+fn fastest(ticks: u64, bits: u32) -> u64 {
+    let whole = 1_u64 << bits;
+    match ticks {
+        // Every rate overflows after one tick at the earliest.
+        0 | 1 => whole,
+        // 2^bits / rate > ticks - 1.
+        _ => whole.div_ceil(ticks - 1) - 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn silicon(phase_bits: u32, rate_bits: u32) -> Silicon {
+        Silicon {
+            sources: 1,
+            form: SiliconForm::Registers,
+            phase_bits,
+            rate_bits,
+            burst_bits: 0,
+            held_bits: 0,
+            synchroniser: 2,
+            reset: SiliconReset::Synchronous,
+            pulses: true,
+            readback: true,
+            enables: true,
+            overload: true,
+            lock: true,
+            messages: false,
+            bypass: true,
+            base: None,
+        }
+    }
+
+    #[test]
+    fn an_interval_is_the_next_that_a_rate_makes() {
+        let silicon = silicon(14, 14);
+        assert_eq!(silicon.rate(2), Ok(16_383));
+        assert_eq!(silicon.rate(100), Ok(165));
+        assert_eq!(silicon.interval(165), 100);
+        assert_eq!(silicon.rate(16_384), Ok(1));
+        assert_eq!(silicon.interval(1), 16_384);
+        assert_eq!(silicon.range(), (16_384, 2));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_with_the_bits_that_would() {
+        let narrow = silicon(14, 6);
+        assert_eq!(
+            narrow.rate(100),
+            Err(Misfit::TooShort { rate_bits: Some(8) })
+        );
+        assert_eq!(
+            narrow.rate(16_385),
+            Err(Misfit::TooLong {
+                phase_bits: Some(15)
+            })
+        );
+        assert_eq!(
+            narrow.rate((1 << 32) + 1),
+            Err(Misfit::TooLong { phase_bits: None })
+        );
+        assert_eq!(
+            silicon(32, 32).rate(1),
+            Err(Misfit::TooShort { rate_bits: None })
+        );
+    }
+
+    #[test]
+    fn a_memory_counts_once_in_a_scan() {
+        let memory = Silicon {
+            sources: 64,
+            form: SiliconForm::Memory,
+            ..silicon(16, 16)
+        };
+        let rate = memory.rate(100_000).unwrap();
+        assert_eq!(memory.tick(), 72);
+        assert!(memory.interval(rate) >= 100_000 && memory.interval(rate) % 72 == 0);
+        assert_eq!(memory.delay(), 2 + 3 + 72 + 10);
+    }
+
+    proptest! {
+        #[test]
+        fn a_rate_is_the_fastest_that_is_slow_enough(cycles in 1..1_u64 << 33, phase_bits in 8..33_u32, narrower in 0..8_u32) {
+            let silicon = silicon(phase_bits, phase_bits - narrower);
+            if let Ok(rate) = silicon.rate(cycles) {
+                prop_assert!(rate >= 1 && silicon.interval(rate) >= cycles);
+                // One more is too fast.
+                prop_assert!(rate == u32::MAX || silicon.interval(rate + 1) < cycles);
+                let below = silicon.interval_at_most(cycles);
+                prop_assert!(below.is_none_or(|below| below <= cycles && silicon.rate(below).is_ok_and(|rate| silicon.interval(rate) == below)));
+            } else {
+                let (longest, shortest) = silicon.range();
+                prop_assert!(cycles > longest || cycles <= shortest, "{cycles}: {longest} to {shortest}");
+            }
+        }
+    }
+}
