@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir generate`: the code that keeps a system's limits.
+//! `weir generate`: the code that keeps a system's limits, or the silicon.
+mod silicon;
+
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
@@ -7,6 +9,7 @@ use clap::builder::PossibleValuesParser;
 use miette::{IntoDiagnostic, miette};
 use serde::Serialize;
 use weir_generate::{CHIPS, Plan, PlannedSource, chip, header, write};
+use weir_model::System;
 use weir_report::{Align, Emphasis, Grid, rate, time};
 
 use crate::Outcome;
@@ -20,13 +23,18 @@ pub(crate) struct Args {
     #[arg(value_name = "SYSTEM.toml", value_hint = ValueHint::FilePath)]
     system: PathBuf,
 
-    /// The chip that is to keep the limits
-    #[arg(long, value_parser = PossibleValuesParser::new(CHIPS))]
-    chip: String,
+    /// The chip that is to keep the limits, in software
+    #[arg(long, value_parser = PossibleValuesParser::new(CHIPS), required_unless_present = "rtl", conflicts_with = "rtl")]
+    chip: Option<String>,
 
-    /// Where to write the header; `-` for the standard output
-    #[arg(long, value_name = "FILE", default_value = "weir_system.h", value_hint = ValueHint::FilePath)]
-    output: PathBuf,
+    /// Write an instance of the limiter in silicon for the limits in hardware, and its driver's header
+    #[arg(long)]
+    rtl: bool,
+
+    /// Where to write the header, weir_system.h by default; `-` for the standard output. With --rtl the
+    /// folder for NAME_limits.sv and NAME_limits.h, by default this one
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
 
     /// Replace a file that was not generated
     #[arg(long)]
@@ -42,11 +50,12 @@ Examples:
   weir generate examples/motor-controller/system.toml --chip atmega128
   weir generate system.toml --chip atmega128 --output include/limits.h
   weir generate system.toml --chip atmega128 --output - | less
+  weir generate system.toml --rtl -o build/rtl
 
-The header says how a firmware uses it and how it is compiled. The same file gives the same header,
-byte for byte. A file that was not generated is only replaced with --force.
+The header says how a firmware uses it and how it is compiled. The same file gives the same text,
+byte for byte. A file that was not generated is only replaced with --force. docs/generate.md has more.
 
-The exit code is 0 if the header was written, and 2 if it was not; then no file has changed.";
+The exit code is 0 if all was written, and 2 if it was not; then no file has changed.";
 
 /// Digits of rates and times in the table.
 const DIGITS: u8 = 4;
@@ -63,34 +72,12 @@ struct Json<'a> {
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, a system that the chip cannot keep, a header that cannot be written.
+/// A file that cannot be read or is no system, a system that the chip cannot keep, a file that cannot be written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    let to_stdout = arguments.output == Path::new("-");
-    if to_stdout && arguments.json {
-        return Err(miette!(
-            help = "name a file for the header with --output",
-            "--json and the header cannot both go to the standard output"
-        ));
-    }
-    let system = weir_model::load(&arguments.system)?;
-    let plan = Plan::new(&system, chip(&arguments.chip)?)?;
-    // The name alone: where the file lies is the machine's matter, not the system's.
-    let name = arguments.system.file_name().unwrap_or_default();
-    let text = header(&plan, &name.to_string_lossy());
-    if to_stdout {
-        output::print(text.trim_end())?;
-    } else {
-        write(&arguments.output, &text, arguments.force)?;
-        if arguments.json {
-            let json = Json {
-                file: arguments.output.display().to_string(),
-                plan: &plan,
-            };
-            output::print(&serde_json::to_string_pretty(&json).into_diagnostic()?)?;
-        } else {
-            output::print(&summary(&plan, &arguments.output))?;
-        }
-    }
+    let system = match &arguments.chip {
+        Some(chip) => for_chip(arguments, chip)?,
+        None => silicon::execute(arguments)?,
+    };
     if !weir_analysis::holds(&system) {
         eprintln!(
             "note: these limits do not guarantee every deadline of `{}`: weir check says why",
@@ -98,6 +85,38 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         );
     }
     Ok(Outcome::Good)
+}
+
+fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
+    let default = Path::new("weir_system.h");
+    let path = arguments.output.as_deref().unwrap_or(default);
+    let to_stdout = path == Path::new("-");
+    if to_stdout && arguments.json {
+        return Err(miette!(
+            help = "name a file for the header with --output",
+            "--json and the header cannot both go to the standard output"
+        ));
+    }
+    let system = weir_model::load(&arguments.system)?;
+    let plan = Plan::new(&system, chip(name)?)?;
+    // The name alone: where the file lies is the machine's matter, not the system's.
+    let file = arguments.system.file_name().unwrap_or_default();
+    let text = header(&plan, &file.to_string_lossy());
+    if to_stdout {
+        output::print(text.trim_end())?;
+    } else {
+        write(path, &text, arguments.force)?;
+        if arguments.json {
+            let json = Json {
+                file: path.display().to_string(),
+                plan: &plan,
+            };
+            output::print(&serde_json::to_string_pretty(&json).into_diagnostic()?)?;
+        } else {
+            output::print(&summary(&plan, path))?;
+        }
+    }
+    Ok(system)
 }
 
 fn summary(plan: &Plan<'_>, file: &Path) -> String {

@@ -2,7 +2,8 @@
 //! Turns a system into the code that keeps its limits.
 //!
 //! [`Plan::new`] decides what a chip must be told, or refuses with every reason it finds; [`header`] writes the decision down as one C header for `ports/avr`;
-//! [`write`] puts it in place without touching a file that somebody else wrote.
+//! [`write`] puts it in place without touching a file that somebody else wrote. [`SiliconPlan`] does the same for limits in hardware: an instance of rtl/limit, and the
+//! C header of its driver.
 //!
 //! The same system always gives the same bytes: no date, no path, no machine.
 mod c_text;
@@ -14,11 +15,13 @@ mod plan;
 mod planner;
 mod port;
 mod refusal;
+mod silicon;
 
 pub use chip::{CHIPS, Chip, UnknownChip, chip};
 pub use header::header;
 pub use identifier::{IdentifierError, c_identifier};
-pub use output::{MARKER, OutputError, write};
+pub use output::{MARKER, OutputError, write, write_files};
 pub use plan::{LineStart, Plan, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
 pub use port::Flavour;
 pub use refusal::{Reason, Refused};
+pub use silicon::{SiliconPlan, SiliconSource, silicon_header, silicon_module};

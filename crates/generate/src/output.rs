@@ -48,6 +48,34 @@ pub enum OutputError {
 /// # Errors
 /// [`OutputError`]; the file is then as it was.
 pub fn write(path: &Path, text: &str, force: bool) -> Result<(), OutputError> {
+    write_files(&[(path.to_owned(), text)], force)
+}
+
+/// Writes several files as [`write`] does one. Each is looked at before the first is written.
+///
+/// # Errors
+/// [`OutputError`]; but for a [`WriteError`] all files are then as they were.
+pub fn write_files(files: &[(PathBuf, &str)], force: bool) -> Result<(), OutputError> {
+    let places = files
+        .iter()
+        .map(|(path, _)| place(path, force))
+        .collect::<Result<Vec<_>, _>>()?;
+    for (place, (path, text)) in places.iter().zip(files) {
+        let name = place
+            .file_name()
+            .and_then(|name| name.to_str())
+            .ok_or_else(|| OutputError::NotAFile { path: path.clone() })?;
+        let folder = place
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        write_all(folder, &[(name, text.as_bytes())])?;
+    }
+    Ok(())
+}
+
+/// Where `path` leads, if it may be written.
+fn place(path: &Path, force: bool) -> Result<PathBuf, OutputError> {
     let read = |cause| OutputError::Read {
         path: path.to_owned(),
         cause,
@@ -55,8 +83,8 @@ pub fn write(path: &Path, text: &str, force: bool) -> Result<(), OutputError> {
     let not_a_file = || OutputError::NotAFile {
         path: path.to_owned(),
     };
-    let place = match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => return Err(not_a_file()),
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(not_a_file()),
         Ok(_) => {
             if !force && !is_generated(path).map_err(read)? {
                 return Err(OutputError::NotGenerated {
@@ -64,21 +92,14 @@ pub fn write(path: &Path, text: &str, force: bool) -> Result<(), OutputError> {
                 });
             }
             // The file takes its name by a renaming, which would put it in the place of a link.
-            path.canonicalize().map_err(read)?
+            path.canonicalize().map_err(read)
         }
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => path.to_owned(),
-        Err(cause) => return Err(read(cause)),
-    };
-    let name = place
-        .file_name()
-        .and_then(|name| name.to_str())
-        .ok_or_else(not_a_file)?;
-    let folder = place
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    write_all(folder, &[(name, text.as_bytes())])?;
-    Ok(())
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound && path.file_name().is_some() => {
+            Ok(path.to_owned())
+        }
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Err(not_a_file()),
+        Err(cause) => Err(read(cause)),
+    }
 }
 
 fn is_generated(path: &Path) -> io::Result<bool> {
@@ -124,6 +145,19 @@ mod tests {
             assert!(write(&path, OURS, true).is_err(), "{}", path.display());
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn of_several_files_all_are_written_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (folder.path().join("one.sv"), folder.path().join("other.h"));
+        std::fs::write(&other, "int x;\n").unwrap();
+        let files = [(one.clone(), OURS), (other.clone(), OURS)];
+        assert!(write_files(&files, false).is_err() && !one.exists());
+        write_files(&files, true).unwrap();
+        for path in [one, other] {
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), OURS);
+        }
     }
 
     #[cfg(unix)]

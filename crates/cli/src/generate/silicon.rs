@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir generate --rtl`: the limiter in silicon and its driver's header.
+use std::path::{Path, PathBuf};
+
+use miette::{IntoDiagnostic, miette};
+use serde::Serialize;
+use weir_generate::{SiliconPlan, silicon_header, silicon_module, write_files};
+use weir_model::System;
+use weir_report::{Align, Emphasis, Grid, rate};
+
+use super::{Args, DIGITS, as_f64};
+use crate::output;
+use crate::words::wrapped;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Json<'a> {
+    /// The module and the header.
+    files: [String; 2],
+    #[serde(flatten)]
+    plan: &'a SiliconPlan<'a>,
+}
+
+/// Carries the command out; the system is given back.
+///
+/// # Errors
+/// A file that cannot be read or is no system, one without limits in hardware, files that cannot be written.
+pub(super) fn execute(arguments: &Args) -> miette::Result<System> {
+    let here = Path::new(".");
+    let folder = arguments.output.as_deref().unwrap_or(here);
+    if folder == Path::new("-") || folder.is_file() {
+        return Err(miette!(
+            help = "name a folder with --output",
+            "--rtl writes two files, and `{}` is no folder",
+            folder.display()
+        ));
+    }
+    let system = weir_model::load(&arguments.system)?;
+    let plan = SiliconPlan::new(&system)?;
+    let name = arguments.system.file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
+    let files = ["sv", "h"].map(|ending| folder.join(format!("{}.{ending}", plan.module)));
+    let [module, header] = files.clone();
+    let texts = [silicon_module(&plan, &name), silicon_header(&plan, &name)];
+    let [module_text, header_text] = &texts;
+    write_files(
+        &[
+            (module, module_text.as_str()),
+            (header, header_text.as_str()),
+        ],
+        arguments.force,
+    )?;
+    if arguments.json {
+        let json = Json {
+            files: files.map(|path| path.display().to_string()),
+            plan: &plan,
+        };
+        output::print(&serde_json::to_string_pretty(&json).into_diagnostic()?)?;
+    } else {
+        output::print(&summary(&plan, &files))?;
+    }
+    Ok(system)
+}
+
+fn summary(plan: &SiliconPlan<'_>, [module, header]: &[PathBuf; 2]) -> String {
+    let columns = [
+        ("line", Align::Right),
+        ("source", Align::Left),
+        ("limit", Align::Left),
+        ("asked for", Align::Right),
+        ("clocks", Align::Right),
+        ("lets through", Align::Right),
+        ("rate", Align::Right),
+        ("max_work", Align::Right),
+    ];
+    let mut grid = Grid::new(&columns, output::is_coloured());
+    for (number, source) in plan.sources.iter().enumerate() {
+        let limit = match source.policy {
+            "strict" => "strict".to_owned(),
+            policy => format!("{policy} {}", source.burst),
+        };
+        let row = [
+            number.to_string(),
+            source.name.to_owned(),
+            limit,
+            source.asked_clocks.to_string(),
+            source.interval_clocks.to_string(),
+            rate(source.limit_hz, DIGITS),
+            source.rate.to_string(),
+            source
+                .max_work
+                .map_or("not stated".to_owned(), |most| most.to_string()),
+        ];
+        grid.row(row.map(|cell| (cell, Emphasis::Plain)));
+    }
+    let title = format!(
+        "{} and {} keep the limits of `{}` at {}; a request is delivered within {} clocks if its limit is open.",
+        module.display(),
+        header.display(),
+        plan.system,
+        rate(as_f64(plan.clock_hz), DIGITS),
+        plan.delay_clocks
+    );
+    let (phase, of_rate) = plan.fewest_bits;
+    let hint = if (phase, of_rate) == (plan.phase_bits, plan.rate_bits) {
+        String::new()
+    } else {
+        let hint = format!(
+            "phase_bits = {phase} and rate_bits = {of_rate} would do, in place of {} and {}: each limit stays above what is expected, or within a hundredth of what is asked for.",
+            plan.phase_bits, plan.rate_bits
+        );
+        format!("\n{}", wrapped(&hint, "", "  "))
+    };
+    format!("{}\n\n{}{hint}", wrapped(&title, "", "  "), grid.text())
+}

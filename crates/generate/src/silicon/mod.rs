@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The limits in hardware of a system, as rtl/limit and its driver are told of them.
+mod header;
+mod module;
+
+use serde::Serialize;
+use weir_model::{Place, Policy, Rate, Silicon, Source, System};
+
+use crate::identifier::c_identifier;
+use crate::refusal::{Reason, Refused};
+
+pub use header::silicon_header;
+pub use module::silicon_module;
+
+/// What the limiter in silicon is told about a system. Everything in it can be built.
+#[derive(Debug, Clone, Serialize)]
+pub struct SiliconPlan<'a> {
+    /// The system's name.
+    pub system: &'a str,
+    /// SHA-256 of the system file.
+    pub sha256: &'a str,
+    /// The name of the module and of the files: `NAME_limits`.
+    pub module: String,
+    /// Cycles per second.
+    pub clock_hz: u64,
+    /// Clocks of a tick.
+    pub tick_clocks: u64,
+    /// Clocks from a request to its delivery, at most, if the limiter is open.
+    pub delay_clocks: u64,
+    /// Bits of a phase.
+    pub phase_bits: u32,
+    /// Bits of a rate.
+    pub rate_bits: u32,
+    /// The fewest phase bits and rate bits that would do: no limit leaves its source's band or, if none is expected, falls by more than a hundredth.
+    pub fewest_bits: (u32, u32),
+    /// In the order of the lines: `irq_i[n]` is of the one with the index n.
+    pub sources: Vec<SiliconSource<'a>>,
+    /// The block.
+    #[serde(skip)]
+    pub silicon: Silicon,
+}
+
+/// One source.
+#[derive(Debug, Clone, Serialize)]
+pub struct SiliconSource<'a> {
+    /// Its name in the system.
+    pub name: &'a str,
+    /// Its name in C.
+    pub identifier: String,
+    /// `strict`, `bucket` or `bursty`.
+    pub policy: &'static str,
+    /// Deliveries that come back together, or tokens.
+    pub burst: u32,
+    /// Does it ask by its level?
+    pub is_level: bool,
+    /// What the file asks for, in clocks.
+    pub asked_clocks: u64,
+    /// What it comes to, in clocks.
+    pub interval_clocks: u64,
+    /// What the register holds.
+    pub rate: u32,
+    /// The rate that it lets through in the long run, in Hz.
+    pub limit_hz: f64,
+    /// The most units of work of one interrupt; none: nothing is proven.
+    pub max_work: Option<u64>,
+    /// What the system says of it.
+    #[serde(skip)]
+    pub source: &'a Source,
+}
+
+/// What a block without sources, or of a system that is no name in C, is refused as.
+const PLACE: &str = "silicon";
+
+impl<'a> SiliconPlan<'a> {
+    /// The plan for the limits in hardware of `system`.
+    ///
+    /// # Errors
+    /// No limit is in hardware, or names are none in C, or not different there.
+    pub fn new(system: &'a System) -> Result<Self, Refused> {
+        let refused = |reasons| Refused {
+            system: system.name.clone(),
+            chip: PLACE.to_owned(),
+            reasons,
+        };
+        let Some(silicon) = system.silicon else {
+            return Err(refused(vec![Reason {
+                place: format!("system `{}`", system.name),
+                what: "no limit is in hardware".to_owned(),
+                right: "say place = \"hardware\" in the `limit` of the sources that silicon is to limit".to_owned(),
+            }]));
+        };
+        let mut reasons = Vec::new();
+        let name = identifier("system", &system.name, &mut reasons);
+        let mut sources: Vec<SiliconSource> = Vec::new();
+        for source in &system.sources {
+            let Some(of) = in_hardware(source, system.cpu.clock_hz) else {
+                continue;
+            };
+            let identifier = identifier("source", &source.name, &mut reasons);
+            let is_taken = |other: &&SiliconSource| {
+                let other = other.identifier.as_str();
+                other == identifier
+                    || header::clash(other, &identifier)
+                    || header::clash(&identifier, other)
+            };
+            if let Some(other) = sources
+                .iter()
+                .find(is_taken)
+                .filter(|_| !identifier.is_empty())
+            {
+                reasons.push(Reason {
+                    place: format!("source `{}`", source.name),
+                    what: format!(
+                        "in C its name `{identifier}` is one of those of `{}`",
+                        other.name
+                    ),
+                    right: "give one of them another name".to_owned(),
+                });
+            }
+            sources.push(SiliconSource { identifier, ..of });
+        }
+        if !reasons.is_empty() {
+            return Err(refused(reasons));
+        }
+        Ok(Self {
+            system: &system.name,
+            sha256: &system.sha256,
+            module: format!("{}_limits", name.to_ascii_lowercase()),
+            clock_hz: system.cpu.clock_hz,
+            tick_clocks: silicon.tick(),
+            delay_clocks: silicon.delay(),
+            phase_bits: silicon.phase_bits,
+            rate_bits: silicon.rate_bits,
+            fewest_bits: fewest_bits(&silicon, &sources, system.cpu.clock_hz),
+            sources,
+            silicon,
+        })
+    }
+}
+
+/// The name in C; empty, with a reason, if it is none.
+fn identifier(what: &str, name: &str, reasons: &mut Vec<Reason>) -> String {
+    c_identifier(name).unwrap_or_else(|error| {
+        reasons.push(Reason {
+            place: format!("{what} `{name}`"),
+            what: format!("it cannot be called so in C: {error}"),
+            right: "give it another name".to_owned(),
+        });
+        String::new()
+    })
+}
+
+/// A source whose limit is in silicon; its name in C is left out.
+fn in_hardware(source: &Source, clock_hz: u64) -> Option<SiliconSource<'_>> {
+    let limit = &source.limit;
+    let silicon = limit.silicon.filter(|_| limit.place == Place::Hardware)?;
+    Some(SiliconSource {
+        name: &source.name,
+        identifier: String::new(),
+        policy: limit.policy.name(),
+        burst: limit.burst,
+        is_level: silicon.is_level,
+        asked_clocks: silicon.asked,
+        interval_clocks: limit.interval,
+        rate: silicon.rate,
+        limit_hz: rate(source, limit.interval, clock_hz),
+        max_work: source.max_work,
+        source,
+    })
+}
+
+/// What a source's limit lets through with this interval, in Hz.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "shown, or compared, to a few digits"
+)]
+fn rate(source: &Source, interval: u64, clock_hz: u64) -> f64 {
+    f64::from(source.limit.per_interval()) * clock_hz as f64 / interval.max(1) as f64
+}
+
+/// The fewest phase bits with which every limit does, and the rate bits that those need.
+fn fewest_bits(silicon: &Silicon, sources: &[SiliconSource], clock_hz: u64) -> (u32, u32) {
+    let needed = |phase_bits: u32| {
+        let narrower = Silicon {
+            phase_bits,
+            rate_bits: phase_bits,
+            ..*silicon
+        };
+        sources.iter().try_fold(1, |bits: u32, of| {
+            let register = narrower.rate(of.asked_clocks).ok()?;
+            let interval = narrower.interval(register);
+            let expected = of.source.rates.expected.map(Rate::hertz);
+            let holds = match expected {
+                Some(expected) => rate(of.source, interval, clock_hz) >= expected,
+                None => interval - of.asked_clocks <= of.asked_clocks / 100,
+            };
+            (holds || interval <= of.interval_clocks)
+                .then(|| bits.max(u32::BITS - register.leading_zeros()))
+        })
+    };
+    (LEAST_PHASE_BITS..silicon.phase_bits)
+        .find_map(|bits| Some((bits, needed(bits)?)))
+        .unwrap_or_else(|| {
+            (
+                silicon.phase_bits,
+                needed(silicon.phase_bits).unwrap_or(silicon.rate_bits),
+            )
+        })
+}
+
+/// The fewest that a system file may say.
+const LEAST_PHASE_BITS: u32 = 8;
+
+impl SiliconSource<'_> {
+    /// Does the block need its bit for bursty limits? One of a burst of one is strict.
+    fn is_bursty(&self) -> bool {
+        self.source.limit.policy == Policy::Bursty && self.burst > 1
+    }
+
+    /// What its limit promises, with the number of the promise in core/CONTRACTS.md.
+    fn promise(&self) -> String {
+        let (burst, clocks) = (self.burst, self.interval_clocks);
+        match self.source.limit.policy {
+            Policy::Bursty => {
+                format!("bursty: at most {burst} in a period of {clocks} clocks (LIMIT-SILICON-2)")
+            }
+            Policy::Bucket => format!(
+                "bucket: bursts of at most {burst}, one more after each {clocks} clocks (LIMIT-SILICON-2)"
+            ),
+            _ => format!("strict: at least {clocks} clocks apart (LIMIT-SILICON-1)"),
+        }
+    }
+}
