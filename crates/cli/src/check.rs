@@ -2,6 +2,7 @@
 //! `weir check`: what a system guarantees, and on which assumptions.
 mod assumptions;
 mod json;
+mod observed;
 mod tables;
 mod text;
 mod verdict;
@@ -24,6 +25,10 @@ pub(crate) struct Args {
     #[arg(value_name = "SYSTEM.toml", value_hint = ValueHint::FilePath)]
     system: PathBuf,
 
+    /// Hold what was seen against the file: the interrupts of `weir run --json`, or units of work
+    #[arg(long, value_name = "RUN.json", value_hint = ValueHint::FilePath)]
+    observed: Option<PathBuf>,
+
     /// Show every row, source and flow of a large system
     #[arg(long)]
     all: bool,
@@ -37,16 +42,20 @@ const AFTER: &str = "\
 Examples:
   weir check examples/motor-controller/system.toml
   weir check system.toml --json > proof.json
+  weir run firmware.elf --flood INT0=20kHz --json > run.json
+  weir check system.toml --observed run.json
 
-The exit code is 0 if every deadline is guaranteed, 1 if one is not, or if nothing is proven, and 2 if
-the file cannot be used. docs/analysis.md derives the numbers, docs/check.md explains the output.";
+The exit code is 0 if every deadline is guaranteed, 1 if one is not, if nothing is proven, or if more
+was observed than the file states, and 2 if a file cannot be used. docs/analysis.md derives the numbers, docs/check.md explains the output.";
 
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system.
+/// A file that cannot be read or is no system; observations that cannot be read or are none.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
+    let seen = arguments.observed.as_deref().map(observed::read);
+    let seen = seen.transpose()?;
     let patience = Patience::new(STEPS + 1);
     patience.begins("response times");
     let analysis = weir_analysis::analyse(&system);
@@ -58,17 +67,19 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         });
     });
     drop(patience);
+    let seen = seen.map(|seen| observed::judge(&system, &analysis, seen));
     if arguments.json {
-        output::print(&json::text(&system, &analysis, &report).into_diagnostic()?)?;
+        output::print(&json::text(&system, &analysis, &report, seen.as_ref()).into_diagnostic()?)?;
     } else {
         let format = Format {
             all: arguments.all,
             coloured: output::is_coloured(),
         };
-        output::print(&text::text(&system, &report, format))?;
+        output::print(&text::text(&system, &report, seen.as_ref(), format))?;
     }
+    let is_kept = seen.is_none_or(|seen| seen.exceeded.is_empty());
     Ok(match report.verdict {
-        Verdict::Guaranteed => Outcome::Good,
-        Verdict::NotGuaranteed | Verdict::NotProven => Outcome::Bad,
+        Verdict::Guaranteed if is_kept => Outcome::Good,
+        Verdict::Guaranteed | Verdict::NotGuaranteed | Verdict::NotProven => Outcome::Bad,
     })
 }

@@ -109,7 +109,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     if session.task().tuned.is_empty() {
         return Err(miette!(
             help = "state for each source that is to be tuned what a healthy one does and what the system can do without: \
-                    rate = {{ expected = \"300Hz\", tolerated = \"1kHz\" }}; a source with policy = \"off\" stays without a limit",
+                    rate = { expected = \"300Hz\", tolerated = \"1kHz\" }; a source with policy = \"off\" stays without a limit",
             "nothing is to be tuned: no source states an expected or a tolerated rate that a timer could limit"
         ));
     }

@@ -124,8 +124,8 @@ fn what_is_no_certificate_is_bad_input() {
     for (input, part) in [
         ("", "certificate"),
         ("\u{0}\u{1}", "certificate"),
-        ("{\"certificate\": 2}", "version 2"),
-        ("{\"certificate\": 1}", "missing field"),
+        ("{\"certificate\": 1}", "version 1"),
+        ("{\"certificate\": 2}", "missing field"),
     ] {
         let printed = run("verify", folder, &["-"], input);
         assert_eq!(printed.code, Some(2), "{input}: {}", printed.out);

@@ -6,6 +6,7 @@ use weir_analysis::check::Report;
 use weir_analysis::{Analysis, certificate};
 use weir_model::System;
 
+use super::observed::Observed;
 use super::verdict;
 use crate::output::About;
 use crate::words::Clock;
@@ -20,6 +21,7 @@ struct Answer<'a> {
     sentence: String,
     #[serde(flatten)]
     report: &'a Report,
+    observed: Option<&'a Observed>,
     certificate: Certificate<'a>,
 }
 
@@ -28,6 +30,7 @@ pub(super) fn text(
     system: &System,
     analysis: &Analysis,
     report: &Report,
+    observed: Option<&Observed>,
 ) -> serde_json::Result<String> {
     let sentence = verdict::sentence(report, Clock::of(system));
     serde_json::to_string_pretty(&Answer {
@@ -35,6 +38,7 @@ pub(super) fn text(
         system: About::of(system),
         sentence: format!("{}: {sentence}", verdict::word(report.verdict)),
         report,
+        observed,
         certificate: certificate(system, analysis),
     })
 }

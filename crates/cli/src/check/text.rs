@@ -4,12 +4,18 @@ use weir_analysis::check::{Report, Verdict};
 use weir_model::System;
 use weir_report::Emphasis;
 
+use super::observed::Observed;
 use super::{assumptions, tables, verdict};
 use crate::tables::Format;
 use crate::words::{Clock, title, wrapped};
 
 /// Everything that is printed.
-pub(super) fn text(system: &System, report: &Report, format: Format) -> String {
+pub(super) fn text(
+    system: &System,
+    report: &Report,
+    seen: Option<&Observed>,
+    format: Format,
+) -> String {
     let clock = Clock::of(system);
     let mut parts = vec![
         title(system),
@@ -18,6 +24,7 @@ pub(super) fn text(system: &System, report: &Report, format: Format) -> String {
         tables::sources(report, format),
         tables::flows(report, clock, format),
         said(report, clock, format),
+        seen.map_or_else(String::new, |seen| seen.text(format)),
         assumptions::text(system, report, clock),
     ];
     parts.retain(|part| !part.is_empty());

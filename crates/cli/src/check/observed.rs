@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `--observed`: what was seen of handlers, held against what the system file states (docs/check.md, "What was observed").
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use miette::{IntoDiagnostic, miette};
+use serde::{Deserialize, Serialize};
+use weir_analysis::Analysis;
+use weir_analysis::check::longest_runs;
+use weir_model::System;
+use weir_report::Emphasis;
+
+use crate::tables::Format;
+use crate::words::{list, plural, wrapped};
+
+/// What was seen: the keys of `weir run --json` that matter here, and `work`.
+#[derive(Debug, Deserialize)]
+struct Run {
+    /// The interrupts that were taken.
+    #[serde(default)]
+    vectors: Vec<Vector>,
+    /// Of sources, by their names, the most units of work that one interrupt did.
+    #[serde(default)]
+    work: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Vector {
+    name: String,
+    taken: u64,
+    longest_cycles: u64,
+}
+
+/// A file of observations.
+#[derive(Debug)]
+pub(super) struct Seen {
+    path: PathBuf,
+    run: Run,
+}
+
+/// Reads what was seen.
+///
+/// # Errors
+/// A file that cannot be read, or is nothing that was seen.
+pub(super) fn read(path: &Path) -> miette::Result<Seen> {
+    const HELP: &str = "`weir run --json` prints one; by hand it is for example {\"work\": {\"uart\": 4}}, the most units of work that one interrupt of a source did";
+    let text = std::fs::read_to_string(path)
+        .into_diagnostic()
+        .map_err(|error| miette!(help = HELP, "cannot read {}: {error}", path.display()))?;
+    let run: Run = serde_json::from_str(&text)
+        .map_err(|error| miette!(help = HELP, "{} is no run: {error}", path.display()))?;
+    if run.vectors.is_empty() && run.work.is_empty() {
+        return Err(miette!(
+            help = HELP,
+            "{} says nothing of any interrupt: it has neither `vectors` nor `work`",
+            path.display()
+        ));
+    }
+    Ok(Seen {
+        path: path.to_owned(),
+        run,
+    })
+}
+
+/// What became of the observations: `observed` of `weir check --json`.
+#[derive(Debug, Serialize)]
+pub(super) struct Observed {
+    /// The file.
+    file: String,
+    /// Interrupts and sources of which something was seen that the system file speaks of.
+    compared: usize,
+    /// What did more than the file states.
+    pub exceeded: Vec<Exceeded>,
+    /// Interrupts that were taken, and sources, that the system file does not know.
+    unknown: Vec<String>,
+}
+
+/// More than the file states.
+#[derive(Debug, Serialize)]
+pub(super) struct Exceeded {
+    /// The source or shared timer.
+    name: String,
+    /// Its interrupt; none of units of work.
+    vector: Option<String>,
+    /// `cycles` of one interrupt, or `units` of work.
+    what: &'static str,
+    /// What was seen.
+    seen: u64,
+    /// The most that the file allows.
+    stated: u64,
+}
+
+/// Holds what was seen against `system`.
+pub(super) fn judge(system: &System, analysis: &Analysis, seen: Seen) -> Observed {
+    let mut observed = Observed {
+        file: seen.path.display().to_string(),
+        compared: 0,
+        exceeded: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let longest = longest_runs(system, analysis);
+    for vector in seen.run.vectors.into_iter().filter(|of| of.taken > 0) {
+        match longest.iter().find(|run| run.vector == vector.name) {
+            Some(run) => observed.compare(Exceeded {
+                name: run.name.clone(),
+                vector: Some(vector.name),
+                what: "cycles",
+                seen: vector.longest_cycles,
+                stated: run.cycles,
+            }),
+            None => observed.unknown.push(vector.name),
+        }
+    }
+    for (name, units) in seen.run.work {
+        match system.sources.iter().find(|source| source.name == name) {
+            // What is not stated cannot be exceeded, and nothing is proven of it.
+            Some(source) => observed.compare(Exceeded {
+                name,
+                vector: None,
+                what: "units",
+                seen: units,
+                stated: source.max_work.unwrap_or(u64::MAX),
+            }),
+            None => observed.unknown.push(name),
+        }
+    }
+    observed
+}
+
+impl Observed {
+    fn compare(&mut self, one: Exceeded) {
+        self.compared += 1;
+        if one.seen > one.stated {
+            self.exceeded.push(one);
+        }
+    }
+
+    /// A line for each that did more than is stated, or one that none did.
+    pub fn text(&self, format: Format) -> String {
+        let word = if self.exceeded.is_empty() {
+            "kept"
+        } else {
+            "exceeded"
+        };
+        let mut lines = if self.exceeded.is_empty() {
+            let of = plural(self.compared, "interrupt or source");
+            vec![format!(
+                "kept: {of} of {} did no more than the file states",
+                self.file
+            )]
+        } else {
+            self.exceeded.iter().map(Exceeded::text).collect()
+        };
+        if !self.unknown.is_empty() {
+            lines.push(format!(
+                "the file knows nothing of {}, which {} saw",
+                list(&self.unknown),
+                self.file
+            ));
+        }
+        let text: Vec<String> = lines.iter().map(|line| wrapped(line, "", "  ")).collect();
+        let emphasis = if self.exceeded.is_empty() {
+            Emphasis::Good
+        } else {
+            Emphasis::Bad
+        };
+        let painted = emphasis.paint(word, format.coloured);
+        text.join("\n").replacen(word, &painted, 1)
+    }
+}
+
+impl Exceeded {
+    fn text(&self) -> String {
+        let Self {
+            name, seen, stated, ..
+        } = self;
+        match &self.vector {
+            Some(vector) => format!(
+                "exceeded: {name} took {seen} cycles in one interrupt ({vector}), and by its handler, work and max_work at most {stated}"
+            ),
+            None => format!(
+                "exceeded: {name} did {seen} units of work in one interrupt, and its max_work is {stated}"
+            ),
+        }
+    }
+}
