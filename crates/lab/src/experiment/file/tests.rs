@@ -104,3 +104,31 @@ fn names_of_other_things_are_checked() {
     let (message, _) = refused("id = \"c.none\"", "id = \"c.strict\"");
     assert!(message.contains("two variants"), "{message}");
 }
+
+#[test]
+fn a_board_is_one_that_there_is() {
+    let (message, place) = refused("title = ", "board = \"mps3\"\ntitle = ");
+    assert!(
+        message.contains("the boards are atmega128 and soc"),
+        "{message}"
+    );
+    assert_eq!(place, "\"mps3\"");
+    let text = GOOD.replacen("title = ", "board = \"soc\"\ntitle = ", 1);
+    assert_eq!(
+        File::parse("fig9.toml", &text).unwrap().machine,
+        Machine::Soc
+    );
+}
+
+#[test]
+fn a_limiter_in_silicon_is_one_of_its_flavour_and_on_soc() {
+    let variant = |id: &str| format!("[[variant]]\nid = \"{id}\"\nrole = \"hardware\"\n[[panel]]");
+    let (message, place) = refused("[[panel]]", &variant("c.hardware"));
+    assert!(message.contains("only with board = \"soc\""), "{message}");
+    assert_eq!(place, "\"c.hardware\"");
+    let on_soc = GOOD.replacen("title = ", "board = \"soc\"\ntitle = ", 1);
+    let with = |id: &str| File::parse("fig9.toml", &on_soc.replacen("[[panel]]", &variant(id), 1));
+    let claims = known_claims(&with("c.hardware").unwrap());
+    assert!(claims.contains("c.hardware.extra_cycles") && !claims.contains("c.hardware"));
+    assert!(with("c.silicon").is_err());
+}
