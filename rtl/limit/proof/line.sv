@@ -44,13 +44,13 @@ module line #(
       .request_i,
       .held_i,
       .deliver_o(deliver),
-      .enable_o(enable),
-      .begins_o(begins),
-      .notify_o(notify),
+      .enable_o (enable),
+      .begins_o (begins),
+      .notify_o (notify),
       .which_i,
       .write_i,
       .wdata_i,
-      .rdata_o(rdata),
+      .rdata_o  (rdata),
       .refuses_o(refuses)
   );
 
@@ -71,12 +71,13 @@ module line #(
   wire [4:0] bits = {wdata_i[31], wdata_i[3:0]};
 
   // What the bus has refused already (bus.sv).
-  always_comb if (write_i) begin
-    assume (which_i <= weir_limit_map::RegHeld && which_i != weir_limit_map::RegStatus);
-    if (to_control) assume ((wdata_i & 32'h7FFFFFF0) == '0 && (BURST_BITS != 0 || !wdata_i[weir_limit_map::ControlPolicy]));
-    if (to_rate) assume (wdata_i != '0 && wdata_i >> RATE_BITS == '0);
-    if (to_burst) assume (wdata_i != '0 && wdata_i >> BurstBits == '0);
-  end
+  always_comb
+    if (write_i) begin
+      assume (which_i <= weir_limit_map::RegHeld && which_i != weir_limit_map::RegStatus);
+      if (to_control) assume ((wdata_i & 32'h7FFFFFF0) == '0 && (BURST_BITS != 0 || !wdata_i[weir_limit_map::ControlPolicy]));
+      if (to_rate) assume (wdata_i != '0 && wdata_i >> RATE_BITS == '0);
+      if (to_burst) assume (wdata_i != '0 && wdata_i >> BurstBits == '0);
+    end
 
   // LOCK, NOTIFY, POLICY, LIMIT, ENABLE.
   logic [4:0] control;
@@ -116,34 +117,37 @@ module line #(
   wire asks = LEVEL ? level_i : pending;
 
   initial assume (!rst_ni);
-  always_comb if (rst_ni) begin
-    if (LEVEL) p_asked: assert (!deliver || (level_i && !held_i));
-    else p_requested: assert (!deliver || (pending && !held_i));
-    p_kept: assert (!(asks && control[0] && (open || !control[1]) && !held_i) || deliver);
-    p_disable: assert (control[0] || (!deliver && !enable));
-    p_limit: assert (!control[1] || open || !deliver);
-    p_lock: assert (!write_i || refuses == refused);
-    if (to_control) p_control: assert (control_read == control && rdata[30:4] == '0);
-    if (to_rate) p_rate: assert (rdata == 32'(rate) && rate != '0);
-    if (to_burst) p_burst: assert (rdata == 32'(burst) && burst != '0);
-    if (to_held) p_count: assert (rdata == 32'(count));
+  always_comb
+    if (rst_ni) begin
+      if (LEVEL)
+        p_asked :
+        assert (!deliver || (level_i && !held_i));
+        else p_requested : assert (!deliver || (pending && !held_i));
+      p_kept : assert (!(asks && control[0] && (open || !control[1]) && !held_i) || deliver);
+      p_disable : assert (control[0] || (!deliver && !enable));
+      p_limit : assert (!control[1] || open || !deliver);
+      p_lock : assert (!write_i || refuses == refused);
+      if (to_control) p_control : assert (control_read == control && rdata[30:4] == '0);
+      if (to_rate) p_rate : assert (rdata == 32'(rate) && rate != '0);
+      if (to_burst) p_burst : assert (rdata == 32'(burst) && burst != '0);
+      if (to_held) p_count : assert (rdata == 32'(count));
 
-    i_noted: assert (noted == (!LEVEL && pending));
-    i_control: assert ({lock, notify, bursty, limit, enable} == control);
-    i_registers: assert (rate_held == rate && burst_held == burst && rate != '0 && burst != '0 && (BURST_BITS != 0 || burst == 1));
-    i_count: assert (held_count == 32'(count));
+      i_noted : assert (noted == (!LEVEL && pending));
+      i_control : assert ({lock, notify, bursty, limit, enable} == control);
+      i_registers : assert (rate_held == rate && burst_held == burst && rate != '0 && burst != '0 && (BURST_BITS != 0 || burst == 1));
+      i_count : assert (held_count == 32'(count));
 
-    c_level: cover (LEVEL && deliver && control[1] && !edge_i && count != '0);
-    c_requested: cover (deliver && came && delivered_before);
-    c_kept: cover (deliver && !came && count != '0);
-    c_disable: cover (asks && open && !control[0] && !held_i);
-    c_limit: cover (asks && !open && control[1:0] == 2'b11);
-    c_lock: cover (write_i && refuses && to_control);
-    c_control: cover (to_control && control == 5'b11111 || (BURST_BITS == 0 && control == 5'b11011));
-    c_rate: cover (to_rate && rdata == '1 >> (32 - RATE_BITS));
-    c_burst: cover (to_burst && (rdata == '1 >> (32 - BurstBits)));
-    c_count: cover (to_held && rdata == '1 >> (32 - HELD_BITS) && held_back);
-  end
+      c_level : cover (LEVEL && deliver && control[1] && !edge_i && count != '0);
+      c_requested : cover (deliver && came && delivered_before);
+      c_kept : cover (deliver && !came && count != '0);
+      c_disable : cover (asks && open && !control[0] && !held_i);
+      c_limit : cover (asks && !open && control[1:0] == 2'b11);
+      c_lock : cover (write_i && refuses && to_control);
+      c_control : cover (to_control && control == 5'b11111 || (BURST_BITS == 0 && control == 5'b11011));
+      c_rate : cover (to_rate && rdata == '1 >> (32 - RATE_BITS));
+      c_burst : cover (to_burst && (rdata == '1 >> (32 - BurstBits)));
+      c_count : cover (to_held && rdata == '1 >> (32 - HELD_BITS) && held_back);
+    end
 endmodule
 
 `default_nettype wire

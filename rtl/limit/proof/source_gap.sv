@@ -26,7 +26,7 @@ module source_gap #(
 
   weir_limit_source #(
       .PHASE_BITS(PHASE_BITS),
-      .RATE_BITS (RATE_BITS),
+      .RATE_BITS(RATE_BITS),
       .BURST_BITS(BURST_BITS),
       .LIMITS(LIMITS)
   ) dut (
@@ -100,15 +100,16 @@ module source_gap #(
 
   if (FORMULA != 0) begin : g_formula
     // Clocks from the delivery on, and what they are worth.
-    logic [PHASE_BITS:0] clocks;
-    wire [2*PHASE_BITS:0] worth = clocks * rate;
+    logic [  PHASE_BITS:0] clocks;
+    wire  [2*PHASE_BITS:0] worth = clocks * rate;
     always_ff @(posedge clk_i) clocks <= starts ? 1 : clocks + 1'b1;
-    always_comb if (rst_ni && runs && same) begin
-      // The first clock in which it is open is the T-th, T = ceil(2**PHASE_BITS / rate).
-      p_formula: assert (open == (worth >= 2 ** PHASE_BITS));
-      i_formula: assert (open || worth == (2 * PHASE_BITS + 1)'(phase));
-      c_formula: cover (open && deliver && rate == 3);
-    end
+    always_comb
+      if (rst_ni && runs && same) begin
+        // The first clock in which it is open is the T-th, T = ceil(2**PHASE_BITS / rate).
+        p_formula : assert (open == (worth >= 2 ** PHASE_BITS));
+        i_formula : assert (open || worth == (2 * PHASE_BITS + 1)'(phase));
+        c_formula : cover (open && deliver && rate == 3);
+      end
   end
 
   // While somebody waits, by the least rate in force meanwhile.
@@ -134,22 +135,23 @@ module source_gap #(
       .over_o(due)
   );
 
-  always_comb if (rst_ni) begin
-    if (BURST_BITS == 0 && deliver && delivered && limited) p_gap: assert (sum[PHASE_BITS]);
-    // Closed for T clocks, counted from the delivery, and not for one more.
-    if (runs && (BURST_BITS == 0 || asks) && same && !open_before) p_interval: assert (open == ran_out);
-    if (waited && late && asks && limited && rate_i >= least && burst_i == burst) p_live: assert (deliver);
+  always_comb
+    if (rst_ni) begin
+      if (BURST_BITS == 0 && deliver && delivered && limited) p_gap : assert (sum[PHASE_BITS]);
+      // Closed for T clocks, counted from the delivery, and not for one more.
+      if (runs && (BURST_BITS == 0 || asks) && same && !open_before) p_interval : assert (open == ran_out);
+      if (waited && late && asks && limited && rate_i >= least && burst_i == burst) p_live : assert (deliver);
 
-    if (BURST_BITS == 0 && left == '0) i_sum: assert (!delivered || sum >= {1'b0, phase});
-    if (BURST_BITS == 0 && left != '0) i_enough: assert (phase == '0 && (!delivered || sum[PHASE_BITS]));
-    if (runs && !ran_out && (BURST_BITS == 0 || asks) && same) i_runs: assert (phase == gathered);
-    if (waited && !open) i_waited: assert (phase >= at_least);
-  end
+      if (BURST_BITS == 0 && left == '0) i_sum : assert (!delivered || sum >= {1'b0, phase});
+      if (BURST_BITS == 0 && left != '0) i_enough : assert (phase == '0 && (!delivered || sum[PHASE_BITS]));
+      if (runs && !ran_out && (BURST_BITS == 0 || asks) && same) i_runs : assert (phase == gathered);
+      if (waited && !open) i_waited : assert (phase >= at_least);
+    end
   always_comb begin
     // At the bound: T is no power of two, and the next delivery comes T clocks after the first.
-    c_interval: cover (rst_ni && runs && ran_out && deliver && rate == 3 << (PHASE_BITS - 4));
-    c_gap: cover (rst_ni && delivered && deliver && limited && sum == {1'b1, {PHASE_BITS{1'b0}}});
-    c_live: cover (rst_ni && late && deliver && least == 3 << (PHASE_BITS - 4));
+    c_interval : cover (rst_ni && runs && ran_out && deliver && rate == 3 << (PHASE_BITS - 4));
+    c_gap : cover (rst_ni && delivered && deliver && limited && sum == {1'b1, {PHASE_BITS{1'b0}}});
+    c_live : cover (rst_ni && late && deliver && least == 3 << (PHASE_BITS - 4));
   end
 endmodule
 

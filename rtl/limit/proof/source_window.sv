@@ -7,6 +7,7 @@ module source_window #(
     parameter int RATE_BITS = 24,
     parameter int BURST_BITS = 3,
     parameter int LIMITS = 1,
+    parameter int SETTLES = 0,
     localparam int LeftBits = BURST_BITS == 0 ? 1 : BURST_BITS
 ) (
     input wire clk_i,
@@ -19,15 +20,15 @@ module source_window #(
     input wire [LeftBits-1:0] burst_i
 );
   wire deliver, begins, watch, over, most_bursty;
-  wire [LeftBits+1:0] spare;
+  wire [  LeftBits+1:0] spare;
   wire [PHASE_BITS-1:0] gathered;
-  wire [RATE_BITS-1:0] most_rate;
-  wire [LeftBits-1:0] most_burst;
+  wire [ RATE_BITS-1:0] most_rate;
+  wire [LeftBits-1:0] most_burst, settled;
   wire limited = LIMITS == 0 || limit_i;
 
   weir_limit_source #(
       .PHASE_BITS(PHASE_BITS),
-      .RATE_BITS (RATE_BITS),
+      .RATE_BITS(RATE_BITS),
       .BURST_BITS(BURST_BITS),
       .LIMITS(LIMITS)
   ) dut (
@@ -48,7 +49,8 @@ module source_window #(
   window #(
       .PHASE_BITS(PHASE_BITS),
       .RATE_BITS (RATE_BITS),
-      .BURST_BITS(LeftBits)
+      .BURST_BITS(LeftBits),
+      .SETTLES   (SETTLES)
   ) u_window (
       .clk_i,
       .step_i(1'b1),
@@ -62,6 +64,7 @@ module source_window #(
       .spare_o(spare),
       .gathered_o(gathered),
       .over_o(over),
+      .settled_o(settled),
       .bursty_o(most_bursty),
       .rate_o(most_rate),
       .burst_o(most_burst)
@@ -92,14 +95,21 @@ module source_window #(
     first <= begins;
     lead_before <= lead + $signed(Bits'(over)) - $signed(Bits'(refill));
   end
-  always_comb if (watch && limited) begin
-    i_lead: assert (lead >= 0 && (lead != 0 || phase <= gathered) && lead <= 2 ** LeftBits);
-    i_spare: assert ($signed(Bits'(spare)) >= unit * lead + $signed(Bits'(left)));
-  end
+  always_comb
+    if (SETTLES != 0 && rst_ni) begin
+      i_settled : assert (left <= settled);
+    end
+  always_comb
+    if (watch && limited) begin
+      i_lead : assert (lead >= 0 && (lead != 0 || phase <= gathered) && lead <= 2 ** LeftBits);
+      i_spare : assert ($signed(Bits'(spare)) >= unit * lead + $signed(Bits'(left)));
+    end
   always_comb begin
     // N + 1 at T, and 2 * N - 1 within 2 clocks.
-    c_bucket: cover (watch && !most_bursty && intervals == 1 && spare == 0 && deliver_before && most_burst == 2 && most_rate == 3 << (PHASE_BITS - 4));
-    c_bursty: cover (watch && most_bursty && intervals == 1 && spare == 0 && deliver_before && most_burst == 2 && most_rate == 3 << (PHASE_BITS - 4));
+    c_bucket :
+    cover (watch && !most_bursty && intervals == 1 && spare == 0 && deliver_before && most_burst == 2 && most_rate == 3 << (PHASE_BITS - 4));
+    c_bursty :
+    cover (watch && most_bursty && intervals == 1 && spare == 0 && deliver_before && most_burst == 2 && most_rate == 3 << (PHASE_BITS - 4));
   end
 
   // Of the window.

@@ -34,18 +34,18 @@ module weir_limit_source #(
       .BURST_BITS(BURST_BITS)
   ) step (
       .phase_i(phase),
-      .left_i(left),
+      .left_i (left),
       .rate_i,
       .burst_i,
       .limit_i(LIMITS == 0 || limit_i),
       .bursty_i,
-      .asks_i(noted_i && enable_i),
+      .asks_i (noted_i && enable_i),
       .deliver_o,
       .open_o,
       .rests_o,
       .grown_o(grown),
       .clear_o(clear),
-      .left_o(left_next)
+      .left_o (left_next)
   );
   assign opens_o = left_next != '0;
   always_ff @(posedge clk_i) begin

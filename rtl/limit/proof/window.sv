@@ -12,7 +12,9 @@
 module window #(
     parameter int PHASE_BITS = 24,
     parameter int RATE_BITS = 24,
-    parameter int BURST_BITS = 1
+    parameter int BURST_BITS = 1,
+    // 1: a BURST that became smaller counts from the first clock without a delivery on.
+    parameter int SETTLES = 0
 ) (
     input wire clk_i,
     input wire step_i,
@@ -28,6 +30,8 @@ module window #(
     output logic [BURST_BITS+1:0] spare_o,
     output wire [PHASE_BITS-1:0] gathered_o,
     output wire over_o,
+    // No more than this can be left.
+    output wire [BURST_BITS-1:0] settled_o,
     // The curve: bursty, T's rate, N.
     output wire bursty_o,
     output wire [RATE_BITS-1:0] rate_o,
@@ -39,24 +43,29 @@ module window #(
   (* anyseq *) logic start;
 
   typedef logic [BURST_BITS+1:0] count_t;
-  wire inside = rate_i <= most_rate && burst_i <= most_burst && bursty_i <= most_bursty;
+  wire permitted = rate_i <= most_rate && burst_i <= most_burst && bursty_i <= most_bursty;
   wire count_t full = most_bursty ? 2 * count_t'(most_burst) - 1'b1 : count_t'(most_burst);
   wire count_t back = !over_o ? '0 : most_bursty ? count_t'(most_burst) : count_t'(1);
   wire count_t spare_next = (begin_o ? full : spare_o) - count_t'(deliver_i) + back;
 
-  assign begin_o  = start && !watch_o && deliver_i && inside && burst_before <= most_burst;
+  assign begin_o  = start && !watch_o && deliver_i && permitted && burst_before <= most_burst && !unsettles;
   assign bursty_o = most_bursty;
   assign rate_o   = most_rate;
   assign burst_o  = most_burst;
 
   // The burst of the clock before a window counts as one that is in force in it.
   logic [BURST_BITS-1:0] burst_before;
+  logic unsettled;
+  initial unsettled = 1'b1;
+  assign settled_o = unsettled ? '1 : burst_before;
+  wire unsettles = SETTLES != 0 && (burst_i < burst_before || unsettled);
 
   initial watch_o = 1'b0;
   always_ff @(posedge clk_i) begin
     burst_before <= burst_i;
+    unsettled <= unsettles && deliver_i;
     // A delivery that passed because LIMIT was off may begin a window, but not be inside.
-    watch_o <= begin_o || (watch_o && limit_i && inside && spare_next < full);
+    watch_o <= begin_o || (watch_o && limit_i && permitted && spare_next < full);
     spare_o <= spare_next;
   end
 
@@ -73,9 +82,10 @@ module window #(
   );
 
   // Of the clock itself: a delivery that is one too many.
-  always_comb if (watch_o && limit_i && inside && deliver_i) begin
-    p_window: assert (spare_o != '0);
-  end
+  always_comb
+    if (watch_o && limit_i && permitted && deliver_i) begin
+      p_window : assert (spare_o != '0);
+    end
 endmodule
 
 `default_nettype wire
