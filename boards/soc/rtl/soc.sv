@@ -9,7 +9,7 @@ module soc #(
     input wire clk_i,
     // Power-up. The firmware resets all but the RAM through the register RESET.
     input wire rst_ni,
-    // What drives the event devices; a rising edge is an event.
+    // What drives the event devices, from the next clock on; a rising edge is an event.
     input wire [LINES-1:0] wires_i,
     // What the register CLOCK_HZ tells the firmware.
     input wire [31:0] clock_hz_i,
@@ -33,6 +33,14 @@ module soc #(
   localparam int ErrorLine = LINES + 1;
 
   logic rst_n;
+
+  // Nothing depends on an input but through a clock.
+  logic [LINES-1:0] wires;
+  logic [31:0] clock_hz;
+  always_ff @(posedge clk_i) begin
+    wires <= wires_i;
+    clock_hz <= clock_hz_i;
+  end
 
   // --------------------------------------------------------------------------------------------- the processor
 
@@ -163,7 +171,7 @@ module soc #(
       .clk_i,
       .power_ni(rst_ni),
       .rst_no(rst_n),
-      .clock_hz_i,
+      .clock_hz_i(clock_hz),
       .access_i(system_access),
       .write_i(dbus_write),
       .address_i({dbus_address[13:0], 2'b00}),
@@ -192,7 +200,7 @@ module soc #(
   ) u_events (
       .clk_i,
       .rst_ni(rst_n),
-      .wires_i,
+      .wires_i(wires),
       .access_i(events_access),
       .write_i(dbus_write),
       .address_i({dbus_address[13:0], 2'b00}),

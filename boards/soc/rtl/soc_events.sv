@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The event devices, one per wire, 32 bytes apart:
+// The event devices, one per wire, 32 bytes apart. A rising edge of the wire is an event, which waits until it is popped; a wire that is high when
+// a reset ends has risen.
 //
 //   +0x00 COUNT: events that wait, at most 65535 (more are lost)     +0x04 POP: a write takes one, if one waits
 //   +0x08 CONTROL: bit 0 QUEUE                                       +0x0C WIRE: the wire's level (bit 0)
@@ -28,7 +29,9 @@ module soc_events #(
   localparam logic [4:0] Wire = 5'h0c;
 
   logic [LINES-1:0][15:0] counts;
-  logic [LINES-1:0] queues;
+  // Of which at least one waits.
+  logic [LINES-1:0] waiting;
+  logic [LINES-1:0] queues, wires_before, comes, pops, asks;
   logic [$clog2(LINES)-1:0] line;
   logic writes;
 
@@ -57,19 +60,39 @@ module soc_events #(
   end
   assign writes = access_i && write_i && !error_o;
 
-  for (genvar i = 0; i < LINES; i++) begin : g_line
-    soc_event u_event (
-        .clk_i,
-        .rst_ni,
-        .wire_i(wires_i[i]),
-        .pop_i(writes && address_i[4:0] == Pop && line == ($clog2(LINES))'(i)),
-        .set_queue_i(writes && address_i[4:0] == Control && line == ($clog2(LINES))'(i)),
-        .queue_i(wdata_i[0]),
-        .count_o(counts[i]),
-        .queue_o(queues[i]),
-        .request_o(request_o[i])
-    );
+  assign comes  = wires_i & ~wires_before;
+  always_comb begin
+    pops = '0;
+    if (writes && address_i[4:0] == Pop) pops[line] = 1'b1;
   end
+
+  always_ff @(posedge clk_i) begin
+    wires_before <= wires_i;
+    // Down for one clock after a pop: the next event, if one waits, is a new edge.
+    asks <= waiting & ~pops;
+    // The simulator is quicker for knowing that mostly nothing happens.
+    if ((comes | pops) != '0) begin
+      for (int i = 0; i < LINES; i++) begin
+        if (comes[i] && !(pops[i] && waiting[i])) begin
+          if (counts[i] != '1) counts[i] <= counts[i] + 16'd1;
+          waiting[i] <= 1'b1;
+        end else if (!comes[i] && pops[i] && waiting[i]) begin
+          counts[i]  <= counts[i] - 16'd1;
+          waiting[i] <= counts[i] != 16'd1;
+        end
+      end
+    end
+    if (writes && address_i[4:0] == Control) queues[line] <= wdata_i[0];
+    if (!rst_ni) begin
+      wires_before <= '0;
+      asks <= '0;
+      counts <= '0;
+      waiting <= '0;
+      queues <= '0;
+    end
+  end
+
+  assign request_o = (queues & asks) | (~queues & wires_i);
 endmodule
 
 `default_nettype wire

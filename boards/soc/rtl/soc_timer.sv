@@ -28,7 +28,7 @@ module soc_timer (
   assign is_software = address_i == 16'h0010;
 
   always_comb begin
-    known   = 1'b1;
+    known = 1'b1;
     unique case (address_i)
       16'h0000: rdata_o = now[31:0];
       16'h0004: rdata_o = now[63:32];
@@ -36,7 +36,7 @@ module soc_timer (
       16'h000c: rdata_o = compare[63:32];
       16'h0010: rdata_o = {31'h0, software_interrupt_o};
       default: begin
-        rdata_o  = '0;
+        rdata_o = '0;
         known   = 1'b0;
       end
     endcase

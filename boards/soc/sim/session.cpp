@@ -22,6 +22,8 @@ Session::Session(const Options &options)
     : m_options(options), m_system(read_image(options.image), options.clock_hz), m_wires(read_moves(options.moves)),
       m_counters(options.watches), m_marks(options.marks.size())
 {
+    move_wires();
+    m_system.tick();
 }
 
 void Session::run()
@@ -36,32 +38,26 @@ void Session::run()
 void Session::run_until(std::uint64_t end)
 {
     while (m_cycle < end && !m_exit) {
-        run_still(std::min(end, (m_cycle / look_cycles + 1) * look_cycles));
+        run_to(std::min(end, (m_cycle / look_cycles + 1) * look_cycles));
         m_counters.look(m_system);
     }
     const std::uint64_t latest = end + settle_cycles;
     while (!m_counters.are_settled() && m_cycle < latest && !m_exit) {
-        run_still(m_cycle + 1);
+        run_to(m_cycle + 1);
         m_counters.look(m_system);
     }
 }
 
-void Session::run_still(std::uint64_t end)
+void Session::run_to(std::uint64_t end)
 {
     while (m_cycle < end && !m_exit) {
-        if (m_wires.next() <= m_cycle) {
-            m_lines.offer(m_wires.move(m_system, m_cycle));
-        }
-        const std::uint64_t until = std::min(end, m_wires.next());
-        while (m_cycle < until && !m_exit) {
-            step();
-        }
+        step();
     }
 }
 
 inline void Session::step()
 {
-    m_system.settle();
+    m_lines.offer(m_rises);
     m_account.look(m_system, m_cycle);
     m_lines.look(m_system);
     if (m_system.sends() || m_system.exits() || m_system.errs() || m_system.resets()) {
@@ -80,8 +76,14 @@ inline void Session::step()
             m_trace.push_back({m_cycle, Event::mret, 0, std::nullopt});
         }
     }
-    m_system.tick();
     m_cycle++;
+    move_wires();
+    m_system.tick();
+}
+
+inline void Session::move_wires()
+{
+    m_rises = m_wires.next() == m_cycle ? m_wires.move(m_system, m_cycle) : 0;
 }
 
 void Session::note_rare()

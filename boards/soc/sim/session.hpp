@@ -41,9 +41,10 @@ class Session
     };
 
     void run_until(std::uint64_t cycle);
-    // No wire moves in these cycles.
-    void run_still(std::uint64_t cycle);
+    void run_to(std::uint64_t cycle);
     void step();
+    // Before the tick that leads to this cycle.
+    void move_wires();
     void note_rare();
     void note_mark();
     void trace_lines(std::uint32_t lines, Event event);
@@ -63,6 +64,8 @@ class Session
     Counters m_counters;
 
     std::uint64_t m_cycle = 0;
+    // Wires that rise in this cycle.
+    std::uint32_t m_rises = 0;
     // Where the counted part begins.
     std::uint64_t m_start = 0;
     std::optional<std::uint32_t> m_exit;

@@ -12,12 +12,9 @@ System::System(const std::vector<std::uint8_t> &image, std::uint32_t clock_hz)
     // A reset register needs the first edge, what it resets the second, and what that drives the third.
     m_model->rst_ni = 0;
     for (int edge = 0; edge < 3; edge++) {
-        settle();
         tick();
     }
     m_model->rst_ni = 1;
-    settle();
-    tick();
     for (std::uint32_t address = 0; address < image.size(); address++) {
         auto &word = m_root->soc__DOT__u_ram__DOT__words[address / 4];
         word |= static_cast<std::uint32_t>(image[address]) << 8 * (address % 4);

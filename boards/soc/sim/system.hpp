@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The Verilated model, as far as the others look at it.
 //
-// Cycle n is the time between the clock's edges n and n + 1, from the end of the power-up reset on. In it the registers have what edge n gave
-// them and the wires what was set for this cycle; edge n + 1 takes both.
+// Cycle n is the time between the clock's edges n and n + 1, from the end of the power-up reset on. In it the registers, those of the wires among
+// them, have what edge n gave them.
 #ifndef WEIR_SOC_SYSTEM_HPP
 #define WEIR_SOC_SYSTEM_HPP
 
@@ -23,23 +23,19 @@ class System
     static constexpr std::uint32_t lines = 8;
     static constexpr std::uint32_t ram_bytes = 65536;
 
-    // At the begin of cycle 0, with `image` at address 0 and zeros behind it.
+    // Before cycle 0, to which tick() leads; with `image` at address 0 and zeros behind it.
     System(const std::vector<std::uint8_t> &image, std::uint32_t clock_hz);
 
-    // In this cycle and the next ones the event wires have these levels, a bit each.
+    // From the next cycle on the event wires have these levels, a bit each.
     void set_wires(std::uint32_t levels)
     {
         m_model->wires_i = static_cast<std::uint8_t>(levels);
     }
-    // What follows shows the cycle after this.
-    void settle()
+    // To the next cycle, which everything below then shows.
+    void tick()
     {
         m_model->clk_i = 0;
         m_model->eval();
-    }
-    // The clock's edge.
-    void tick()
-    {
         m_model->clk_i = 1;
         m_model->eval();
     }
