@@ -68,6 +68,13 @@ module weir_limit #(
     // An overload has begun at a source with NOTIFY.
     output wire overload_irq_o
 );
+  // Every tool stops at a module that is not there.
+  localparam bit Fits = SOURCES >= 1 && SOURCES <= 1024 && PHASE_BITS >= 1 && PHASE_BITS <= 32 && RATE_BITS >= 1 && RATE_BITS <= PHASE_BITS;
+  localparam bit FitsToo = BURST_BITS >= 0 && BURST_BITS <= 8 && HELD_BITS >= 0 && HELD_BITS <= 16 && SYNC != 1 && SYNC >= 0 && SYNC <= 3;
+  if (!Fits || !FitsToo) begin : g_wrong
+    weir_limit_parameter_out_of_range u_wrong ();
+  end
+
   wire [SOURCES-1:0] level, rises, held, deliver, enable;
   wire reg_valid, reg_write, reg_ready, reg_error;
   wire [2:0] reg_which;
