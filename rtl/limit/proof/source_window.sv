@@ -7,7 +7,6 @@ module source_window #(
     parameter int RATE_BITS = 24,
     parameter int BURST_BITS = 3,
     parameter int LIMITS = 1,
-    parameter int SETTLES = 0,
     localparam int LeftBits = BURST_BITS == 0 ? 1 : BURST_BITS
 ) (
     input wire clk_i,
@@ -49,8 +48,7 @@ module source_window #(
   window #(
       .PHASE_BITS(PHASE_BITS),
       .RATE_BITS (RATE_BITS),
-      .BURST_BITS(LeftBits),
-      .SETTLES   (SETTLES)
+      .BURST_BITS(LeftBits)
   ) u_window (
       .clk_i,
       .step_i(1'b1),
@@ -96,7 +94,7 @@ module source_window #(
     lead_before <= lead + $signed(Bits'(over)) - $signed(Bits'(refill));
   end
   always_comb
-    if (SETTLES != 0 && rst_ni) begin
+    if (rst_ni) begin
       i_settled : assert (left <= settled);
     end
   always_comb

@@ -12,9 +12,7 @@
 module window #(
     parameter int PHASE_BITS = 24,
     parameter int RATE_BITS = 24,
-    parameter int BURST_BITS = 1,
-    // 1: a BURST that became smaller counts from the first clock without a delivery on.
-    parameter int SETTLES = 0
+    parameter int BURST_BITS = 1
 ) (
     input wire clk_i,
     input wire step_i,
@@ -48,22 +46,21 @@ module window #(
   wire count_t back = !over_o ? '0 : most_bursty ? count_t'(most_burst) : count_t'(1);
   wire count_t spare_next = (begin_o ? full : spare_o) - count_t'(deliver_i) + back;
 
-  assign begin_o  = start && !watch_o && deliver_i && permitted && burst_before <= most_burst && !unsettles;
+  assign begin_o  = start && !watch_o && deliver_i && permitted && burst_before <= most_burst;
   assign bursty_o = most_bursty;
   assign rate_o   = most_rate;
   assign burst_o  = most_burst;
 
   // The burst of the clock before a window counts as one that is in force in it.
   logic [BURST_BITS-1:0] burst_before;
-  logic unsettled;
-  initial unsettled = 1'b1;
-  assign settled_o = unsettled ? '1 : burst_before;
-  wire unsettles = SETTLES != 0 && (burst_i < burst_before || unsettled);
+  logic known;
+  initial known = 1'b0;
+  assign settled_o = known ? burst_before : '1;
 
   initial watch_o = 1'b0;
   always_ff @(posedge clk_i) begin
     burst_before <= burst_i;
-    unsettled <= unsettles && deliver_i;
+    known <= 1'b1;
     // A delivery that passed because LIMIT was off may begin a window, but not be inside.
     watch_o <= begin_o || (watch_o && limit_i && permitted && spare_next < full);
     spare_o <= spare_next;

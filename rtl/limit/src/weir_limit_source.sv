@@ -95,9 +95,9 @@ module weir_limit_source #(
       if (restarts) left_next = '0;
       // A burst that became smaller counts at once.
       else if (rests_o || (overflows && bursty_i)) left_next = burst_i;
-      else if (overflows == deliver_o) left_next = left;
+      else if (overflows == deliver_o) left_next = full ? burst_i : left;
       else if (overflows) left_next = left + 1'b1;
-      else left_next = left - 1'b1;
+      else left_next = (full ? burst_i : left) - 1'b1;
     end
     weir_limit_ff #(
         .WIDTH(LeftBits),

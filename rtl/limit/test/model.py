@@ -98,7 +98,7 @@ class Limiter:
         elif rests:
             left, gathered = self.burst, 0
         else:
-            left, gathered = self.left - passes, self.gathered + self.rate
+            left, gathered = min(self.left, self.burst) - passes, self.gathered + self.rate
             if gathered >= 1 << shape.phase_bits:
                 left, gathered = (self.burst if self.has(POLICY) else left + 1), 0
         counted = rises or (message and not self.level)
