@@ -203,6 +203,9 @@ impl Limit {
             format!("INT0=poisson:{:.3}Hz:seed=1", rate * 0.7),
             format!("INT0=poisson:{:.3}Hz:seed=2", rate * 1.2),
             format!("INT0=poisson:{:.3}Hz:seed=3", rate * 4.0),
+            // A large burst is used up by chance only, and only now and then: two more chances.
+            format!("INT0=poisson:{:.3}Hz:seed=4", rate * 1.1),
+            format!("INT0=poisson:{:.3}Hz:seed=5", rate * 1.3),
             format!(
                 "INT0=pairs:{}cycles:gap={}cycles",
                 span * 2,
