@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Printed, check, check_file, node};
+use common::{check, check_file, json, node, verdict};
 use serde_json::Value;
 
 const BUTTON_LIMIT: &str =
@@ -13,23 +13,6 @@ const BUTTON_LIMIT: &str =
 /// A system whose network card has this rate.
 fn gateway(rate: &str) -> String {
     include_str!("data/gateway.toml").replace("rate = { expected = \"1kHz\" }", rate)
-}
-
-/// The sentence of the verdict, on one line.
-fn verdict(printed: &Printed) -> String {
-    let at = ["guaranteed: ", "not guaranteed: ", "not proven: "]
-        .iter()
-        .find_map(|word| printed.out.find(&format!("\n{word}")))
-        .unwrap_or_else(|| panic!("{}\n{}", printed.out, printed.err));
-    let paragraph = printed.out[at..].trim_start().split("\n\n").next().unwrap();
-    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn json(content: &str) -> (Value, Option<i32>) {
-    let printed = check(content, &["--json"]);
-    let value = serde_json::from_str(&printed.out)
-        .unwrap_or_else(|error| panic!("{error}: {}\n{}", printed.out, printed.err));
-    (value, printed.code)
 }
 
 /// The only object of a list with this value.

@@ -2,7 +2,7 @@
 //! `weir check --observed`: what a run has seen, held against what the file states.
 mod common;
 
-use common::{Printed, check, node};
+use common::{Printed, check, json, node, verdict};
 use serde_json::Value;
 
 /// `weir check` on the node with this in `--observed`.

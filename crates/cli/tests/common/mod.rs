@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use assert_cmd::Command;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// What a command printed and how it ended.
@@ -54,4 +55,22 @@ pub fn check(content: impl AsRef<[u8]>, arguments: &[&str]) -> Printed {
 /// `weir check` with `arguments` on the file at `path`.
 pub fn check_file(path: &Path, arguments: &[&str]) -> Printed {
     run(weir().arg("check").arg(path).args(arguments))
+}
+
+/// The sentence of the verdict, on one line.
+pub fn verdict(printed: &Printed) -> String {
+    let at = ["guaranteed: ", "not guaranteed: ", "not proven: "]
+        .iter()
+        .find_map(|word| printed.out.find(&format!("\n{word}")))
+        .unwrap_or_else(|| panic!("{}\n{}", printed.out, printed.err));
+    let paragraph = printed.out[at..].trim_start().split("\n\n").next().unwrap();
+    paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What `weir check --json` prints of a file of `content`, and its exit code.
+pub fn json(content: &str) -> (Value, Option<i32>) {
+    let printed = check(content, &["--json"]);
+    let value = serde_json::from_str(&printed.out)
+        .unwrap_or_else(|error| panic!("{error}: {}\n{}", printed.out, printed.err));
+    (value, printed.code)
 }
