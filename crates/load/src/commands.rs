@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The commands of `weir-load`.
+use std::io::{self, Write};
+
+use clap::{Parser, Subcommand};
+use miette::IntoDiagnostic;
+use serde::Serialize;
+
+use crate::bound::stop_on_signals;
+
+mod receive;
+mod send;
+mod spin;
+
+/// Real packets and real jobs for tests and experiments, bounded in time.
+#[derive(Debug, Parser)]
+#[command(name = "weir-load", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Send(send::Args),
+    Receive(receive::Args),
+    Spin(spin::Args),
+}
+
+impl Cli {
+    /// Carries the command out.
+    ///
+    /// # Errors
+    /// Bad input, or what the system refuses: exit code 2.
+    pub fn execute(self) -> miette::Result<()> {
+        stop_on_signals().into_diagnostic()?;
+        match self.command {
+            Command::Send(arguments) => send::execute(&arguments),
+            Command::Receive(arguments) => receive::execute(&arguments),
+            Command::Spin(arguments) => spin::execute(&arguments),
+        }
+    }
+}
+
+/// Prints what was found, as JSON or as it is told.
+fn print(found: &impl Serialize, json: bool, text: impl FnOnce() -> String) -> miette::Result<()> {
+    let text = if json {
+        serde_json::to_string_pretty(found).into_diagnostic()?
+    } else {
+        text()
+    };
+    match writeln!(io::stdout().lock(), "{text}") {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.into_diagnostic(),
+    }
+}
+
+/// A time in a message: nanoseconds in the unit that suits.
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+fn shown(nanoseconds: u64) -> String {
+    let time = nanoseconds as f64;
+    match nanoseconds {
+        0..1_000 => format!("{nanoseconds} ns"),
+        1_000..1_000_000 => format!("{:.1} us", time / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", time / 1e6),
+        _ => format!("{:.3} s", time / 1e9),
+    }
+}

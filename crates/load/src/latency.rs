@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How times are distributed.
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// Times in nanoseconds, to three digits.
+#[derive(Debug, Clone)]
+pub struct Times(Histogram<u64>);
+
+/// The longest time that is told apart from longer ones, in nanoseconds: 1000 s.
+const TOP: u64 = 1_000_000_000_000;
+
+impl Default for Times {
+    fn default() -> Self {
+        // Its bounds are right: 1 to more than 2, with 0 to 5 digits.
+        Self(Histogram::new_with_bounds(1, TOP, 3).unwrap_or_else(|_| unreachable!()))
+    }
+}
+
+/// A distribution in numbers; times in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Distribution {
+    /// How many there are; with none all others are 0.
+    pub count: u64,
+    /// The shortest.
+    pub min: u64,
+    /// The mean.
+    pub mean: f64,
+    /// Half are not longer.
+    pub p50: u64,
+    /// 90 % are not longer.
+    pub p90: u64,
+    /// 99 % are not longer.
+    pub p99: u64,
+    /// 99.9 % are not longer.
+    pub p999: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+impl Times {
+    /// One more.
+    pub fn record(&mut self, nanoseconds: u64) {
+        self.0.saturating_record(nanoseconds);
+    }
+
+    /// Those so far.
+    #[must_use]
+    pub fn distribution(&self) -> Distribution {
+        let times = &self.0;
+        Distribution {
+            count: times.len(),
+            min: times.min(),
+            mean: times.mean(),
+            p50: times.value_at_quantile(0.5),
+            p90: times.value_at_quantile(0.9),
+            p99: times.value_at_quantile(0.99),
+            p999: times.value_at_quantile(0.999),
+            max: times.max(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_to_three_digits() {
+        let mut times = Times::default();
+        assert_eq!(times.distribution().count, 0);
+        for time in 1..=1000 {
+            times.record(time * 1000);
+        }
+        times.record(u64::MAX);
+        let found = times.distribution();
+        assert_eq!((found.count, found.min / 100), (1001, 10));
+        assert!(found.p50.abs_diff(501_000) < 1000, "{found:?}");
+        assert!(found.p99.abs_diff(991_000) < 1000, "{found:?}");
+        assert!(found.max >= TOP);
+    }
+}

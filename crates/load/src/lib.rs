@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Real packets and real jobs for tests and experiments on Linux: [`send`] floods an address, [`receive`] counts what comes and how old it is, [`spin`] works
+//! like a CPU-bound process and says how much longer than alone it took.
+//!
+//! Everything ends by itself: no run is longer than [`bound::LONGEST`], whatever is asked for.
+pub mod bound;
+pub mod clock;
+pub mod commands;
+pub mod latency;
+pub mod payload;
+pub mod place;
+pub mod receive;
+pub mod send;
+pub mod spin;
+
+mod datagrams;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir-load`: real packets and real jobs for tests and experiments.
+use std::process::ExitCode;
+
+use clap::Parser;
+use weir_load::commands::Cli;
+
+fn main() -> ExitCode {
+    match Cli::parse().execute() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:?}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a packet carries: whose it is, its number, and when it was sent. The network of the guest (boards/linux/packets.c) writes the same.
+
+/// Bytes of a header, the shortest message.
+pub const HEADER: usize = 28;
+/// Bytes of the longest message: what fits into a UDP packet over IPv4.
+pub const LONGEST: usize = 65_507;
+
+const MAGIC: [u8; 4] = *b"WEIR";
+
+/// The begin of every message, in network byte order: `WEIR`, then these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the message with its header; needed where messages follow one another in a stream.
+    pub length: u32,
+    /// Who sends: each sender has its own number.
+    pub flow: u32,
+    /// From 0.
+    pub sequence: u64,
+    /// By the sender's clock, in nanoseconds.
+    pub sent: u64,
+}
+
+impl Header {
+    /// The header as bytes.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4..8].copy_from_slice(&self.length.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.flow.to_be_bytes());
+        bytes[12..20].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes[20..].copy_from_slice(&self.sent.to_be_bytes());
+        bytes
+    }
+
+    /// The header at the begin of `message`; none where somebody else has sent it.
+    #[must_use]
+    pub fn of(message: &[u8]) -> Option<Self> {
+        let (bytes, _) = message.split_first_chunk::<HEADER>()?;
+        let four = |at: usize| {
+            u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let eight = |at: usize| u64::from(four(at)) << 32 | u64::from(four(at + 4));
+        let header = Self {
+            length: four(4),
+            flow: four(8),
+            sequence: eight(12),
+            sent: eight(20),
+        };
+        let length = usize::try_from(header.length).ok()?;
+        (bytes[..4] == MAGIC && (HEADER..=LONGEST).contains(&length)).then_some(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: Header = Header {
+        length: 512,
+        flow: 7,
+        sequence: 1 << 40,
+        sent: u64::MAX - 1,
+    };
+
+    #[test]
+    fn a_header_reads_back() {
+        assert_eq!(Header::of(&HEAD.to_bytes()), Some(HEAD));
+    }
+
+    #[test]
+    fn what_is_no_header_is_none() {
+        let mut bytes = HEAD.to_bytes();
+        assert_eq!(Header::of(&bytes[..HEADER - 1]), None);
+        bytes[0] = b'w';
+        assert_eq!(Header::of(&bytes), None);
+        for length in [0, 27, 65_508, u32::MAX] {
+            assert_eq!(Header::of(&Header { length, ..HEAD }.to_bytes()), None);
+        }
+    }
+}

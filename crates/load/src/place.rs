@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where a thread runs and how urgent it is.
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+/// A scheduling policy of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_OTHER`.
+    Other,
+    /// `SCHED_BATCH`.
+    Batch,
+    /// `SCHED_IDLE`.
+    Idle,
+    /// `SCHED_FIFO` with a priority from 1 to 99.
+    Fifo(u8),
+    /// `SCHED_RR` with a priority from 1 to 99.
+    RoundRobin(u8),
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, priority) = text.split_once(':').unwrap_or((text, ""));
+        let level = || match priority.parse() {
+            Ok(level @ 1..=99) => Ok(level),
+            _ => Err(format!(
+                "`{text}`: a priority is a number from 1 to 99, as in fifo:50"
+            )),
+        };
+        match (name, priority) {
+            ("other", "") => Ok(Self::Other),
+            ("batch", "") => Ok(Self::Batch),
+            ("idle", "") => Ok(Self::Idle),
+            ("fifo", _) => level().map(Self::Fifo),
+            ("rr", _) => level().map(Self::RoundRobin),
+            _ => Err(format!(
+                "there is no policy `{text}`: it is one of other, batch, idle, fifo:1 to fifo:99 and rr:1 to rr:99"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other => f.write_str("other"),
+            Self::Batch => f.write_str("batch"),
+            Self::Idle => f.write_str("idle"),
+            Self::Fifo(level) => write!(f, "fifo:{level}"),
+            Self::RoundRobin(level) => write!(f, "rr:{level}"),
+        }
+    }
+}
+
+/// What the options of every command say of its thread.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct Place {
+    /// Run on this CPU alone
+    #[arg(long, value_name = "NUMBER")]
+    pub cpu: Option<usize>,
+
+    /// The scheduling policy: other, batch, idle, fifo:50, rr:50; what it is already if not given
+    #[arg(long)]
+    pub policy: Option<Policy>,
+}
+
+/// Why a thread cannot be where it should.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The CPU is not there, or not for this process.
+    #[error("--cpu {cpu}: {cause}; this process may run on {allowed}")]
+    Cpu {
+        /// The one that was asked for.
+        cpu: usize,
+        /// What the system says.
+        cause: io::Error,
+        /// The CPUs that it may run on.
+        allowed: String,
+    },
+    /// The policy is refused.
+    #[error(
+        "--policy {policy}: {cause}; real-time policies need root, CAP_SYS_NICE or a limit RLIMIT_RTPRIO that is high enough"
+    )]
+    Policy {
+        /// The one that was asked for.
+        policy: Policy,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+impl Place {
+    /// Moves the calling thread there.
+    ///
+    /// # Errors
+    /// The system refuses; the message says what would be needed.
+    pub fn take(self) -> Result<(), PlaceError> {
+        if let Some(cpu) = self.cpu {
+            bind(cpu).map_err(|cause| PlaceError::Cpu {
+                cpu,
+                cause,
+                allowed: allowed(),
+            })?;
+        }
+        if let Some(policy) = self.policy {
+            schedule(policy).map_err(|cause| PlaceError::Policy { policy, cause })?;
+        }
+        Ok(())
+    }
+}
+
+fn bind(cpu: usize) -> io::Result<()> {
+    if cpu >= usize::try_from(libc::CPU_SETSIZE).unwrap_or(0) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: all zeros is the empty set, and the number is within its bounds.
+    let result = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
+    };
+    outcome(result)
+}
+
+fn allowed() -> String {
+    // SAFETY: all zeros is the empty set, which is filled.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
+        set
+    };
+    let all = 0..usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
+    // SAFETY: every number is within the set's bounds.
+    let names: Vec<String> = all
+        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
+        .map(|cpu| cpu.to_string())
+        .collect();
+    names.join(", ")
+}
+
+fn schedule(policy: Policy) -> io::Result<()> {
+    let (number, priority) = match policy {
+        Policy::Other => (libc::SCHED_OTHER, 0),
+        Policy::Batch => (libc::SCHED_BATCH, 0),
+        Policy::Idle => (libc::SCHED_IDLE, 0),
+        Policy::Fifo(level) => (libc::SCHED_FIFO, level),
+        Policy::RoundRobin(level) => (libc::SCHED_RR, level),
+    };
+    let parameters = libc::sched_param {
+        sched_priority: priority.into(),
+    };
+    // A system call, since musl's function of this name does nothing.
+    // SAFETY: the parameters are valid and only read.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, number, &parameters) };
+    outcome(libc::c_int::from(result != 0))
+}
+
+fn outcome(result: libc::c_int) -> io::Result<()> {
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_read_back() {
+        for text in ["other", "batch", "idle", "fifo:1", "rr:99"] {
+            assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
+        }
+        for text in [
+            "", "fifo", "fifo:0", "fifo:100", "rr:x", "other:1", "deadline",
+        ] {
+            assert!(text.parse::<Policy>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused_with_those_that_are() {
+        for cpu in [1023, 1024, usize::MAX] {
+            let place = Place {
+                cpu: Some(cpu),
+                policy: None,
+            };
+            let message = place.take().unwrap_err().to_string();
+            assert!(message.contains("may run on"), "{message}");
+            assert!(
+                message
+                    .chars()
+                    .last()
+                    .is_some_and(|last| last.is_ascii_digit()),
+                "{message}"
+            );
+        }
+    }
+}

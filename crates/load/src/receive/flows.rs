@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is counted of the messages that come to one address.
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use super::{Flow, Port};
+use crate::latency::Times;
+use crate::payload::Header;
+
+/// Senders that are told apart at one address; messages of others count as foreign.
+const FLOWS: usize = 1024;
+
+/// The messages that came to one address.
+#[derive(Default)]
+pub(super) struct Tally {
+    packets: u64,
+    bytes: u64,
+    foreign: u64,
+    flows: BTreeMap<u32, Sequence>,
+    latency: Times,
+}
+
+/// Where a sender's numbers have got to.
+#[derive(Default)]
+struct Sequence {
+    packets: u64,
+    late: u64,
+    /// One more than the highest number.
+    next: u64,
+}
+
+impl Tally {
+    /// A message came when the sender's clock was at `now`.
+    pub fn message(&mut self, message: &[u8], now: u64) {
+        match Header::of(message) {
+            Some(header) if self.flows.len() < FLOWS || self.flows.contains_key(&header.flow) => {
+                self.packets += 1;
+                self.bytes += message.len() as u64;
+                self.latency.record(now.saturating_sub(header.sent));
+                self.flows
+                    .entry(header.flow)
+                    .or_default()
+                    .count(header.sequence);
+            }
+            _ => self.foreign(),
+        }
+    }
+
+    /// What came is from somebody else.
+    pub fn foreign(&mut self) {
+        self.foreign += 1;
+    }
+
+    pub fn port(self, at: SocketAddr, overflowed: Option<u64>) -> Port {
+        let flow = |(flow, sequence): (u32, Sequence)| Flow {
+            flow,
+            packets: sequence.packets,
+            lost: sequence.next.saturating_sub(sequence.packets),
+            late: sequence.late,
+        };
+        Port {
+            at,
+            packets: self.packets,
+            bytes: self.bytes,
+            foreign: self.foreign,
+            overflowed,
+            flows: self.flows.into_iter().map(flow).collect(),
+            latency: self.latency.distribution(),
+        }
+    }
+}
+
+impl Sequence {
+    fn count(&mut self, number: u64) {
+        self.packets += 1;
+        if number < self.next {
+            self.late += 1;
+        } else {
+            self.next = number.saturating_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(numbers: impl IntoIterator<Item = (u32, u64)>) -> Port {
+        let mut tally = Tally::default();
+        for (flow, sequence) in numbers {
+            let header = Header {
+                length: 28,
+                flow,
+                sequence,
+                sent: 100,
+            };
+            tally.message(&header.to_bytes(), 1100);
+        }
+        tally.message(b"hello", 0);
+        tally.port(SocketAddr::from(([127, 0, 0, 1], 1)), None)
+    }
+
+    #[test]
+    fn losses_and_overtaking_are_told_per_sender() {
+        let port = tally([(1, 0), (2, 0), (1, 3), (1, 2), (2, 1)]);
+        let one = Flow {
+            flow: 1,
+            packets: 3,
+            lost: 1,
+            late: 1,
+        };
+        let two = Flow {
+            flow: 2,
+            packets: 2,
+            lost: 0,
+            late: 0,
+        };
+        assert_eq!(port.flows, [one, two]);
+        assert_eq!((port.packets, port.bytes, port.foreign), (5, 140, 1));
+        assert_eq!((port.latency.min, port.latency.max), (1000, 1000));
+    }
+
+    #[test]
+    fn a_sender_who_invents_flows_fills_no_memory() {
+        let port = tally((0..5000).map(|flow| (flow, u64::MAX)));
+        assert_eq!((port.flows.len(), port.foreign), (FLOWS, 5000 - 1024 + 1));
+    }
+}

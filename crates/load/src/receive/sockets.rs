@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sockets, and what they have.
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use super::flows::Tally;
+use super::{Listen, ReceiveError};
+use crate::clock::Stamps;
+use crate::datagrams;
+use crate::payload::{self, Header};
+
+/// Connections at a time; more wait in the kernel.
+const STREAMS: usize = 256;
+/// The longest wait, so that a signal that came just before it is seen, in nanoseconds.
+const WAIT: u64 = 50_000_000;
+
+pub(super) struct Sockets {
+    listening: Vec<Socket>,
+    streams: Vec<Stream>,
+    buffers: Vec<Vec<u8>>,
+    stamps: Stamps,
+    ready: Vec<libc::pollfd>,
+}
+
+enum Socket {
+    Datagrams(UdpSocket),
+    Listener(TcpListener),
+}
+
+/// A connection to the address `index`, and the begin of a message that has come.
+struct Stream {
+    index: usize,
+    stream: TcpStream,
+    begun: Vec<u8>,
+}
+
+impl Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Datagrams(socket) => socket.as_fd(),
+            Self::Listener(listener) => listener.as_fd(),
+        }
+    }
+
+    fn open(at: SocketAddr, spec: &Listen) -> io::Result<Self> {
+        let socket = if spec.stream {
+            let listener = TcpListener::bind(at)?;
+            listener.set_nonblocking(true)?;
+            Self::Listener(listener)
+        } else {
+            Self::Datagrams(UdpSocket::bind(at)?)
+        };
+        if let Some(bytes) = spec.buffer {
+            set_buffer(socket.as_fd(), bytes)?;
+        }
+        Ok(socket)
+    }
+}
+
+impl Sockets {
+    pub fn open(spec: &Listen) -> Result<Self, ReceiveError> {
+        let open = |&at: &SocketAddr| {
+            Socket::open(at, spec).map_err(|cause| ReceiveError::Bind { at, cause })
+        };
+        Ok(Self {
+            listening: spec.at.iter().map(open).collect::<Result<_, _>>()?,
+            streams: Vec::new(),
+            buffers: vec![vec![0; payload::LONGEST]; spec.batch.clamp(1, datagrams::MOST)],
+            stamps: spec.stamps,
+            ready: Vec::new(),
+        })
+    }
+
+    /// Waits until something can be taken, at most for so many nanoseconds, or until a signal comes.
+    pub fn wait(&mut self, most: u64) -> io::Result<()> {
+        let accepts = self.streams.len() < STREAMS;
+        let listening = self.listening.iter().map(|socket| match socket {
+            Socket::Listener(_) if !accepts => -1,
+            socket => socket.as_fd().as_raw_fd(),
+        });
+        let streams = self.streams.iter().map(|stream| stream.stream.as_raw_fd());
+        self.ready.clear();
+        self.ready
+            .extend(listening.chain(streams).map(|fd| libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            }));
+        // Rounded up, so that the last wait does not become a busy one.
+        let milliseconds = libc::c_int::try_from(most.min(WAIT).div_ceil(1_000_000)).unwrap_or(0);
+        // SAFETY: the list is as long as is said.
+        let result = unsafe {
+            libc::poll(
+                self.ready.as_mut_ptr(),
+                self.ready.len() as libc::nfds_t,
+                milliseconds,
+            )
+        };
+        match result {
+            0.. => Ok(()),
+            _ => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {
+                    self.ready.clear();
+                    Ok(())
+                }
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Takes one batch from each socket that has something; how many messages.
+    pub fn take(&mut self, tallies: &mut [Tally]) -> io::Result<u64> {
+        let mut count = 0;
+        let mut accepted = Vec::new();
+        let mut ended = Vec::new();
+        for (place, _) in self
+            .ready
+            .iter()
+            .enumerate()
+            .filter(|(_, ready)| ready.revents != 0)
+        {
+            match self.listening.get(place) {
+                Some(Socket::Datagrams(socket)) => {
+                    count +=
+                        datagrams(socket, &mut self.buffers, self.stamps, &mut tallies[place])?;
+                }
+                Some(Socket::Listener(listener)) => {
+                    // If there is none, whoever connected has gone again.
+                    if let Ok((stream, _)) = listener.accept() {
+                        stream.set_nonblocking(true)?;
+                        accepted.push(Stream {
+                            index: place,
+                            stream,
+                            begun: Vec::new(),
+                        });
+                    }
+                }
+                None => {
+                    let at = place - self.listening.len();
+                    let stream = &mut self.streams[at];
+                    match stream.read(
+                        &mut self.buffers[0],
+                        self.stamps,
+                        &mut tallies[stream.index],
+                    ) {
+                        Some(messages) => count += messages,
+                        None => ended.push(at),
+                    }
+                }
+            }
+        }
+        for at in ended.into_iter().rev() {
+            self.streams.swap_remove(at);
+        }
+        self.streams.append(&mut accepted);
+        Ok(count)
+    }
+
+    /// Messages for which the socket's buffer had no room.
+    pub fn overflowed(&self, index: usize) -> Option<u64> {
+        match &self.listening[index] {
+            Socket::Datagrams(socket) => overflowed(socket.as_fd()),
+            // TCP makes its sender wait.
+            Socket::Listener(_) => Some(0),
+        }
+    }
+}
+
+fn datagrams(
+    socket: &UdpSocket,
+    buffers: &mut [Vec<u8>],
+    stamps: Stamps,
+    tally: &mut Tally,
+) -> io::Result<u64> {
+    let mut lengths = [0; datagrams::MOST];
+    let received = match datagrams::receive(socket.as_fd(), buffers, &mut lengths) {
+        Ok(received) => received,
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ) =>
+        {
+            0
+        }
+        Err(error) => return Err(error),
+    };
+    let now = stamps.now();
+    for (buffer, &length) in buffers.iter().zip(&lengths[..received]) {
+        tally.message(&buffer[..length], now);
+    }
+    Ok(received as u64)
+}
+
+impl Stream {
+    /// Takes what is there; how many messages were completed, and none when the connection is over.
+    fn read(&mut self, buffer: &mut [u8], stamps: Stamps, tally: &mut Tally) -> Option<u64> {
+        let length = match self.stream.read(buffer) {
+            Ok(0) => return None,
+            Ok(length) => length,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                return Some(0);
+            }
+            Err(_) => return None,
+        };
+        let now = stamps.now();
+        self.begun.extend_from_slice(&buffer[..length]);
+        let mut rest = self.begun.as_slice();
+        let mut count = 0;
+        while rest.len() >= payload::HEADER {
+            let Some(header) = Header::of(rest) else {
+                // Where the next message would begin is not known.
+                tally.foreign();
+                return None;
+            };
+            let Some((message, after)) = rest.split_at_checked(header.length as usize) else {
+                break;
+            };
+            tally.message(message, now);
+            count += 1;
+            rest = after;
+        }
+        let done = self.begun.len() - rest.len();
+        self.begun.drain(..done);
+        Some(count)
+    }
+}
+
+/// Sets the socket's buffer; beyond the system's limit only where this process may.
+fn set_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
+    let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    let set = |option| {
+        let length = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: the value is as long as is said, and only read.
+        unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                option,
+                (&raw const value).cast(),
+                length,
+            )
+        }
+    };
+    if set(libc::SO_RCVBUFFORCE) == 0 || set(libc::SO_RCVBUF) == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The last of the numbers that `SO_MEMINFO` gives, `SK_MEMINFO_DROPS`.
+fn overflowed(socket: BorrowedFd<'_>) -> Option<u64> {
+    const DROPS: usize = 8;
+    let mut numbers = [0u32; DROPS + 1];
+    let mut length = size_of_val(&numbers) as libc::socklen_t;
+    // SAFETY: the numbers are as long as is said.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            numbers.as_mut_ptr().cast(),
+            &mut length,
+        )
+    };
+    (result == 0 && length as usize == size_of_val(&numbers)).then(|| numbers[DROPS].into())
+}

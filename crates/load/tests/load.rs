@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program from end to end, over the loopback.
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use assert_cmd::cargo::CommandCargoExt;
+use serde_json::Value;
+
+fn load(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("weir-load").unwrap();
+    command
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn json(command: &mut Command) -> Value {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A receiver that was started and is ready; killed if the test fails.
+struct Receiver(Option<Child>);
+
+impl Receiver {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = load(&[&["receive", "--json", "--for", "20s"], arguments].concat())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stderr = child.stderr.as_mut().unwrap();
+        BufReader::new(stderr).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(Some(child))
+    }
+
+    fn result(mut self) -> Value {
+        let output = self.0.take().unwrap().wait_with_output().unwrap();
+        assert!(output.status.success());
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn ask_to_end(&self) {
+        let id = self.0.as_ref().unwrap().id().try_into().unwrap();
+        // SAFETY: the process is this test's own and not yet waited for.
+        assert_eq!(unsafe { libc::kill(id, libc::SIGTERM) }, 0);
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn datagrams_arrive_and_are_counted_per_sender() {
+    let receiver = Receiver::start(&[
+        "127.0.0.1:47110",
+        "[::1]:47111",
+        "--count",
+        "600",
+        "--buffer",
+        "4194304",
+    ]);
+    for (to, flow) in [
+        ("127.0.0.1:47110", "1"),
+        ("127.0.0.1:47110", "2"),
+        ("[::1]:47111", "3"),
+    ] {
+        let pattern = "bursts:50:gap=1us:period=10ms";
+        let sent = json(&mut load(&[
+            "send",
+            to,
+            "--flow",
+            flow,
+            "--pattern",
+            pattern,
+            "--for",
+            "35ms",
+            "--json",
+        ]));
+        assert_eq!(
+            sent["packets"].as_u64().unwrap() + sent["late"].as_u64().unwrap(),
+            200,
+            "{sent}"
+        );
+        if sent["late"] != 0 {
+            // The machine was too busy for the pattern, and the receiver will not reach its count.
+            receiver.ask_to_end();
+            return;
+        }
+    }
+    let found = receiver.result();
+    let ports = found["ports"].as_array().unwrap();
+    assert_eq!(
+        (&ports[0]["packets"], &ports[1]["packets"]),
+        (&400.into(), &200.into()),
+        "{found}"
+    );
+    assert_eq!(ports[0]["flows"].as_array().unwrap().len(), 2);
+    assert_eq!(ports[0]["bytes"], 400 * 512);
+    assert!(
+        ports
+            .iter()
+            .flat_map(|port| port["flows"].as_array().unwrap())
+            .all(|flow| flow["lost"] == 0)
+    );
+    assert!(ports[0]["latency"]["p50"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_stream_keeps_its_messages() {
+    let receiver = Receiver::start(&["127.0.0.1:47112", "--tcp"]);
+    let sent = json(&mut load(&[
+        "send",
+        "127.0.0.1:47112",
+        "--tcp",
+        "--size",
+        "5000",
+        "--pattern",
+        "5kHz",
+        "--for",
+        "50ms",
+        "--json",
+    ]));
+    let packets = sent["packets"].as_u64().unwrap();
+    assert!(packets > 0, "{sent}");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    receiver.ask_to_end();
+    let found = receiver.result();
+    assert_eq!(found["ports"][0]["packets"], packets, "{found}");
+    assert_eq!(found["ports"][0]["foreign"], 0, "{found}");
+}
+
+#[test]
+fn where_nobody_listens_packets_are_refused_and_the_flood_ends() {
+    let sent = json(&mut load(&[
+        "send",
+        "127.0.0.1:47113",
+        "--pattern",
+        "1kHz",
+        "--for",
+        "50ms",
+        "--json",
+    ]));
+    assert!(sent["refused"].as_u64().unwrap() > 0, "{sent}");
+    assert!(sent["seconds"].as_f64().unwrap() < 10.0, "{sent}");
+}
+
+#[test]
+fn jobs_are_done() {
+    let spun = json(&mut load(&[
+        "spin", "--work", "2ms", "--period", "20ms", "--jobs", "3", "--json",
+    ]));
+    assert_eq!(
+        (&spun["released"], &spun["finished"]),
+        (&3.into(), &3.into()),
+        "{spun}"
+    );
+    let speed = spun["speed"].to_string();
+    let again = json(&mut load(&[
+        "spin", "--work", "2ms", "--jobs", "1", "--speed", &speed, "--json",
+    ]));
+    assert_eq!(again["speed"], spun["speed"]);
+}
+
+#[test]
+fn bad_input_is_told_and_exits_with_2() {
+    for (arguments, says) in [
+        (&["send", "8.8.8.8:53"][..], "public address"),
+        (&["send", "localhost"], "invalid socket address"),
+        (
+            &["send", "127.0.0.1:1", "--pattern", "storm"],
+            "there is no pattern",
+        ),
+        (
+            &["send", "127.0.0.1:1", "--pattern", "level:low=1us:high=1us"],
+            "a level is no packets",
+        ),
+        (&["send", "127.0.0.1:1", "--size", "27"], "28..=65507"),
+        (&["send", "127.0.0.1:1", "--for", "1000s"], "10 minutes"),
+        (&["receive"], "PORT"),
+        (&["receive", "0"], "port 0"),
+        (
+            &["receive", "192.0.2.1:5000"],
+            "cannot listen at 192.0.2.1:5000",
+        ),
+        (&["receive", "47114", "--cpu", "999"], "may run on"),
+        (
+            &["spin", "--work", "2ms", "--period", "1ms"],
+            "make the period longer",
+        ),
+        (&["spin", "--speed", "NaN"], "is none"),
+        (&["spin", "--policy", "fifo:100"], "from 1 to 99"),
+    ] {
+        let output = load(arguments).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        // The message may be wrapped.
+        let words: Vec<&str> = message
+            .split_whitespace()
+            .filter(|word| *word != "│")
+            .collect();
+        assert!(words.join(" ").contains(says), "{arguments:?}: {message}");
+    }
+}
