@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The scheduling policy and the CPUs of a thread, read and set.
+use std::fmt;
+use std::io;
+use std::mem;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The number that Linux gives a thread.
+pub type Tid = i32;
+
+/// SCHED_EXT of <linux/sched.h>, which libc does not have.
+const SCHED_EXT: u32 = 7;
+
+/// What a thread is scheduled by.
+///
+/// A thread's slice (Linux 6.12), its clamps of utilisation and the further flags of SCHED_DEADLINE are not part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// SCHED_OTHER with its nice value, from -20 (most) to 19.
+    Other {
+        /// The nice value.
+        nice: i8,
+    },
+    /// SCHED_BATCH with its nice value.
+    Batch {
+        /// The nice value.
+        nice: i8,
+    },
+    /// SCHED_IDLE.
+    Idle,
+    /// SCHED_FIFO with its priority, from 1 to 99 (most).
+    Fifo(u8),
+    /// SCHED_RR with its priority, from 1 to 99 (most).
+    RoundRobin(u8),
+    /// SCHED_DEADLINE: `runtime` in each `period`, to be received within `deadline`; 1,024 ns <= runtime <= deadline <= period.
+    Deadline {
+        /// How long it may run in each period.
+        runtime: Duration,
+        /// From the start of the period, the time within which it receives its run time.
+        deadline: Duration,
+        /// From one replenishment to the next.
+        period: Duration,
+    },
+    /// SCHED_EXT (Linux 6.12) with its nice value: a BPF program schedules it.
+    Extensible {
+        /// The nice value.
+        nice: i8,
+    },
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other { nice } => write!(formatter, "SCHED_OTHER, nice {nice}"),
+            Self::Batch { nice } => write!(formatter, "SCHED_BATCH, nice {nice}"),
+            Self::Idle => formatter.write_str("SCHED_IDLE"),
+            Self::Fifo(priority) => write!(formatter, "SCHED_FIFO {priority}"),
+            Self::RoundRobin(priority) => write!(formatter, "SCHED_RR {priority}"),
+            Self::Deadline {
+                runtime,
+                deadline,
+                period,
+            } => write!(
+                formatter,
+                "SCHED_DEADLINE, {runtime:?} of every {period:?} within {deadline:?}"
+            ),
+            Self::Extensible { nice } => write!(formatter, "SCHED_EXT, nice {nice}"),
+        }
+    }
+}
+
+fn errno(returned: libc::c_long) -> io::Result<()> {
+    if returned < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+fn attributes(tid: Tid) -> io::Result<libc::sched_attr> {
+    // SAFETY: all of sched_attr's members are integers, for which zero is a value.
+    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+    let size = libc::c_uint::try_from(mem::size_of_val(&attributes)).map_err(io::Error::other)?;
+    // SAFETY: the kernel writes at most `size` bytes to `attributes`.
+    errno(unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attributes, size, 0) })?;
+    Ok(attributes)
+}
+
+fn nice_of(attributes: &libc::sched_attr) -> i8 {
+    // Between -20 and 19 by the kernel's word.
+    attributes.sched_nice as i8
+}
+
+/// What thread `tid` (0: the calling one) is scheduled by.
+///
+/// # Errors
+/// ESRCH when there is no such thread, ENOTSUP for a policy that is not known here.
+pub fn get(tid: Tid) -> io::Result<Policy> {
+    let attributes = attributes(tid)?;
+    let nice = nice_of(&attributes);
+    let priority = attributes.sched_priority as u8;
+    Ok(match attributes.sched_policy.cast_signed() {
+        libc::SCHED_OTHER => Policy::Other { nice },
+        libc::SCHED_BATCH => Policy::Batch { nice },
+        libc::SCHED_IDLE => Policy::Idle,
+        libc::SCHED_FIFO => Policy::Fifo(priority),
+        libc::SCHED_RR => Policy::RoundRobin(priority),
+        libc::SCHED_DEADLINE => Policy::Deadline {
+            runtime: Duration::from_nanos(attributes.sched_runtime),
+            deadline: Duration::from_nanos(attributes.sched_deadline),
+            period: Duration::from_nanos(attributes.sched_period),
+        },
+        _ if attributes.sched_policy == SCHED_EXT => Policy::Extensible { nice },
+        _ => return Err(io::Error::from_raw_os_error(libc::ENOTSUP)),
+    })
+}
+
+/// Schedules thread `tid` (0: the calling one) by `policy` from now on. Whether its children start as ordinary processes (SCHED_FLAG_RESET_ON_FORK) stays
+/// as it is.
+///
+/// # Errors
+/// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE (and for SCHED_DEADLINE also when the thread may not run on every CPU of its domain), EBUSY
+/// when the CPUs have no room for that share of SCHED_DEADLINE, EINVAL for numbers out of range.
+pub fn set(tid: Tid, policy: Policy) -> io::Result<()> {
+    let mut attributes = attributes(tid)?;
+    attributes.size = u32::try_from(mem::size_of_val(&attributes)).map_err(io::Error::other)?;
+    attributes.sched_flags &= libc::SCHED_FLAG_RESET_ON_FORK as u64;
+    attributes.sched_nice = 0;
+    attributes.sched_priority = 0;
+    attributes.sched_runtime = 0;
+    attributes.sched_deadline = 0;
+    attributes.sched_period = 0;
+    let number = match policy {
+        Policy::Other { nice } | Policy::Batch { nice } | Policy::Extensible { nice } => {
+            attributes.sched_nice = i32::from(nice);
+            match policy {
+                Policy::Other { .. } => libc::SCHED_OTHER as u32,
+                Policy::Batch { .. } => libc::SCHED_BATCH as u32,
+                _ => SCHED_EXT,
+            }
+        }
+        Policy::Idle => libc::SCHED_IDLE as u32,
+        Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
+            attributes.sched_priority = u32::from(priority);
+            match policy {
+                Policy::Fifo(_) => libc::SCHED_FIFO as u32,
+                _ => libc::SCHED_RR as u32,
+            }
+        }
+        Policy::Deadline {
+            runtime,
+            deadline,
+            period,
+        } => {
+            let nanoseconds = |time: Duration| {
+                u64::try_from(time.as_nanos())
+                    .map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+            };
+            attributes.sched_runtime = nanoseconds(runtime)?;
+            attributes.sched_deadline = nanoseconds(deadline)?;
+            attributes.sched_period = nanoseconds(period)?;
+            libc::SCHED_DEADLINE as u32
+        }
+    };
+    attributes.sched_policy = number;
+    // SAFETY: the kernel reads `size` bytes of `attributes`.
+    errno(unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attributes, 0) })
+}
+
+/// A set of CPUs. As text, and in JSON, it is a list of ranges as Linux writes it: `0-3,8`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Cpus(Vec<bool>);
+
+/// As many CPUs as the kernel can be made for on any machine.
+const MOST_CPUS: usize = 8192;
+
+/// A text that is no list of CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no list of CPUs such as `0-3,8`, each below {MOST_CPUS}")]
+pub struct NoCpus(String);
+
+impl Cpus {
+    /// Adds `cpu`; one above 8191 exists on no machine and is left out.
+    fn insert(&mut self, cpu: usize) {
+        if cpu < MOST_CPUS {
+            if self.0.len() <= cpu {
+                self.0.resize(cpu + 1, false);
+            }
+            self.0[cpu] = true;
+        }
+    }
+
+    /// Whether `cpu` is one of them.
+    #[must_use]
+    pub fn contains(&self, cpu: usize) -> bool {
+        self.0.get(cpu).copied().unwrap_or(false)
+    }
+
+    /// They, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.0.len()).filter(|cpu| self.0[*cpu])
+    }
+
+    /// As the hexadecimal masks of /proc and /sys, 32 CPUs between two commas: `3` for CPUs 0 and 1.
+    #[must_use]
+    pub fn mask(&self) -> String {
+        let words: Vec<u32> = self
+            .0
+            .chunks(32)
+            .map(|chunk| {
+                chunk
+                    .iter()
+                    .enumerate()
+                    .fold(0, |word, (bit, present)| word | u32::from(*present) << bit)
+            })
+            .collect();
+        let Some((most, rest)) = words.split_last() else {
+            return "0".to_owned();
+        };
+        rest.iter().rev().fold(format!("{most:x}"), |text, word| {
+            format!("{text},{word:08x}")
+        })
+    }
+}
+
+impl FromIterator<usize> for Cpus {
+    fn from_iter<I: IntoIterator<Item = usize>>(cpus: I) -> Self {
+        let mut set = Self::default();
+        for cpu in cpus {
+            set.insert(cpu);
+        }
+        set
+    }
+}
+
+impl FromStr for Cpus {
+    type Err = NoCpus;
+
+    fn from_str(text: &str) -> Result<Self, NoCpus> {
+        let wrong = || NoCpus(text.to_owned());
+        let number = |text: &str| {
+            text.parse::<usize>()
+                .ok()
+                .filter(|cpu| *cpu < MOST_CPUS)
+                .ok_or_else(wrong)
+        };
+        let mut set = Self::default();
+        for range in text.split(',').filter(|_| !text.is_empty()) {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last) = (number(first)?, number(last)?);
+            if last < first {
+                return Err(wrong());
+            }
+            for cpu in first..=last {
+                set.insert(cpu);
+            }
+        }
+        Ok(set)
+    }
+}
+
+impl TryFrom<String> for Cpus {
+    type Error = NoCpus;
+
+    fn try_from(text: String) -> Result<Self, NoCpus> {
+        text.parse()
+    }
+}
+
+impl From<Cpus> for String {
+    fn from(cpus: Cpus) -> Self {
+        cpus.to_string()
+    }
+}
+
+impl fmt::Display for Cpus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        let mut cpu = 0;
+        while cpu < self.0.len() {
+            if !self.0[cpu] {
+                cpu += 1;
+                continue;
+            }
+            let first = cpu;
+            while self.contains(cpu) {
+                cpu += 1;
+            }
+            write!(formatter, "{separator}{first}")?;
+            if cpu - 1 > first {
+                write!(formatter, "-{}", cpu - 1)?;
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+/// The CPUs that thread `tid` (0: the calling one) may run on.
+///
+/// # Errors
+/// ESRCH when there is no such thread.
+pub fn affinity(tid: Tid) -> io::Result<Cpus> {
+    let mut mask = [0_u64; MOST_CPUS / 64];
+    // SAFETY: the kernel writes at most the given size to `mask`. By the system call, which tells the size that it wrote and takes any number of CPUs.
+    let written = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            tid,
+            mem::size_of_val(&mask),
+            mask.as_mut_ptr(),
+        )
+    };
+    errno(written)?;
+    Ok((0..MOST_CPUS)
+        .filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 != 0)
+        .collect())
+}
+
+/// Lets thread `tid` (0: the calling one) run on `cpus` only.
+///
+/// # Errors
+/// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE, EINVAL when none of `cpus` is there or when the thread is bound to its CPU by the kernel,
+/// EBUSY for a thread of SCHED_DEADLINE.
+pub fn set_affinity(tid: Tid, cpus: &Cpus) -> io::Result<()> {
+    let mut mask = [0_u64; MOST_CPUS / 64];
+    for cpu in cpus.iter() {
+        mask[cpu / 64] |= 1 << (cpu % 64);
+    }
+    // SAFETY: the kernel reads the given size of `mask`.
+    errno(unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            tid,
+            mem::size_of_val(&mask),
+            mask.as_ptr(),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_and_keeps_what_a_thread_has() {
+        // Its own thread, so that no other test runs with another policy for it.
+        std::thread::spawn(|| {
+            let before = get(0).unwrap();
+            // Nobody needs a right to be nicer, nor to be what he is.
+            set(0, Policy::Batch { nice: 7 }).unwrap();
+            assert_eq!(get(0).unwrap(), Policy::Batch { nice: 7 });
+            set(0, Policy::Idle).unwrap();
+            assert_eq!(get(0).unwrap(), Policy::Idle);
+            assert_ne!(get(0).unwrap(), before);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn keeps_whether_children_start_as_ordinary_processes() {
+        std::thread::spawn(|| {
+            let reset = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+            let mut own = attributes(0).unwrap();
+            own.size = u32::try_from(mem::size_of_val(&own)).unwrap();
+            own.sched_flags |= reset;
+            // SAFETY: as in `set`.
+            errno(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const own, 0) }).unwrap();
+            set(0, Policy::Batch { nice: 3 }).unwrap();
+            assert_eq!(attributes(0).unwrap().sched_flags & reset, reset);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn says_that_there_is_no_such_thread() {
+        // Linux gives no thread a number above 2^22.
+        let nobody = 1 << 23;
+        let gone = Some(libc::ESRCH);
+        assert_eq!(get(nobody).unwrap_err().raw_os_error(), gone);
+        assert_eq!(set(nobody, Policy::Idle).unwrap_err().raw_os_error(), gone);
+        assert_eq!(affinity(nobody).unwrap_err().raw_os_error(), gone);
+        assert_eq!(
+            set_affinity(nobody, &[0].into_iter().collect())
+                .unwrap_err()
+                .raw_os_error(),
+            gone
+        );
+    }
+
+    #[test]
+    fn a_thread_runs_where_it_is_let() {
+        std::thread::spawn(|| {
+            let all = affinity(0).unwrap();
+            let first = all.iter().next().unwrap();
+            let one: Cpus = [first].into_iter().collect();
+            set_affinity(0, &one).unwrap();
+            assert_eq!(affinity(0).unwrap(), one);
+            let none = set_affinity(0, &Cpus::default()).unwrap_err();
+            assert_eq!(none.raw_os_error(), Some(libc::EINVAL));
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn writes_cpus_as_linux_does() {
+        let cpus: Cpus = "0-3,8,32-33".parse().unwrap();
+        assert_eq!(cpus.to_string(), "0-3,8,32-33");
+        assert_eq!(cpus.mask(), "3,0000010f");
+        assert_eq!(Cpus::default().to_string(), "");
+        assert_eq!(Cpus::default().mask(), "0");
+        for wrong in ["3-1", "a", "1,,2", "8192", "-1", "1-", " "] {
+            assert!(wrong.parse::<Cpus>().is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cpus_are_read_as_they_are_written(cpus in prop::collection::btree_set(0..300_usize, 0..40)) {
+            let set: Cpus = cpus.iter().copied().collect();
+            prop_assert_eq!(set.to_string().parse::<Cpus>().unwrap(), set.clone());
+            prop_assert_eq!(set.iter().collect::<Vec<_>>(), cpus.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

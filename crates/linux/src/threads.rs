@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's threads that do the work of interrupts, found by their names in /proc.
+use std::fmt;
+
+use procfs::process::{Process, all_processes};
+use procfs::{ProcError, ProcResult};
+use serde::{Deserialize, Serialize};
+
+use crate::sched::Tid;
+
+/// The flag of a kernel thread in /proc/TID/stat: PF_KTHREAD of <linux/sched.h>.
+const KERNEL_THREAD: u32 = 0x0020_0000;
+
+/// A thread of this boot, told apart from any later one that Linux gives the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its number.
+    pub tid: Tid,
+    /// When it was started, in ticks (of sysconf(_SC_CLK_TCK)) since boot.
+    pub started: u64,
+}
+
+impl Thread {
+    /// The thread that has the number `tid` now, `None` if there is none.
+    ///
+    /// # Errors
+    /// When /proc cannot be read.
+    pub fn of(tid: Tid) -> ProcResult<Option<Self>> {
+        Ok(
+            if_there(Process::new(tid).and_then(|process| process.stat()))?.map(|stat| Self {
+                tid,
+                started: stat.starttime,
+            }),
+        )
+    }
+
+    /// Whether it is still there.
+    ///
+    /// # Errors
+    /// When /proc cannot be read.
+    pub fn exists(self) -> ProcResult<bool> {
+        Ok(Self::of(self.tid)? == Some(self))
+    }
+}
+
+/// `None` for a thread that ended before or while it was read.
+fn if_there<T>(read: ProcResult<T>) -> ProcResult<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(ProcError::NotFound(_)) => Ok(None),
+        // What was open when the thread ended answers ESRCH.
+        Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a kernel thread is for, by its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Work {
+    /// `napi/INTERFACE-ID`: the receive (and send completion) work of one queue of an interface whose NAPI is threaded.
+    Napi {
+        /// The interface's name when the thread was made: interfaces of other network namespaces may have it too.
+        interface: String,
+        /// The NAPI instance's number, unique on the machine.
+        id: u32,
+    },
+    /// `irq/NUMBER-NAME`: the handler of one interrupt, on PREEMPT_RT, with `threadirqs`, or where the driver asks for it.
+    Irq {
+        /// The interrupt's number, as in /proc/interrupts.
+        number: u32,
+        /// Of the handler, which drivers mostly make from the interface's name.
+        name: String,
+    },
+    /// `ksoftirqd/CPU`: soft interrupts after an overload, and on PREEMPT_RT those that no thread takes along.
+    SoftIrq {
+        /// The CPU that it is bound to.
+        cpu: u32,
+    },
+    /// `cpumap/CPU/map:ID`: the network stack's work for the packets that an XDP program redirected to that entry of a CPUMAP.
+    CpuMap {
+        /// The CPU that it is bound to, and the entry's index.
+        cpu: u32,
+        /// The map's number.
+        map: u32,
+    },
+}
+
+impl Work {
+    /// What the kernel thread named `name` is for, `None` if it has nothing to do with the work of interrupts.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        if let Some(rest) = name.strip_prefix("napi/") {
+            // Names of interfaces have dashes too.
+            let (interface, id) = rest.rsplit_once('-')?;
+            let interface = interface.to_owned();
+            return Some(Self::Napi {
+                interface,
+                id: id.parse().ok()?,
+            });
+        }
+        if let Some(rest) = name.strip_prefix("irq/") {
+            let (number, name) = rest.split_once('-')?;
+            return Some(Self::Irq {
+                number: number.parse().ok()?,
+                name: name.to_owned(),
+            });
+        }
+        if let Some(cpu) = name.strip_prefix("ksoftirqd/") {
+            return Some(Self::SoftIrq {
+                cpu: cpu.parse().ok()?,
+            });
+        }
+        let (cpu, map) = name.strip_prefix("cpumap/")?.split_once("/map:")?;
+        Some(Self::CpuMap {
+            cpu: cpu.parse().ok()?,
+            map: map.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Napi { interface, id } => write!(formatter, "napi/{interface}-{id}"),
+            Self::Irq { number, name } => write!(formatter, "irq/{number}-{name}"),
+            Self::SoftIrq { cpu } => write!(formatter, "ksoftirqd/{cpu}"),
+            Self::CpuMap { cpu, map } => write!(formatter, "cpumap/{cpu}/map:{map}"),
+        }
+    }
+}
+
+/// A kernel thread that does the work of interrupts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KernelThread {
+    /// Which it is.
+    pub thread: Thread,
+    /// What it is for; this written out is its name.
+    pub work: Work,
+}
+
+/// All kernel threads that do the work of interrupts, ascending by their numbers.
+///
+/// Only those that /proc shows: a container with its own process namespace sees none.
+///
+/// # Errors
+/// When /proc cannot be read.
+pub fn all() -> ProcResult<Vec<KernelThread>> {
+    let mut found = Vec::new();
+    for process in all_processes()? {
+        let Some(stat) = if_there(process.and_then(|process| process.stat()))? else {
+            continue;
+        };
+        if stat.flags & KERNEL_THREAD == 0 {
+            continue;
+        }
+        if let Some(work) = Work::of(&stat.comm) {
+            found.push(KernelThread {
+                thread: Thread {
+                    tid: stat.pid,
+                    started: stat.starttime,
+                },
+                work,
+            });
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Those of [`all`] whose work `wanted` accepts.
+///
+/// # Errors
+/// When /proc cannot be read.
+pub fn which(wanted: impl Fn(&Work) -> bool) -> ProcResult<Vec<KernelThread>> {
+    Ok(all()?
+        .into_iter()
+        .filter(|thread| wanted(&thread.work))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_what_threads_are_for_by_their_names() {
+        for name in [
+            "napi/eth0-8193",
+            "napi/br-lan.2-17",
+            "irq/24-eth0-TxRx-0",
+            "irq/9-acpi",
+            "ksoftirqd/11",
+            "cpumap/1/map:42",
+        ] {
+            assert_eq!(Work::of(name).unwrap().to_string(), name);
+        }
+        assert_eq!(
+            Work::of("napi/br-lan-17"),
+            Some(Work::Napi {
+                interface: "br-lan".to_owned(),
+                id: 17
+            })
+        );
+        for name in [
+            "kworker/0:1",
+            "napi/eth0",
+            "napi/eth0-x",
+            "irq/x-eth0",
+            "ksoftirqd/",
+            "cpumap/1",
+            "cpumap/1/map:",
+        ] {
+            assert_eq!(Work::of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_thread_is_there_until_it_ends() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let thread = Thread::of(child.id().cast_signed()).unwrap().unwrap();
+        assert!(thread.exists().unwrap());
+        let other = Thread {
+            started: thread.started + 1,
+            ..thread
+        };
+        assert!(!other.exists().unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!thread.exists().unwrap());
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How urgent a process is, and so everything that the kernel does for it: Linux's scheduling policies as one number.
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sched::Policy;
+
+/// How urgent a process is, from 0 to 99; higher is more urgent.
+///
+/// 0 is every process that a real-time one precedes, whatever its nice value; 1 to 99 are the priorities of SCHED_FIFO and SCHED_RR. A process of
+/// SCHED_DEADLINE, which precedes all of them, counts as 99.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Urgency(u8);
+
+/// A number above 99, which no process of Linux can have as its urgency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an urgency of {0}: Linux has 0 (not real-time) and 1 to 99 (the priorities of SCHED_FIFO and SCHED_RR)"
+)]
+pub struct TooUrgent(pub u8);
+
+impl Urgency {
+    /// That of a process that is not real-time.
+    pub const ORDINARY: Self = Self(0);
+    /// That of SCHED_FIFO 99, and of SCHED_DEADLINE.
+    pub const MOST: Self = Self(99);
+
+    /// The urgency `number`.
+    ///
+    /// # Errors
+    /// When it is above 99.
+    pub const fn new(number: u8) -> Result<Self, TooUrgent> {
+        if number <= Self::MOST.0 {
+            Ok(Self(number))
+        } else {
+            Err(TooUrgent(number))
+        }
+    }
+
+    /// The number, from 0 to 99.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    /// That of a process which runs with `policy`.
+    #[must_use]
+    pub const fn of(policy: Policy) -> Self {
+        match policy {
+            Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
+                if priority <= Self::MOST.0 {
+                    Self(priority)
+                } else {
+                    Self::MOST
+                }
+            }
+            Policy::Deadline { .. } => Self::MOST,
+            Policy::Other { .. }
+            | Policy::Batch { .. }
+            | Policy::Idle
+            | Policy::Extensible { .. } => Self::ORDINARY,
+        }
+    }
+
+    /// What a kernel thread runs with that works for a process of this urgency: SCHED_FIFO, since such threads wait for work among themselves and need no
+    /// slices; SCHED_OTHER with nice 0 for one that is not real-time.
+    #[must_use]
+    pub const fn policy(self) -> Policy {
+        match self.0 {
+            0 => Policy::Other { nice: 0 },
+            priority => Policy::Fifo(priority),
+        }
+    }
+}
+
+impl TryFrom<u8> for Urgency {
+    type Error = TooUrgent;
+
+    fn try_from(number: u8) -> Result<Self, TooUrgent> {
+        Self::new(number)
+    }
+}
+
+impl From<Urgency> for u8 {
+    fn from(urgency: Urgency) -> Self {
+        urgency.0
+    }
+}
+
+impl fmt::Display for Urgency {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn follows_the_policies_of_linux() {
+        let of = |policy| Urgency::of(policy).get();
+        assert_eq!(of(Policy::Other { nice: -20 }), 0);
+        assert_eq!(of(Policy::Batch { nice: 19 }), 0);
+        assert_eq!(of(Policy::Idle), 0);
+        assert_eq!(of(Policy::Fifo(1)), 1);
+        assert_eq!(of(Policy::RoundRobin(99)), 99);
+        let period = Duration::from_millis(10);
+        assert_eq!(
+            of(Policy::Deadline {
+                runtime: period / 10,
+                deadline: period,
+                period
+            }),
+            99
+        );
+    }
+
+    #[test]
+    fn a_thread_of_an_urgency_has_that_urgency() {
+        for number in 0..=99 {
+            let urgency = Urgency::new(number).unwrap();
+            assert_eq!(Urgency::of(urgency.policy()), urgency);
+        }
+    }
+
+    #[test]
+    fn refuses_what_linux_does_not_have() {
+        assert_eq!(Urgency::new(100), Err(TooUrgent(100)));
+        assert!(serde_json::from_str::<Urgency>("100").is_err());
+        assert_eq!(
+            serde_json::from_str::<Urgency>("99").unwrap(),
+            Urgency::MOST
+        );
+    }
+}

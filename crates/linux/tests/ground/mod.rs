@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The ground that a test stands on: two network namespaces of its own, joined by a veth pair, and nothing else of the machine.
+//!
+//! The namespaces have no names: they are there as long as this process holds them, so that nothing is left behind however it ends. Where the machine does not
+//! allow them, the test is skipped: [`begin`] prints `skipped: REASON` and returns `None`.
+// Each test program compiles this file for itself, and uses a part of it.
+#![allow(dead_code)]
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{self, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread::JoinHandle;
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+/// What a test needs of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// To make network namespaces and interfaces: CAP_SYS_ADMIN and CAP_NET_ADMIN.
+    Namespaces,
+    /// To load BPF programs: CAP_BPF, CAP_PERFMON, and types of the running kernel (BTF).
+    Bpf,
+    /// To give threads real-time policies: CAP_SYS_NICE.
+    RealTime,
+}
+
+/// Numbers the grounds of this process.
+static GROUNDS: AtomicU32 = AtomicU32::new(0);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A network namespace of the test's own, with one interface and its loopback, both up.
+pub struct Namespace {
+    /// The name of its end of the veth pair, which no other interface on the machine has.
+    pub interface: String,
+    /// That end's address, in a network of 24 bits.
+    pub v4: Ipv4Addr,
+    /// That end's address, in a network of 64 bits.
+    pub v6: Ipv6Addr,
+    handle: File,
+    tid: i32,
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Namespace {
+    fn new(interface: String, last: u8) -> io::Result<Self> {
+        let (jobs, received) = mpsc::channel::<Job>();
+        let (ready, made) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let entered = unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(io::Error::from)
+                .and_then(|()| File::open("/proc/thread-self/ns/net"))
+                .map(|handle| (handle, nix::unistd::gettid().as_raw()));
+            let failed = entered.is_err();
+            let _ = ready.send(entered);
+            if failed {
+                return;
+            }
+            for job in received {
+                job();
+            }
+        });
+        let (handle, tid) = made.recv().map_err(io::Error::other)??;
+        Ok(Self {
+            interface,
+            v4: Ipv4Addr::new(10, 77, 0, last),
+            v6: Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, u16::from(last)),
+            handle,
+            tid,
+            jobs: Some(jobs),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where other programs can open the namespace as long as this one holds it, as `nsenter --net=` and the library take it.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!(
+            "/proc/{}/fd/{}",
+            process::id(),
+            self.handle.as_raw_fd()
+        ))
+    }
+
+    /// The namespace's descriptor, for setns.
+    pub fn descriptor(&self) -> RawFd {
+        self.handle.as_raw_fd()
+    }
+
+    /// Runs `job` in the namespace: sockets that it opens belong there for good. The namespace has one thread, so jobs wait for one another. A panic of the job
+    /// is passed on.
+    pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        let (answer, answered) = mpsc::channel();
+        let job: Job = Box::new(move || {
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+            // Whoever asked waits for it.
+            let _ = answer.send(outcome);
+        });
+        self.jobs
+            .as_ref()
+            .expect("it has jobs until it is dropped")
+            .send(job)
+            .expect("its thread lives as long as it");
+        match answered.recv().expect("its thread answers") {
+            Ok(value) => value,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// A program to be run in the namespace; it is killed when the thread that started it ends, so a test leaves none behind.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        let handle = self.handle.try_clone().expect("one more descriptor");
+        // SAFETY: setns and prctl are async-signal-safe.
+        unsafe {
+            command.pre_exec(move || {
+                setns(&handle, CloneFlags::CLONE_NEWNET)?;
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                Ok(())
+            });
+        }
+        command
+    }
+
+    /// Runs `ip ARGUMENTS` in the namespace.
+    ///
+    /// # Panics
+    /// With its message when it fails.
+    pub fn ip(&self, arguments: &str) {
+        if let Err(message) = self.try_ip(arguments) {
+            panic!("ip {arguments}: {message}");
+        }
+    }
+
+    fn try_ip(&self, arguments: &str) -> Result<(), String> {
+        let output = self
+            .command("ip")
+            .args(arguments.split_whitespace())
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| error.to_string())?;
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        }
+    }
+
+    /// Turns an offload of the namespace's interface on or off, as `ethtool -K` does. veth has NAPI instances, and so threads for them, only with GRO on (or
+    /// with an XDP program); its packets have whole checksums only with those of transmission off.
+    pub fn offload(&self, offload: Offload, on: bool) {
+        let interface = self.interface.clone();
+        self.run(move || set_offload(&interface, offload, on))
+            .unwrap_or_else(|error| panic!("{offload:?} of {}: {error}", self.interface));
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// An offload of an interface; the numbers are those of the ETHTOOL commands that set them.
+#[derive(Debug, Clone, Copy)]
+#[repr(u32)]
+pub enum Offload {
+    /// The checksums of what is sent are left to the device.
+    SendChecksums = 0x17,
+    /// Received packets are joined (GRO).
+    Receive = 0x2c,
+}
+
+#[repr(C)]
+struct FlagRequest {
+    command: u32,
+    data: u32,
+}
+
+fn set_offload(interface: &str, offload: Offload, on: bool) -> io::Result<()> {
+    let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    let mut value = FlagRequest {
+        command: offload as u32,
+        data: u32::from(on),
+    };
+    // SAFETY: zeroed integers and pointers are values of ifreq.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(15)) {
+        *to = from.cast_signed() as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: the kernel reads the request and the value, which outlive the call.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), 0x8946, &raw mut request) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Two namespaces joined by a veth pair; removed when dropped.
+pub struct Ground {
+    /// From where the test sends: 10.77.0.1 and fd77::1.
+    pub sender: Namespace,
+    /// Where Weir works and the receivers are: 10.77.0.2 and fd77::2.
+    pub receiver: Namespace,
+}
+
+/// Makes the ground, if the machine has what the test needs; else says what is missing and returns `None`.
+///
+/// # Panics
+/// When namespaces are allowed, but their interfaces cannot be made.
+pub fn begin(needs: &[Need]) -> Option<Ground> {
+    for need in needs {
+        if let Err(reason) = check(*need) {
+            println!("skipped: {reason}");
+            return None;
+        }
+    }
+    let number = GROUNDS.fetch_add(1, Ordering::Relaxed);
+    // At most 15 characters: process numbers have seven.
+    let name = |end: char| format!("w{end}{}.{number}", process::id());
+    let (sender, receiver) = match (Namespace::new(name('s'), 1), Namespace::new(name('r'), 2)) {
+        (Ok(sender), Ok(receiver)) => (sender, receiver),
+        (Err(error), _) | (_, Err(error)) => {
+            println!("skipped: no network namespace can be made here: {error}");
+            return None;
+        }
+    };
+    sender.ip(&format!(
+        "link add {} type veth peer name {} netns {}",
+        sender.interface, receiver.interface, receiver.tid
+    ));
+    for end in [&sender, &receiver] {
+        end.ip("link set lo up");
+        let Namespace {
+            interface, v4, v6, ..
+        } = end;
+        end.ip(&format!("address add {v4}/24 dev {interface}"));
+        // Without the search for duplicates, which takes a second.
+        end.ip(&format!("address add {v6}/64 dev {interface} nodad"));
+        end.ip(&format!("link set {interface} up"));
+    }
+    Some(Ground { sender, receiver })
+}
+
+fn check(need: Need) -> Result<(), String> {
+    match need {
+        Need::Namespaces => has(&[(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")]),
+        Need::RealTime => has(&[(23, "CAP_SYS_NICE")]),
+        Need::Bpf => {
+            has(&[(38, "CAP_PERFMON"), (39, "CAP_BPF")])?;
+            if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+                return Err("this kernel does not tell its types (BTF)".to_owned());
+            }
+            loads()
+        }
+    }
+}
+
+/// Loads the smallest of all BPF programs, `return 0`: where a sandbox forbids BPF, it says so here.
+fn loads() -> Result<(), String> {
+    // r0 = 0; exit
+    let instructions: [u64; 2] = [0xb7, 0x95];
+    // SAFETY: the name and the licence are strings of C, the two instructions outlive the call, and there are no options.
+    let loaded = unsafe {
+        libbpf_rs::libbpf_sys::bpf_prog_load(
+            libbpf_rs::libbpf_sys::BPF_PROG_TYPE_XDP,
+            c"weir_trial".as_ptr(),
+            c"Dual MIT/GPL".as_ptr(),
+            instructions.as_ptr().cast(),
+            instructions.len() as _,
+            std::ptr::null_mut(),
+        )
+    };
+    if loaded < 0 {
+        let error = io::Error::from_raw_os_error(-loaded);
+        return Err(format!("BPF is not allowed here: {error}"));
+    }
+    // SAFETY: the descriptor is this function's own.
+    unsafe { libc::close(loaded) };
+    Ok(())
+}
+
+/// Whether this process has the capabilities of these numbers in effect.
+fn has(capabilities: &[(u32, &str)]) -> Result<(), String> {
+    let status =
+        fs::read_to_string("/proc/thread-self/status").map_err(|error| error.to_string())?;
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0);
+    let missing: Vec<&str> = capabilities
+        .iter()
+        .filter(|(number, _)| effective >> number & 1 == 0)
+        .map(|(_, name)| *name)
+        .collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{} is missing", missing.join(", ")))
+    }
+}
