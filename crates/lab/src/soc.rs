@@ -13,9 +13,8 @@ mod simulator;
 pub(crate) use session::run;
 pub use simulator::{Simulator, SimulatorError};
 
-/// What of the board is a fact and no choice.
+/// What of the board is a fact and no choice; what only analysis needs is left alone.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Facts {
     /// As on the command line.
     pub name: String,

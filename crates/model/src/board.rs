@@ -21,9 +21,10 @@ struct Facts {
     clock_hz: u64,
     vectors: Vec<String>,
     interrupt: InterruptFacts,
-    #[serde(rename = "timer")]
+    /// None: its port cannot limit anything that Weir analyses.
+    #[serde(default, rename = "timer")]
     timers: Vec<TimerFacts>,
-    #[serde(rename = "line")]
+    #[serde(default, rename = "line")]
     lines: Vec<LineFacts>,
 }
 
@@ -144,7 +145,7 @@ impl Board {
         self.facts.vectors.iter().map(String::as_str).collect()
     }
 
-    /// Where a vector stands. AVR has one group, and its vector's number, counted from 1, is its order.
+    /// Where a vector stands. No interrupt of any board preempts another, so there is one group; the place among the vectors, counted from 1, is the order.
     pub fn level(&self, vector: &str) -> Option<Level> {
         let index = self.facts.vectors.iter().position(|name| name == vector)?;
         Some(Level {
@@ -233,9 +234,16 @@ static ATMEGA128: LazyLock<Board> = LazyLock::new(|| {
     )
 });
 
+static SOC: LazyLock<Board> = LazyLock::new(|| {
+    Board::new(
+        include_str!("../../../boards/soc/board.toml"),
+        include_str!("../../../boards/soc/costs.toml"),
+    )
+});
+
 /// All boards.
-pub(crate) fn all() -> [&'static Board; 1] {
-    [&ATMEGA128]
+pub(crate) fn all() -> [&'static Board; 2] {
+    [&ATMEGA128, &SOC]
 }
 
 /// The board of this name.
@@ -331,7 +339,8 @@ mod tests {
     #[test]
     fn the_boards_that_weir_brings_can_be_read() {
         for board in all() {
-            assert!(!board.channels().is_empty());
+            // A limit in software needs both.
+            assert_eq!(board.channels().is_empty(), board.lines().is_empty());
             for line in board.lines() {
                 assert!(board.level(line).is_some(), "{line}");
             }

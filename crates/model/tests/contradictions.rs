@@ -51,6 +51,12 @@ mod limits {
             "this limit has no timer",
             "there are TIMER1A, TIMER1B, TIMER1C, TIMER3A",
         );
+        says(
+            "schema = 1\n[cpu]\nboard = \"soc\"\n[[source]]\nname = \"a\"\nvector = \"INT0\"\nhandler = \"50 cycles\"\nmax_work = 1\n\
+             rate = { expected = \"1kHz\" }\nlimit = «{ policy = \"strict\", rate = \"1kHz\" }»",
+            "what a limit in software does on soc is not measured",
+            "place = \"hardware\"",
+        );
     }
 
     #[test]

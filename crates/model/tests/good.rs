@@ -34,6 +34,28 @@ fn the_papers_node_shares_one_timer() {
 }
 
 #[test]
+fn the_limits_in_silicon_cost_what_an_ordinary_interrupt_of_the_board_does() {
+    let system = example("limit-in-silicon");
+    assert_eq!(system.cpu.board.as_deref(), Some("soc"));
+    assert_eq!(system.cpu.clock_hz, 4_000_000);
+    assert!(system.cpu.costs_from.contains("boards/soc/costs.toml"));
+    for (source, vector, order) in [
+        ("uart", "INT0", 1),
+        ("encoder", "INT1", 2),
+        ("radio", "INT2", 3),
+    ] {
+        let source = named(&system, source);
+        assert_eq!(
+            (source.level.vector.as_str(), source.level.order),
+            (vector, order)
+        );
+    }
+    let costs = system.cpu.unlimited;
+    assert!(costs.request_served > 0);
+    assert_eq!(costs.expiry_served, 0);
+}
+
+#[test]
 fn the_motor_controller_brings_the_boards_costs() {
     let system = example("motor-controller");
     assert_eq!(system.name, "motor-controller");

@@ -172,7 +172,7 @@ fn clock(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> 
 }
 
 fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> Option<Nesting> {
-    // All boards are AVR, whose interrupts run with interrupts off.
+    // On all boards interrupts run with interrupts off.
     let Some(board) = board else {
         return match stated(&cpu.interrupts, "interrupts", "\"flat\"", cpu.at, problems)? {
             Interrupts::Flat => Some(Nesting::Flat),

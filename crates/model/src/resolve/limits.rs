@@ -126,6 +126,22 @@ fn software(
     bank: &Bank,
     problems: &mut Problems<'_>,
 ) -> Option<Plan> {
+    if let Some((board, _)) = processor
+        .board()
+        .filter(|(board, _)| board.channels().is_empty())
+    {
+        problems.add(
+            Problem::new(
+                format!("what a limit in software does on {} is not measured", board.name()),
+                limit.at,
+                "in software",
+            )
+            .help(
+                "add place = \"hardware\", or leave `board` out and state clock, interrupts, timers and costs (docs/system-file.md)",
+            ),
+        );
+        return None;
+    }
     let keys = Keys::of(limit);
     if !keys.refuse(
         &["trigger"],

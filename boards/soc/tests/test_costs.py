@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""costs.toml is what is measured."""
+
+import subprocess
+import tomllib
+
+import pytest
+from conftest import ROOT
+
+BOARD = ROOT / "boards/soc"
+COSTS = tomllib.loads((BOARD / "costs.toml").read_text())
+
+
+def test_costs_are_what_is_measured():
+    compiler = subprocess.run(["riscv64-unknown-elf-gcc", "--version"], check=True, capture_output=True, text=True).stdout.splitlines()[0]
+    if compiler != COSTS["compiler"]:
+        pytest.skip(f"they were measured with {COSTS['compiler']}, and this is {compiler}")
+    done = subprocess.run([BOARD / "measure/run", "--check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
