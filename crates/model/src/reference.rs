@@ -9,6 +9,7 @@ use crate::exact::{ExactRate, ExactTime};
 use crate::file::leaf::{
     Amount, MeasuredCost, Name, OwnVector, StatedCost, Text, Truth, Vector, Worst,
 };
+use crate::file::linux::{Cgroup, Interface};
 use crate::file::sections::Root;
 use crate::file::value::{Entry, Form, Shape, Value, Word, text_of};
 use crate::system::Network;
@@ -213,6 +214,8 @@ fn values(page: &mut String) {
         StatedCost::SHAPE,
         Vector::SHAPE,
         Network::SHAPE,
+        Interface::SHAPE,
+        Cgroup::SHAPE,
         Truth::SHAPE,
     ];
     for shape in &shapes {

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use crate::{Rate, Silicon, SiliconLimit};
+use crate::{Linux, Rate, Silicon, SiliconLimit};
 
 /// A whole system. Names are unique among sources, timers, receivers and flows each.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,8 @@ pub struct System {
     pub receivers: Vec<Receiver>,
     /// What goes from a source to a receiver, in the file's order.
     pub flows: Vec<Flow>,
+    /// What the file says to `weir linux`.
+    pub linux: Linux,
 }
 
 impl System {

@@ -2,8 +2,8 @@
 //! A platform and systems for tests.
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Level, Limit, Nesting, Origin, Place, Policy, Rate, Rates, Receiver,
-    Source, System, TaskModel, Timing,
+    Cost, Cpu, EventCosts, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate, Rates,
+    Receiver, Source, System, TaskModel, Timing,
 };
 
 use crate::platform::{Channel, Counter, Offer, Platform, Range, SharedOffer};
@@ -174,5 +174,6 @@ pub(crate) fn system(clock_hz: u64, sources: Vec<Source>, receivers: Vec<Receive
         timers: Vec::new(),
         receivers,
         flows: Vec::new(),
+        linux: Linux::default(),
     }
 }

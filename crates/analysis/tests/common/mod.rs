@@ -4,8 +4,8 @@
 #![allow(dead_code)] // each test crate uses its part
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Level, Limit, Nesting, Origin, Place, Policy, Rate, Rates, Receiver,
-    Source, System, TaskModel, Timing,
+    Cost, Cpu, EventCosts, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate, Rates,
+    Receiver, Source, System, TaskModel, Timing,
 };
 
 /// Cycles per second: a rate of `CLOCK / n` is a period of `n` cycles.
@@ -47,6 +47,7 @@ pub fn system(cpu: Cpu) -> System {
         timers: Vec::new(),
         receivers: Vec::new(),
         flows: Vec::new(),
+        linux: Linux::default(),
     }
 }
 

@@ -3,8 +3,8 @@
 #![allow(dead_code)] // each test crate uses its part
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Expiry, Level, Limit, Nesting, Origin, Place, Policy, Rate, Rates,
-    Source, System, TaskModel, Timer, Timing,
+    Cost, Cpu, EventCosts, Expiry, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate,
+    Rates, Source, System, TaskModel, Timer, Timing,
 };
 
 /// A system for the ATmega128 at 4 MHz without sources.
@@ -30,6 +30,7 @@ pub fn system(flavour: &str) -> System {
         timers: Vec::new(),
         receivers: Vec::new(),
         flows: Vec::new(),
+        linux: Linux::default(),
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sections of the system file. Their comments, defaults and examples are the reference (docs/system-file.md).
 use super::leaf::{Amount, Name, StatedCost, Text, Truth, Vector, Whole, Worst};
+use super::linux::{Interface, Linux, Match};
 use super::value::{List, choice, section};
 use crate::exact::{ExactRate, ExactTime};
 use crate::system::Network;
@@ -25,6 +26,8 @@ section! {
         required cpu: Cpu, default "", example "{ board = \"atmega128\" }";
         /// The limiter in silicon, which enforces what has `place = "hardware"`.
         optional silicon: Silicon, default "one with the defaults, if a limit is in hardware", example "{ phase_bits = 16, rate_bits = 10 }";
+        /// What `weir linux` does.
+        optional linux: Linux, default "all as without its keys", example "{ mode = \"exact\" }";
         /// Timers: those that several limits share and, without a board, every timer that a limit uses.
         optional timer: List<Timer>, default "none", example "";
         /// What can interrupt.
@@ -198,6 +201,8 @@ section! {
         optional moderation: Moderation, default "none: every packet interrupts", example "{ absolute = \"1ms\", packet = \"50us\", count = 8 }";
         /// The packets that the device holds (its ring) until an interrupt takes them (behnke2022 §2.2). Only of sources with flows or moderation.
         optional queue: Count, default "not stated", example "64";
+        /// The network interface that it is a queue of, for `weir linux`.
+        optional interface: Interface, default "none", example "\"eth0\"";
     }
 }
 
@@ -393,20 +398,8 @@ section! {
         optional critical_section: StatedCost, default "\"0 cycles\"", example "\"40 cycles\"";
         /// The packets or events that can wait for it after their bottom half, as in a socket's buffer.
         optional backlog: Count, default "not stated", example "32";
-        /// Which packets are for it, for the network stages.
+        /// Which sockets are its, for `weir linux`.
         optional matches as "match": Match, default "none", example "{ port = 502 }";
-    }
-}
-
-section! {
-    /// How the network stages recognise a receiver.
-    Match "[receiver.match]" {
-        /// The port that it listens at.
-        optional port: Port, default "any", example "502";
-        /// Its control group.
-        optional cgroup: Text, default "any", example "\"/plant/control\"";
-        /// The name of its program.
-        optional command: Text, default "any", example "\"plc\"";
     }
 }
 

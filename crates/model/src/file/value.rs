@@ -340,7 +340,7 @@ macro_rules! section {
     ) => {
         $(#[doc = $about])+
         #[derive(Debug)]
-        #[allow(dead_code, reason = "every section knows its place, and keys for the network stages are only checked as yet")]
+        #[allow(dead_code, reason = "every section knows its place")]
         pub(crate) struct $section {
             /// Where it begins.
             pub at: miette::SourceSpan,

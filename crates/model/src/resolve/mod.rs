@@ -9,6 +9,7 @@ mod cpu;
 mod levels;
 mod limit_keys;
 mod limits;
+mod linux;
 mod port;
 mod receivers;
 mod silicon;
@@ -38,6 +39,7 @@ pub(crate) fn system(
     let receivers = receivers::receivers(root, &links, &processor, problems);
     let flows = receivers::flows(root, links, &processor, problems);
     let silicon = silicon::resolve(root, problems);
+    let linux = linux::resolve(root, processor.clock, problems);
     let (sources, timers) = sources::resolve(root, &processor, silicon.as_ref(), problems)?;
     Some(System {
         name: name?.map_or_else(|| stem.to_owned(), |text| text.0),
@@ -48,6 +50,7 @@ pub(crate) fn system(
         timers,
         receivers: receivers?,
         flows: flows?,
+        linux: linux?,
     })
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use weir_model::{
     Expiry, Level, Limit, Nesting, Place, Policy, Protocol, Selector, Source, System, TaskModel,
-    Timing,
+    Timing, TopHalf,
 };
 
 /// Cycles that can be added to each other without overflow.
@@ -74,6 +74,36 @@ pub fn hold(system: &System) {
         assert!(flow.source < system.sources.len() && flow.receiver < system.receivers.len());
         assert!(flow.queue != Some(0));
         selector(&flow.selector);
+    }
+    linux(system);
+}
+
+fn linux(system: &System) {
+    let linux = &system.linux;
+    match linux.top_half {
+        Some(TopHalf::Cap { runtime, period }) => assert!(
+            runtime.as_nanos() >= 1024 && runtime <= period * 95 / 100 && period.as_secs() <= 4,
+            "{linux:?}"
+        ),
+        Some(TopHalf::Urgency(urgency)) => assert!((1..=99).contains(&urgency)),
+        None => {}
+    }
+    for interface in &linux.interfaces {
+        assert!(interface.source < system.sources.len());
+        assert!((1..=15).contains(&interface.name.len()) && !interface.name.contains(['/', ':']));
+    }
+    if !linux.interfaces.is_empty() {
+        assert!(
+            system
+                .receivers
+                .iter()
+                .all(|receiver| receiver.urgency <= 99)
+        );
+    }
+    for one in &linux.matches {
+        assert!(one.receiver < system.receivers.len());
+        assert!(one.cgroup.is_some() || one.command.is_some());
+        assert!(one.cgroup.as_ref().is_none_or(|path| path.starts_with('/')));
     }
 }
 

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use weir_model::{
-    Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Place, Policy, Rate, Rates,
-    Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
+    Cpu, EventCosts, Expiry, Flow, Level, Limit, Linux, Moderation, Nesting, Place, Policy, Rate,
+    Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
 };
 
 use crate::systems::{CLOCK, cost, level};
@@ -94,6 +94,7 @@ pub fn system(of: &Value) -> System {
             queue: flow["queue"].as_u64(),
             deadline: flow["deadline"].as_u64(),
         }),
+        linux: Linux::default(),
     }
 }
 

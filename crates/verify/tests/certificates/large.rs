@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::systems::{CLOCK, cost, level, rate};
 use weir_model::{
-    Cpu, EventCosts, Expiry, Limit, Nesting, Place, Policy, Rates, Receiver, Source, System,
+    Cpu, EventCosts, Expiry, Limit, Linux, Nesting, Place, Policy, Rates, Receiver, Source, System,
     TaskModel, Timing,
 };
 use weir_verify::verify;
@@ -95,6 +95,7 @@ fn a_thousand_sources_and_a_thousand_tasks_take_seconds_at_most() {
         receivers: (0..COUNT).map(receiver).collect(),
         silicon: None,
         flows: Vec::new(),
+        linux: Linux::default(),
     };
     let analysis = weir_analysis::analyse(&system);
     let text = serde_json::to_string(&weir_analysis::certificate(&system, &analysis)).unwrap();

@@ -3,8 +3,9 @@
 
 use proptest::prelude::*;
 use weir_model::{
-    Cost, Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Origin, Place, Policy,
-    Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
+    Cost, Cpu, EventCosts, Expiry, Flow, Level, Limit, Linux, Moderation, Nesting, Origin, Place,
+    Policy, Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer,
+    Timing,
 };
 
 /// Cycles per second of every system here.
@@ -295,6 +296,7 @@ fn assemble(
         timers,
         receivers,
         flows,
+        linux: Linux::default(),
     }
 }
 

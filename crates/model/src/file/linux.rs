@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The sections of the system file that only `weir linux` looks at. Their comments, defaults and examples are the reference (docs/system-file.md).
+use miette::SourceSpan;
+use toml_edit::Item;
+
+use super::leaf::{Text, Whole};
+use super::sections::Port;
+use super::value::{Form, Shape, Value, choice, mismatch, printable, section};
+use crate::diagnostics::{Problem, Problems};
+use crate::exact::ExactTime;
+
+/// The longest name of an interface: the kernel's IFNAMSIZ with its final 0.
+const INTERFACE_MOST: usize = 15;
+
+choice! {
+    /// How bottom halves get the urgency of their receivers.
+    LinuxModeWord "mode" {
+        /// Each interface's threads have the urgency of the most urgent receiver that it has in this file.
+        Native = "native",
+        /// They follow the receivers that there are (zhang2006); see `predict`.
+        Predicted = "predicted",
+        /// Each packet is handed to the thread of its receiver's urgency, by XDP (lee2010).
+        Exact = "exact",
+    }
+}
+
+choice! {
+    /// Whom the threads of an interface follow.
+    PredictWord "predict" {
+        /// The most urgent receiver that waits for a packet.
+        Waiting = "waiting",
+        /// The most urgent receiver that has a socket.
+        Registered = "registered",
+    }
+}
+
+section! {
+    /// What `weir linux` does with the sources that have an `interface` (docs/linux.md). With it, or with an interface, urgencies are Linux's: 0 is SCHED_OTHER and 1 to
+    /// 99 the priorities of SCHED_FIFO.
+    Linux "[linux]" {
+        /// How bottom halves get the urgency of their receivers.
+        optional mode: LinuxModeWord, default "\"native\"", example "\"exact\"";
+        /// In the mode `predicted`: whom the threads of an interface follow.
+        optional predict: PredictWord, default "\"waiting\"", example "\"registered\"";
+        /// What the thread that takes packets from the device may do.
+        optional top_half: TopHalf, default "in the mode `exact` 500us in every 10ms; else it is as urgent as the most urgent receiver that it serves", example "{ runtime = \"1ms\", period = \"10ms\" }";
+    }
+}
+
+section! {
+    /// The thread that takes packets from the device. Either `runtime` and `period`, a hard cap that no flood gets beyond, whomever it is for; or an `urgency`: what is more
+    /// urgent loses nothing to it, and what is less urgent may lose all.
+    TopHalf "[linux.top_half]" {
+        /// The longest time that it runs in each period (SCHED_DEADLINE).
+        optional runtime: ExactTime, default "none: it has an urgency", example "\"1ms\"";
+        /// The period that `runtime` is of: 100us to 4s.
+        optional period: ExactTime, default "none: it has an urgency", example "\"10ms\"";
+        /// Its priority of SCHED_FIFO.
+        optional urgency: Whole<1, 99>, default "none: it has a cap", example "40";
+    }
+}
+
+section! {
+    /// How `weir linux` recognises a receiver: a socket is its if it has everything that is stated.
+    Match "[receiver.match]" {
+        /// The port that it listens at.
+        optional port: Port, default "any", example "502";
+        /// Its control group, or one above.
+        optional cgroup: Cgroup, default "any", example "\"/plant/control\"";
+        /// The name of its program, as `ps -o comm` shows it: of a longer one the first 15 bytes count.
+        optional command: Text, default "any", example "\"plc\"";
+    }
+}
+
+/// The name of a network interface, as the kernel allows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interface(pub String);
+
+impl Value for Interface {
+    const SHAPE: Shape = Shape {
+        name: "interface",
+        wanted: "the name of a network interface in quotes, for example \"eth0\"",
+        form: Form::Text,
+    };
+
+    fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
+        let Some(text) = item.as_str() else {
+            mismatch::<Self>(item, at, problems);
+            return None;
+        };
+        let letters = |c: char| !(c.is_whitespace() || c.is_control() || c == '/' || c == ':');
+        if (1..=INTERFACE_MOST).contains(&text.len())
+            && text.chars().all(letters)
+            && text != "."
+            && text != ".."
+        {
+            return Some(Self(text.to_owned()));
+        }
+        problems.add(
+            Problem::new(
+                format!("`{}` cannot be a network interface", printable(text)),
+                at,
+                "not an interface",
+            )
+            .help(format!(
+                "write a name that `ip link` shows: 1 to {INTERFACE_MOST} bytes without spaces, `/` and `:`"
+            )),
+        );
+        None
+    }
+}
+
+/// A control group, from the root of their hierarchy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cgroup(pub String);
+
+impl Value for Cgroup {
+    const SHAPE: Shape = Shape {
+        name: "control group",
+        wanted: "the path of a control group in quotes, for example \"/system.slice/plc.service\"",
+        form: Form::Text,
+    };
+
+    fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
+        if item.as_str().is_none() {
+            mismatch::<Self>(item, at, problems);
+            return None;
+        }
+        let Text(path) = Text::read(item, at, problems)?;
+        let steps = path.strip_prefix('/').map(|rest| rest.split('/'));
+        let is_path = path == "/"
+            || steps.is_some_and(|mut steps| steps.all(|step| !matches!(step, "" | "." | "..")));
+        if is_path {
+            return Some(Self(path));
+        }
+        problems.add(
+            Problem::new(
+                format!("`{}` is no path of a control group", printable(&path)),
+                at,
+                "not a path from the root",
+            )
+            .help("write it as the last field of /proc/PID/cgroup shows it: it begins with `/` and does not end with one"),
+        );
+        None
+    }
+}

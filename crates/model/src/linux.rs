@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a system file says to `weir linux`. Nothing else looks at it: no bound depends on it, and no certificate has it.
+use std::time::Duration;
+
+/// How the bottom halves of a stock Linux kernel get their receivers' urgency.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Linux {
+    /// How they get it.
+    pub mode: LinuxMode,
+    /// Whom they follow in the mode [`LinuxMode::Predicted`].
+    pub predict: Predict,
+    /// What the file says of the thread that takes packets from the device; none: nothing, so the mode decides.
+    pub top_half: Option<TopHalf>,
+    /// The sources that are queues of a network interface, in the file's order. Several may be of the same.
+    pub interfaces: Vec<Interface>,
+    /// How receivers are recognised that say more of it than their port ([`crate::Receiver::port`]), in the file's order.
+    pub matches: Vec<Match>,
+}
+
+/// How bottom halves get the urgency of their receivers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinuxMode {
+    /// Each interface's threads have the urgency of its most urgent receiver in the file.
+    #[default]
+    Native,
+    /// They follow the receivers that there are (zhang2006).
+    Predicted,
+    /// Each packet is handed to the thread of its receiver's urgency (lee2010).
+    Exact,
+}
+
+impl LinuxMode {
+    /// As a system file and the command line call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Predicted => "predicted",
+            Self::Exact => "exact",
+        }
+    }
+}
+
+/// Whom the threads of an interface follow (zhang2006).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Predict {
+    /// The most urgent receiver that waits for a packet.
+    #[default]
+    Waiting,
+    /// The most urgent receiver that has a socket.
+    Registered,
+}
+
+impl Predict {
+    /// As a system file calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Registered => "registered",
+        }
+    }
+}
+
+/// What the thread that takes packets from the device may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TopHalf {
+    /// SCHED_DEADLINE: no flood takes more, whomever it is for.
+    Cap {
+        /// The longest time that it runs in each period: at least 1,024 ns and at most 95 % of the period.
+        runtime: Duration,
+        /// 100 µs to 4 s.
+        period: Duration,
+    },
+    /// SCHED_FIFO of this priority, 1 to 99.
+    Urgency(u8),
+}
+
+/// A source that is a queue of a network interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Index in [`crate::System::sources`].
+    pub source: usize,
+    /// As `ip link` shows it: 1 to 15 bytes without spaces, `/` and `:`.
+    pub name: String,
+}
+
+/// How a receiver is recognised, beside its port: by everything that is stated, and something is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// Index in [`crate::System::receivers`].
+    pub receiver: usize,
+    /// Its control group, or one above: a path that begins with `/`.
+    pub cgroup: Option<String>,
+    /// The name of its program.
+    pub command: Option<String>,
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `[linux]`, and what sources and receivers say for it.
+use std::time::Duration;
+
+use miette::SourceSpan;
+use toml_edit::{Item, Table};
+
+use super::units::Clock;
+use crate::diagnostics::{Problem, Problems};
+use crate::file::leaf::Whole;
+use crate::file::linux::{self as raw, LinuxModeWord, PredictWord};
+use crate::file::sections::Root;
+use crate::file::value::Value;
+use crate::linux::{Interface, Linux, LinuxMode, Match, Predict, TopHalf};
+
+/// The highest priority of SCHED_FIFO.
+const URGENCY_MOST: u64 = 99;
+/// The shortest runtime of SCHED_DEADLINE (the kernel's DL_SCALE).
+const RUNTIME_LEAST: Duration = Duration::from_nanos(1024);
+/// The bounds of its periods (sched_deadline_period_min_us and _max_us, the latter rounded down).
+const PERIODS: std::ops::RangeInclusive<Duration> =
+    Duration::from_micros(100)..=Duration::from_secs(4);
+/// What the kernel lets real-time tasks have of a processor, in percent (sched_rt_runtime_us).
+const SHARE_MOST: u32 = 95;
+
+/// What the file says to `weir linux`. None, and at least one problem, if that is wrong.
+pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) -> Option<Linux> {
+    let interfaces = interfaces(root);
+    let matches = matches(root);
+    let section = stated(root, problems);
+    let top_half = section
+        .as_ref()
+        .and_then(|section| top_half(section, clock, problems));
+    let is_for_linux = root.linux.is_stated() || interfaces.as_ref().is_none_or(|i| !i.is_empty());
+    let urgencies = !is_for_linux || urgencies(root, problems);
+    let section = section?;
+    Some(Linux {
+        mode: match section.mode.or(LinuxModeWord::Native)? {
+            LinuxModeWord::Native => LinuxMode::Native,
+            LinuxModeWord::Predicted => LinuxMode::Predicted,
+            LinuxModeWord::Exact => LinuxMode::Exact,
+        },
+        predict: match section.predict.or(PredictWord::Waiting)? {
+            PredictWord::Waiting => Predict::Waiting,
+            PredictWord::Registered => Predict::Registered,
+        },
+        top_half: top_half?,
+        interfaces: interfaces?,
+        matches: matches?,
+    })
+    .filter(|_| urgencies)
+}
+
+/// The section, or an empty one where it would be.
+fn stated<'a>(root: &'a Root, problems: &mut Problems<'_>) -> Option<Stated<'a>> {
+    if root.linux.is_stated() {
+        return root.linux.get().map(Stated::There);
+    }
+    let nothing = Item::Table(Table::new());
+    raw::Linux::read(&nothing, root.linux.at, problems)
+        .map(|section| Stated::Absent(Box::new(section)))
+}
+
+enum Stated<'a> {
+    There(&'a raw::Linux),
+    Absent(Box<raw::Linux>),
+}
+
+impl std::ops::Deref for Stated<'_> {
+    type Target = raw::Linux;
+
+    fn deref(&self) -> &raw::Linux {
+        match self {
+            Self::There(section) => section,
+            Self::Absent(section) => section,
+        }
+    }
+}
+
+fn interfaces(root: &Root) -> Option<Vec<Interface>> {
+    let mut interfaces = Vec::new();
+    for (source, of) in root.source.elements().iter().enumerate() {
+        if let Some(raw::Interface(name)) = of.interface.optional()? {
+            interfaces.push(Interface { source, name });
+        }
+    }
+    Some(interfaces)
+}
+
+fn matches(root: &Root) -> Option<Vec<Match>> {
+    let mut matches = Vec::new();
+    for (receiver, of) in root.receiver.elements().iter().enumerate() {
+        if of.matches.is_absent() {
+            continue;
+        }
+        let of = of.matches.get()?;
+        let cgroup = of.cgroup.optional()?.map(|cgroup| cgroup.0);
+        let command = of.command.optional()?.map(|command| command.0);
+        if cgroup.is_some() || command.is_some() {
+            matches.push(Match {
+                receiver,
+                cgroup,
+                command,
+            });
+        }
+    }
+    Some(matches)
+}
+
+/// Are all urgencies Linux's? Reports those that are not.
+fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
+    let mut are = true;
+    for receiver in root.receiver.elements() {
+        if let Some(Whole(urgency)) = receiver.urgency.get().filter(|u| u.0 > URGENCY_MOST) {
+            are = false;
+            problems.add(
+                Problem::new(
+                    format!("Linux has no urgency {urgency}"),
+                    receiver.urgency.at,
+                    "too large",
+                )
+                .help(format!(
+                    "in a file for `weir linux` write 0 for SCHED_OTHER, or a priority of SCHED_FIFO from 1 to {URGENCY_MOST}"
+                )),
+            );
+        }
+    }
+    are
+}
+
+/// What the file says of the top half; `Some(None)` if nothing.
+fn top_half(
+    section: &raw::Linux,
+    clock: Clock,
+    problems: &mut Problems<'_>,
+) -> Option<Option<TopHalf>> {
+    const EITHER: &str = "write `runtime` and `period`, or `urgency`";
+    if section.top_half.is_absent() {
+        return Some(None);
+    }
+    let of = section.top_half.get()?;
+    let (caps, place) = (
+        of.runtime.is_stated() || of.period.is_stated(),
+        of.urgency.is_stated(),
+    );
+    if caps && place {
+        let (at, label) = if of.runtime.is_stated() {
+            (of.runtime.at, "the cap")
+        } else {
+            (of.period.at, "the cap's period")
+        };
+        problems.add(
+            Problem::new(
+                "the top half has a cap or an urgency, not both: SCHED_DEADLINE has no priority",
+                of.urgency.at,
+                "the urgency",
+            )
+            .and_at(at, label)
+            .help(EITHER),
+        );
+        return None;
+    }
+    if let Some(Whole(urgency)) = of.urgency.optional()? {
+        return u8::try_from(urgency).ok().map(TopHalf::Urgency).map(Some);
+    }
+    let runtime = clock.optional(&of.runtime, problems);
+    let period = clock.optional(&of.period, problems);
+    let mut missing = |at: SourceSpan, message: &str| {
+        problems.add(Problem::new(message, at, "here").help(EITHER));
+        None
+    };
+    match (runtime?, period?) {
+        (None, None) => missing(of.at, "this says nothing of the top half"),
+        (Some(_), None) => missing(of.runtime.at, "a runtime needs the period that it is of"),
+        (None, Some(_)) => missing(of.period.at, "a period needs the runtime in it"),
+        (Some(runtime), Some(period)) => {
+            let cap = (
+                wall_time(runtime, clock, of.runtime.at, problems)?,
+                wall_time(period, clock, of.period.at, problems)?,
+            );
+            cap_of(cap, of, problems).map(Some)
+        }
+    }
+}
+
+/// So many cycles, rounded down to whole nanoseconds.
+fn wall_time(
+    cycles: u64,
+    clock: Clock,
+    at: SourceSpan,
+    problems: &mut Problems<'_>,
+) -> Option<Duration> {
+    let nanoseconds = u128::from(cycles) * 1_000_000_000 / u128::from(clock.hz);
+    match u64::try_from(nanoseconds) {
+        Ok(nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
+        Err(_) => clock.too_long(at, problems),
+    }
+}
+
+/// Reports a cap that the kernel would refuse.
+fn cap_of(
+    (runtime, period): (Duration, Duration),
+    of: &raw::TopHalf,
+    problems: &mut Problems<'_>,
+) -> Option<TopHalf> {
+    if !PERIODS.contains(&period) {
+        problems.add(
+            Problem::new(
+                "Linux refuses such a period of SCHED_DEADLINE",
+                of.period.at,
+                "too short or too long",
+            )
+            .help("write a period from \"100us\" to \"4s\""),
+        );
+        return None;
+    }
+    let most = period * SHARE_MOST / 100;
+    if (RUNTIME_LEAST..=most).contains(&runtime) {
+        return Some(TopHalf::Cap { runtime, period });
+    }
+    problems.add(
+        Problem::new(
+            "Linux refuses such a runtime of SCHED_DEADLINE",
+            of.runtime.at,
+            if runtime > most {
+                "too long"
+            } else {
+                "too short"
+            },
+        )
+        .and_at(of.period.at, "of this period")
+        .help(format!(
+            "write at least \"{}ns\" and at most {SHARE_MOST} % of the period, \"{}us\"",
+            RUNTIME_LEAST.as_nanos(),
+            most.as_micros()
+        )),
+    );
+    None
+}
