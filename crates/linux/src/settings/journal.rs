@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The journal: what each setting was is on the disk before it changes, so that it can be put back after any end, a kill -9 too.
+//!
+//! Each run has a file of its own in a folder that all runs share, and holds a lock on it that ends with the process: a file that nobody holds is of a run that
+//! ended without putting back. Its first line tells the boot, since nothing outlives one; each other line is one change:
+//!
+//! ```json
+//! {"journal":{"version":1,"boot":"…","pid":4711}}
+//! {"change":{"setting":{…},"before":…,"after":[…]}}
+//! ```
+//!
+//! A setting is put back only from a value that a run has recorded as its own: whatever else it is by then, somebody else has changed it, and it is left so. One that
+//! two runs change together (the policy of ksoftirqd) gets its first value back from the last of them.
+use std::error::Error;
+use std::fmt::{Debug, Display};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+mod restore;
+#[cfg(test)]
+mod tests;
+
+pub use restore::{Outcome, Restoration};
+
+/// What a journal is of.
+pub trait Adjustable: Clone + PartialEq + Debug + Display + Serialize + DeserializeOwned {
+    /// What it can be set to. What is read after it was set equals what it was set to.
+    type Value: Clone + PartialEq + Debug + Display + Serialize + DeserializeOwned;
+    /// Why it could not be read or set.
+    type Error: Error + 'static;
+
+    /// What it is now.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read(&self) -> Result<Self::Value, Self::Error>;
+
+    /// Sets it.
+    ///
+    /// # Errors
+    /// When it cannot be set; then it is as it was.
+    fn apply(&self, value: &Self::Value) -> Result<(), Self::Error>;
+
+    /// Whether `error` says that what it was a setting of is there no longer.
+    fn vanished(error: &Self::Error) -> bool;
+}
+
+/// What [`Log::apply`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// The setting has changed.
+    Changed,
+    /// It had that value already.
+    Already,
+}
+
+/// Why a setting was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError<S: Adjustable> {
+    /// The journal cannot be kept; without it nothing is changed.
+    #[error("the journal {path} cannot be kept: {error}")]
+    Unkept {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another run works there.
+    #[error("{what} is already looked after by another run of Weir, process {pid}")]
+    Locked {
+        /// What is locked.
+        what: String,
+        /// The other run's process, as it says itself.
+        pid: String,
+    },
+    /// Somebody else has changed the setting since this run set it.
+    #[error("{setting} was changed to {found} by somebody else, and is left so")]
+    Foreign {
+        /// The setting.
+        setting: S,
+        /// What it is now.
+        found: S::Value,
+    },
+    /// The setting cannot be read or set.
+    #[error(transparent)]
+    Setting(S::Error),
+}
+
+/// A line of a journal.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line<S, V> {
+    Journal {
+        version: u32,
+        boot: String,
+        pid: u32,
+    },
+    Change {
+        setting: S,
+        before: V,
+        after: Vec<V>,
+    },
+}
+
+/// One setting of a journal.
+#[derive(Debug, Clone)]
+struct Entry<S: Adjustable> {
+    setting: S,
+    before: S::Value,
+    /// All that it was set to, the last one last.
+    ours: Vec<S::Value>,
+}
+
+/// A journal that is being written. Everything in it is put back when it is dropped.
+#[derive(Debug)]
+pub struct Log<S: Adjustable> {
+    folder: PathBuf,
+    path: PathBuf,
+    file: Flock<File>,
+    /// The file's length up to its last whole line.
+    length: u64,
+    entries: Vec<Entry<S>>,
+    locks: Vec<(PathBuf, Flock<File>)>,
+    ended: bool,
+}
+
+/// The folder of the journals where nothing else is said.
+pub const FOLDER: &str = "/run/weir";
+
+const VERSION: u32 = 1;
+
+impl<S: Adjustable> Log<S> {
+    /// Puts back what runs that ended without doing so have left, and begins the journal of this run. `folder` is made if it is not there.
+    ///
+    /// # Errors
+    /// When the folder or the file cannot be made.
+    pub fn open(folder: &Path) -> Result<(Self, Vec<Restoration<S>>), JournalError<S>> {
+        fs::create_dir_all(folder).map_err(unkept(folder))?;
+        let alone = alone(folder).map_err(unkept(folder))?;
+        let restored = restore::dead(folder).map_err(unkept(folder))?;
+        let pid = process::id();
+        let mut number = 0_u32;
+        let (path, file) = loop {
+            let path = folder.join(format!("{pid}.{number}.journal"));
+            match OpenOptions::new().append(true).create_new(true).open(&path) {
+                Ok(file) => break (path, file),
+                // What could not be put back stays; so does another journal of this process.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(unkept(&path)(error)),
+            }
+        };
+        let file = lock(file).map_err(unkept(&path))?;
+        let mut log = Self {
+            folder: folder.to_owned(),
+            path,
+            file,
+            length: 0,
+            entries: Vec::new(),
+            locks: Vec::new(),
+            ended: false,
+        };
+        let boot = boot().map_err(unkept(&log.path))?;
+        log.write(&Line::Journal {
+            version: VERSION,
+            boot,
+            pid,
+        })?;
+        // The file's name is to be on the disk too.
+        alone.sync_all().map_err(unkept(folder))?;
+        Ok((log, restored))
+    }
+
+    /// Puts back what runs that ended without doing so have left. Runs that go on are not touched.
+    ///
+    /// # Errors
+    /// When the folder or a file in it cannot be read. That there is no such folder is no error: then there was no run.
+    pub fn recover(folder: &Path) -> Result<Vec<Restoration<S>>, JournalError<S>> {
+        match alone(folder) {
+            Ok(_alone) => restore::dead(folder).map_err(unkept(folder)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(unkept(folder)(error)),
+        }
+    }
+
+    /// The processes whose runs go on.
+    ///
+    /// # Errors
+    /// When the folder or a file in it cannot be read.
+    pub fn running(folder: &Path) -> Result<Vec<u32>, JournalError<S>> {
+        match alone(folder) {
+            Ok(_alone) => Ok(restore::living::<S>(folder, None)
+                .map_err(unkept(folder))?
+                .into_iter()
+                .filter_map(|journal| journal.pid)
+                .collect()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(unkept(folder)(error)),
+        }
+    }
+
+    /// Keeps other runs away from what is named `what` (letters, digits, `-`, `_` and `.`) until this one ends.
+    ///
+    /// # Errors
+    /// When another run has it.
+    pub fn lock(&mut self, what: &str) -> Result<(), JournalError<S>> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let path = self.folder.join(format!("{what}.lock"));
+        if !what.bytes().all(plain) {
+            return Err(unkept(&path)(ErrorKind::InvalidInput.into()));
+        }
+        if self.locks.iter().any(|(held, _)| *held == path) {
+            return Ok(());
+        }
+        let _alone = alone(&self.folder).map_err(unkept(&self.folder))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(unkept(&path))?;
+        match lock(file) {
+            Ok(mut file) => {
+                file.set_len(0)
+                    .and_then(|()| write!(&mut *file, "{}", process::id()))
+                    .map_err(unkept(&path))?;
+                self.locks.push((path, file));
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(JournalError::Locked {
+                what: what.to_owned(),
+                pid: fs::read_to_string(&path).unwrap_or_default(),
+            }),
+            Err(error) => Err(unkept(&path)(error)),
+        }
+    }
+
+    /// Sets `setting` to `value`. What it was before is on the disk before it changes.
+    ///
+    /// A setting can be set again and again: the disk is written to only for a value that it did not have yet.
+    ///
+    /// # Errors
+    /// When it cannot be recorded, read or set, and when somebody else has changed it since this run set it; then it is left as it is.
+    pub fn apply(&mut self, setting: &S, value: &S::Value) -> Result<Applied, JournalError<S>> {
+        let current = setting.read().map_err(JournalError::Setting)?;
+        let known = self
+            .entries
+            .iter()
+            .position(|entry| entry.setting == *setting);
+        if let Some(entry) = known.map(|known| &self.entries[known]) {
+            if current == *value {
+                return Ok(Applied::Already);
+            }
+            if current == entry.before || entry.ours.contains(&current) {
+                if !entry.ours.contains(value) {
+                    let before = entry.before.clone();
+                    self.record(setting, before, vec![value.clone()])?;
+                }
+                setting.apply(value).map_err(JournalError::Setting)?;
+                return Ok(Applied::Changed);
+            }
+        }
+        let _alone = alone(&self.folder).map_err(unkept(&self.folder))?;
+        let other = restore::living::<S>(&self.folder, Some(&self.path))
+            .map_err(unkept(&self.folder))?
+            .into_iter()
+            .flat_map(|journal| journal.entries)
+            .find(|entry| entry.setting == *setting);
+        let (before, mut after) = match (other, known) {
+            (Some(other), _) if other.before == current || other.ours.contains(&current) => {
+                (other.before, other.ours)
+            }
+            (_, Some(_)) => {
+                return Err(JournalError::Foreign {
+                    setting: setting.clone(),
+                    found: current,
+                });
+            }
+            // It is as it should be, and nobody will put it back to anything else.
+            (_, None) if current == *value => return Ok(Applied::Already),
+            (_, None) => (current.clone(), Vec::new()),
+        };
+        after.push(value.clone());
+        self.record(setting, before, after)?;
+        if current == *value {
+            return Ok(Applied::Already);
+        }
+        setting.apply(value).map_err(JournalError::Setting)?;
+        Ok(Applied::Changed)
+    }
+
+    /// Puts everything back, the last change first, and ends the journal. What could not be put back stays in it for the next start.
+    ///
+    /// # Errors
+    /// When the journal cannot be read or removed.
+    pub fn restore(mut self) -> Result<Restoration<S>, JournalError<S>> {
+        self.end().map_err(unkept(&self.folder))
+    }
+
+    fn end(&mut self) -> io::Result<Restoration<S>> {
+        self.ended = true;
+        let _alone = alone(&self.folder)?;
+        let living = restore::living(&self.folder, Some(&self.path))?;
+        let restoration = Restoration {
+            pid: Some(process::id()),
+            outcomes: restore::all(&self.entries, &[], &living),
+            unreadable: 0,
+        };
+        if restoration.is_complete() {
+            fs::remove_file(&self.path)?;
+        }
+        for (path, _file) in self.locks.drain(..) {
+            fs::remove_file(path)?;
+        }
+        Ok(restoration)
+    }
+
+    fn record(
+        &mut self,
+        setting: &S,
+        before: S::Value,
+        after: Vec<S::Value>,
+    ) -> Result<(), JournalError<S>> {
+        let setting = setting.clone();
+        self.write(&Line::Change {
+            setting: setting.clone(),
+            before: before.clone(),
+            after: after.clone(),
+        })?;
+        restore::add(&mut self.entries, setting, before, after);
+        Ok(())
+    }
+
+    /// Writes one line, whole or not at all, and waits for the disk.
+    fn write(&mut self, line: &Line<S, S::Value>) -> Result<(), JournalError<S>> {
+        let written = serde_json::to_vec(line)
+            .map_err(io::Error::from)
+            .and_then(|mut text| {
+                text.push(b'\n');
+                self.file.write_all(&text)?;
+                self.file.sync_data()?;
+                Ok(text.len() as u64)
+            });
+        match written {
+            Ok(length) => {
+                self.length += length;
+                Ok(())
+            }
+            Err(error) => {
+                // Half a line would spoil the next. If that fails too, the next cannot be written either.
+                let _ = self.file.set_len(self.length);
+                Err(unkept(&self.path)(error))
+            }
+        }
+    }
+}
+
+impl<S: Adjustable> Drop for Log<S> {
+    fn drop(&mut self) {
+        if !self.ended {
+            // What fails stays in the journal, and is done at the next start.
+            let _ = self.end();
+        }
+    }
+}
+
+fn unkept<S: Adjustable>(path: &Path) -> impl Fn(io::Error) -> JournalError<S> + use<S> {
+    let path = path.to_owned();
+    move |error| JournalError::Unkept {
+        path: path.clone(),
+        error,
+    }
+}
+
+/// Waits until no other run looks at the folder or changes it; until what is returned is dropped, none does.
+fn alone(folder: &Path) -> io::Result<Flock<File>> {
+    Flock::lock(File::open(folder)?, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
+}
+
+/// Locks `file` until it is closed, which the end of the process does too.
+///
+/// # Errors
+/// `WouldBlock` when a living process has it.
+fn lock(file: File) -> io::Result<Flock<File>> {
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| match error {
+        Errno::EWOULDBLOCK => ErrorKind::WouldBlock.into(),
+        error => error.into(),
+    })
+}
+
+/// What tells this boot from any other.
+fn boot() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
+        .trim()
+        .to_owned())
+}

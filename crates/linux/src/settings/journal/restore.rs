@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Journals read again, and what they hold put back.
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::Flock;
+
+use super::{Adjustable, Entry, Line, boot, lock};
+
+/// What became of one setting when it was to be put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome<V> {
+    /// It has its first value again.
+    Restored,
+    /// It had it already.
+    Unchanged,
+    /// What it was a setting of is there no longer.
+    Vanished,
+    /// Somebody else has changed it meanwhile, and it is left at this value.
+    Foreign(V),
+    /// Another run that goes on has set it too, and will put it back.
+    Shared,
+    /// It cannot be put back, for this reason; the journal keeps it for the next start.
+    Failed(String),
+}
+
+/// What became of the settings of one run.
+#[derive(Debug, Clone)]
+pub struct Restoration<S: Adjustable> {
+    /// The run's process, `None` if its journal does not tell.
+    pub pid: Option<u32>,
+    /// Each setting, the last change first.
+    pub outcomes: Vec<(S, Outcome<S::Value>)>,
+    /// How many lines of the journal could not be read, besides one that was not written to its end: for such a one nothing was changed yet.
+    pub unreadable: usize,
+}
+
+impl<S: Adjustable> Restoration<S> {
+    /// Whether nothing is left to be put back.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.outcomes
+            .iter()
+            .all(|(_, outcome)| !matches!(outcome, Outcome::Failed(_)))
+    }
+}
+
+/// A journal as it was read.
+pub(super) struct Kept<S: Adjustable> {
+    path: PathBuf,
+    pub(super) pid: Option<u32>,
+    boot: Option<String>,
+    pub(super) entries: Vec<Entry<S>>,
+    unreadable: usize,
+    /// Held while it is of no living run.
+    _held: Option<Flock<File>>,
+}
+
+/// Adds a change to `entries`.
+pub(super) fn add<S: Adjustable>(
+    entries: &mut Vec<Entry<S>>,
+    setting: S,
+    before: S::Value,
+    after: Vec<S::Value>,
+) {
+    match entries.iter_mut().find(|entry| entry.setting == setting) {
+        Some(entry) => entry.ours.extend(after),
+        None => entries.push(Entry {
+            setting,
+            before,
+            ours: after,
+        }),
+    }
+}
+
+fn read<S: Adjustable>(path: PathBuf, mut file: File) -> io::Result<Kept<S>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    // What follows the last line break was not written to its end.
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    let mut journal = Kept {
+        path,
+        pid: None,
+        boot: None,
+        entries: Vec::new(),
+        unreadable: 0,
+        _held: None,
+    };
+    for line in bytes[..whole].split(|byte| *byte == b'\n') {
+        if line.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(Line::Journal {
+                version: super::VERSION,
+                boot,
+                pid,
+            }) => {
+                journal.boot = Some(boot);
+                journal.pid = Some(pid);
+            }
+            Ok(Line::Change {
+                setting,
+                before,
+                after,
+            }) => add(&mut journal.entries, setting, before, after),
+            Ok(Line::Journal { .. }) | Err(_) => journal.unreadable += 1,
+        }
+    }
+    Ok(journal)
+}
+
+fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == ending)
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Whether a living run holds `file`; else it is held by the returned lock.
+fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
+    let file = OpenOptions::new().read(true).append(true).open(path)?;
+    match lock(file) {
+        Ok(held) => Ok(Some(held)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The journals of runs that go on, but for the one at `except`. The folder is locked by the caller.
+pub(super) fn living<S: Adjustable>(
+    folder: &Path,
+    except: Option<&Path>,
+) -> io::Result<Vec<Kept<S>>> {
+    let mut living = Vec::new();
+    for path in files(folder, "journal")? {
+        if Some(path.as_path()) != except && held(&path)?.is_none() {
+            let file = File::open(&path)?;
+            living.push(read(path, file)?);
+        }
+    }
+    Ok(living)
+}
+
+/// Puts back what dead runs have left, and removes their journals and locks. The folder is locked by the caller.
+pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S>>> {
+    // Before this one holds the dead ones' files itself.
+    let living = living(folder, None)?;
+    let mut dead: Vec<Kept<S>> = Vec::new();
+    for path in files(folder, "journal")? {
+        if let Some(held) = held(&path)? {
+            let file = File::open(&path)?;
+            dead.push(Kept {
+                _held: Some(held),
+                ..read(path, file)?
+            });
+        }
+    }
+    let boot = boot()?;
+    let mut restorations = Vec::new();
+    for journal in &dead {
+        // Of an earlier boot nothing is left, and its threads' and interfaces' numbers may be others' now.
+        let earlier = journal.boot.as_ref().is_some_and(|its| *its != boot);
+        let restoration = Restoration {
+            pid: journal.pid,
+            outcomes: if earlier {
+                Vec::new()
+            } else {
+                all(&journal.entries, &dead, &living)
+            },
+            unreadable: journal.unreadable,
+        };
+        if restoration.is_complete() {
+            fs::remove_file(&journal.path)?;
+        }
+        restorations.push(restoration);
+    }
+    for path in files(folder, "lock")? {
+        if held(&path)?.is_some() {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(restorations)
+}
+
+fn of<'a, S: Adjustable>(
+    journals: &'a [Kept<S>],
+    setting: &'a S,
+) -> impl Iterator<Item = &'a Entry<S>> {
+    journals
+        .iter()
+        .flat_map(|journal| &journal.entries)
+        .filter(move |entry| entry.setting == *setting)
+}
+
+/// Puts `entries` back, the last first. `dead` are the journals of other runs that have ended, `living` of those that go on.
+pub(super) fn all<S: Adjustable>(
+    entries: &[Entry<S>],
+    dead: &[Kept<S>],
+    living: &[Kept<S>],
+) -> Vec<(S, Outcome<S::Value>)> {
+    entries
+        .iter()
+        .rev()
+        .map(|entry| {
+            let outcome = one(entry, dead, living).unwrap_or_else(|error| {
+                if S::vanished(&error) {
+                    Outcome::Vanished
+                } else {
+                    Outcome::Failed(error.to_string())
+                }
+            });
+            (entry.setting.clone(), outcome)
+        })
+        .collect()
+}
+
+fn one<S: Adjustable>(
+    entry: &Entry<S>,
+    dead: &[Kept<S>],
+    living: &[Kept<S>],
+) -> Result<Outcome<S::Value>, S::Error> {
+    let Entry {
+        setting,
+        before,
+        ours,
+    } = entry;
+    let current = setting.read()?;
+    let mine =
+        ours.contains(&current) || of(dead, setting).any(|other| other.ours.contains(&current));
+    if let Some(other) = of(living, setting).next() {
+        // It knows the values that were recorded when it began, and would take a later one for somebody else's.
+        if let Some(its) = other
+            .ours
+            .last()
+            .filter(|_| mine && !other.ours.contains(&current))
+        {
+            setting.apply(its)?;
+        }
+        return Ok(Outcome::Shared);
+    }
+    if current == *before {
+        return Ok(Outcome::Unchanged);
+    }
+    if !mine {
+        return Ok(Outcome::Foreign(current));
+    }
+    setting.apply(before)?;
+    Ok(Outcome::Restored)
+}

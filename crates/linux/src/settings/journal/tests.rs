@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The journal on a machine of numbers: whatever happens, the first values come back, and what somebody else set stays.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// The process dies before the setting changes.
+    Before,
+    /// The process dies when the setting has changed.
+    After,
+}
+
+#[derive(Default)]
+struct Machine {
+    values: BTreeMap<u8, u8>,
+    /// How many changes are carried out until the fault.
+    fuse: Option<(usize, Fault)>,
+}
+
+thread_local! {
+    static MACHINE: RefCell<Machine> = RefCell::default();
+}
+
+fn machine<T>(with: impl FnOnce(&mut Machine) -> T) -> T {
+    MACHINE.with_borrow_mut(with)
+}
+
+fn start(values: &[u8]) {
+    machine(|machine| {
+        *machine = Machine {
+            values: (0..).zip(values.iter().copied()).collect(),
+            fuse: None,
+        };
+    });
+}
+
+fn values() -> Vec<u8> {
+    machine(|machine| machine.values.values().copied().collect())
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Knob(u8);
+
+impl fmt::Display for Knob {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "knob {}", self.0)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum KnobError {
+    #[error("it is gone")]
+    Gone,
+    #[error("it died")]
+    Died,
+}
+
+impl Adjustable for Knob {
+    type Value = u8;
+    type Error = KnobError;
+
+    fn read(&self) -> Result<u8, KnobError> {
+        machine(|machine| machine.values.get(&self.0).copied()).ok_or(KnobError::Gone)
+    }
+
+    fn apply(&self, value: &u8) -> Result<(), KnobError> {
+        machine(|machine| {
+            let fault = match &mut machine.fuse {
+                Some((0, fault)) => Some(*fault),
+                Some((left, _)) => {
+                    *left -= 1;
+                    None
+                }
+                None => None,
+            };
+            if fault != Some(Fault::Before) {
+                *machine.values.get_mut(&self.0).ok_or(KnobError::Gone)? = *value;
+            }
+            fault.map_or(Ok(()), |_| Err(KnobError::Died))
+        })
+    }
+
+    fn vanished(error: &KnobError) -> bool {
+        matches!(error, KnobError::Gone)
+    }
+}
+
+/// Ends a run as kill -9 does: the file is closed, and nothing else is done.
+fn die(mut log: Log<Knob>) -> PathBuf {
+    log.ended = true;
+    log.path.clone()
+}
+
+fn outcomes(restored: Vec<Restoration<Knob>>) -> Vec<(u8, Outcome<u8>)> {
+    restored
+        .into_iter()
+        .flat_map(|restoration| restoration.outcomes)
+        .map(|(knob, outcome)| (knob.0, outcome))
+        .collect()
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn begin(folder: &TempDir) -> Log<Knob> {
+    Log::open(folder.path()).unwrap().0
+}
+
+fn left(folder: &TempDir) -> usize {
+    fs::read_dir(folder.path()).unwrap().count()
+}
+
+#[test]
+fn puts_back_in_reverse_and_leaves_no_file() {
+    start(&[1, 2]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.lock("interface-1").unwrap();
+    assert_eq!(log.apply(&Knob(0), &5).unwrap(), Applied::Changed);
+    assert_eq!(log.apply(&Knob(1), &6).unwrap(), Applied::Changed);
+    assert_eq!(log.apply(&Knob(0), &7).unwrap(), Applied::Changed);
+    assert_eq!(log.apply(&Knob(0), &7).unwrap(), Applied::Already);
+    assert_eq!(values(), [7, 6]);
+    let restored = log.restore().unwrap();
+    assert_eq!(
+        outcomes(vec![restored]),
+        [(1, Outcome::Restored), (0, Outcome::Restored)]
+    );
+    assert_eq!(values(), [1, 2]);
+    assert_eq!(left(&folder), 0);
+}
+
+#[test]
+fn a_dropped_journal_puts_back_too() {
+    start(&[1]);
+    let folder = folder();
+    begin(&folder).apply(&Knob(0), &5).unwrap();
+    assert_eq!((values(), left(&folder)), (vec![1], 0));
+}
+
+#[test]
+fn leaves_what_somebody_else_has_changed() {
+    start(&[1, 2]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.apply(&Knob(0), &5).unwrap();
+    log.apply(&Knob(1), &6).unwrap();
+    machine(|machine| machine.values.insert(0, 99));
+    assert!(matches!(
+        log.apply(&Knob(0), &7),
+        Err(JournalError::Foreign {
+            setting: Knob(0),
+            found: 99
+        })
+    ));
+    let restored = log.restore().unwrap();
+    assert_eq!(
+        outcomes(vec![restored]),
+        [(1, Outcome::Restored), (0, Outcome::Foreign(99))]
+    );
+    assert_eq!(values(), [99, 2]);
+}
+
+#[test]
+fn what_is_gone_stops_nothing() {
+    start(&[1, 2]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.apply(&Knob(1), &6).unwrap();
+    log.apply(&Knob(0), &5).unwrap();
+    machine(|machine| machine.values.remove(&0));
+    let restored = outcomes(vec![log.restore().unwrap()]);
+    assert_eq!(restored, [(0, Outcome::Vanished), (1, Outcome::Restored)]);
+    assert_eq!((values(), left(&folder)), (vec![2], 0));
+}
+
+#[test]
+fn what_cannot_be_put_back_is_kept_for_the_next_start() {
+    start(&[1, 2]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.apply(&Knob(0), &5).unwrap();
+    machine(|machine| machine.fuse = Some((0, Fault::Before)));
+    let restored = log.restore().unwrap();
+    assert!(!restored.is_complete());
+    assert_eq!((values(), left(&folder)), (vec![5, 2], 1));
+    machine(|machine| machine.fuse = None);
+    let (_log, restored) = Log::<Knob>::open(folder.path()).unwrap();
+    assert_eq!(outcomes(restored), [(0, Outcome::Restored)]);
+    assert_eq!(values(), [1, 2]);
+}
+
+#[test]
+fn two_runs_are_kept_apart_and_share_what_both_need() {
+    start(&[1, 2]);
+    let folder = folder();
+    let (mut one, mut two) = (begin(&folder), begin(&folder));
+    one.lock("eth0").unwrap();
+    one.lock("eth0").unwrap();
+    let refused = two.lock("eth0").unwrap_err().to_string();
+    assert!(refused.contains(&process::id().to_string()), "{refused}");
+    two.lock("eth1").unwrap();
+    assert_eq!(Log::<Knob>::running(folder.path()).unwrap().len(), 2);
+    // The second finds it as it wants it, and still keeps the first from putting it back under it.
+    one.apply(&Knob(0), &5).unwrap();
+    assert_eq!(two.apply(&Knob(0), &5).unwrap(), Applied::Already);
+    assert_eq!(two.apply(&Knob(0), &6).unwrap(), Applied::Changed);
+    assert_eq!(one.apply(&Knob(0), &7).unwrap(), Applied::Changed);
+    assert_eq!(
+        outcomes(vec![one.restore().unwrap()]),
+        [(0, Outcome::Shared)]
+    );
+    assert_eq!(values(), [6, 2]);
+    assert!(begin(&folder).lock("eth0").is_ok());
+    drop(two);
+    assert_eq!((values(), left(&folder)), (vec![1, 2], 0));
+}
+
+#[test]
+fn a_run_that_died_leaves_its_lock_to_nobody() {
+    start(&[1]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.lock("eth0").unwrap();
+    die(log);
+    assert_eq!(left(&folder), 2);
+    begin(&folder).lock("eth0").unwrap();
+    assert_eq!(left(&folder), 0);
+    // Names are not paths.
+    assert!(begin(&folder).lock("../eth0").is_err());
+}
+
+#[test]
+fn another_boots_journal_is_thrown_away() {
+    start(&[1]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.apply(&Knob(0), &5).unwrap();
+    let path = die(log);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace(&boot().unwrap(), "another")).unwrap();
+    let restored = Log::<Knob>::recover(folder.path()).unwrap();
+    assert!(outcomes(restored).is_empty());
+    assert_eq!((values(), left(&folder)), (vec![5], 0));
+}
+
+#[test]
+fn a_spoilt_line_spoils_no_other() {
+    start(&[1, 2]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.apply(&Knob(0), &5).unwrap();
+    log.apply(&Knob(1), &6).unwrap();
+    let path = die(log);
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    fs::write(&path, format!("{}\n\u{0}{{\n{}\n", lines[1], lines[2])).unwrap();
+    let restored = Log::<Knob>::recover(folder.path()).unwrap();
+    assert_eq!((restored[0].unreadable, restored[0].pid), (1, None));
+    assert_eq!(values(), [1, 2]);
+}
+
+#[test]
+fn there_is_nothing_to_put_back_where_nothing_ran() {
+    let folder = folder();
+    let nowhere = folder.path().join("nowhere");
+    assert!(Log::<Knob>::recover(&nowhere).unwrap().is_empty());
+    assert!(Log::<Knob>::running(&nowhere).unwrap().is_empty());
+    assert!(!nowhere.exists());
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Weir sets a knob.
+    Ours(u8, u8),
+    /// Somebody else does.
+    Theirs(u8, u8),
+    /// The process ends in one of its ways, and the next one begins.
+    End(Ending),
+}
+
+#[derive(Debug, Clone)]
+enum Ending {
+    Stop,
+    Kill,
+    /// Dies in the course of the next change, or when it has written only a part of its line.
+    At(Fault),
+    Torn(usize),
+    /// Dies, and so do the next starts while they put back, after so many changes.
+    Twice(usize, Fault),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let fault = prop_oneof![Just(Fault::Before), Just(Fault::After)];
+    let ending = prop_oneof![
+        Just(Ending::Stop),
+        Just(Ending::Kill),
+        fault.clone().prop_map(Ending::At),
+        (0..200_usize).prop_map(Ending::Torn),
+        (0..4_usize, fault).prop_map(|(after, fault)| Ending::Twice(after, fault)),
+    ];
+    let step = prop_oneof![
+        8 => (0..4_u8, 0..8_u8).prop_map(|(knob, value)| Step::Ours(knob, value)),
+        1 => (0..4_u8, 100..104_u8).prop_map(|(knob, value)| Step::Theirs(knob, value)),
+        2 => ending.prop_map(Step::End),
+    ];
+    prop::collection::vec(step, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// After every end and the start that follows, each knob is at its first value, or where somebody else put it last.
+    #[test]
+    fn the_first_values_come_back_after_any_end(steps in steps()) {
+        let mut right = vec![10, 11, 12, 13];
+        start(&right);
+        let folder = folder();
+        let mut log = begin(&folder);
+        for step in steps.into_iter().chain([Step::End(Ending::Stop)]) {
+            let ending = match step {
+                Step::Ours(knob, value) => {
+                    let foreign = values()[usize::from(knob)] >= 100;
+                    match log.apply(&Knob(knob), &value) {
+                        // A knob that somebody else has changed is taken on only if this run had not touched it.
+                        Ok(_) => {}
+                        Err(JournalError::Foreign { .. }) => prop_assert!(foreign),
+                        Err(error) => return Err(TestCaseError::fail(error.to_string())),
+                    }
+                    continue;
+                }
+                Step::Theirs(knob, value) => {
+                    machine(|machine| machine.values.insert(knob, value));
+                    right[usize::from(knob)] = value;
+                    continue;
+                }
+                Step::End(ending) => ending,
+            };
+            match ending {
+                Ending::Stop => drop(log),
+                Ending::Kill => drop(die(log)),
+                Ending::At(fault) => {
+                    machine(|machine| machine.fuse = Some((0, fault)));
+                    let _ = log.apply(&Knob(0), &9);
+                    machine(|machine| machine.fuse = None);
+                    die(log);
+                }
+                Ending::Torn(length) => {
+                    let whole = log.length;
+                    machine(|machine| machine.fuse = Some((0, Fault::Before)));
+                    let _ = log.apply(&Knob(1), &9);
+                    machine(|machine| machine.fuse = None);
+                    let now = log.length;
+                    let path = die(log);
+                    // At least the line break is missing.
+                    let kept = (whole + length as u64).min(now.saturating_sub(1)).max(whole);
+                    OpenOptions::new().write(true).open(path).unwrap().set_len(kept).unwrap();
+                }
+                Ending::Twice(after, fault) => {
+                    die(log);
+                    machine(|machine| machine.fuse = Some((after, fault)));
+                    let _ = Log::<Knob>::recover(folder.path()).unwrap();
+                    machine(|machine| machine.fuse = None);
+                }
+            }
+            log = begin(&folder);
+            prop_assert_eq!(&values(), &right);
+            prop_assert_eq!(left(&folder), 1);
+        }
+    }
+}

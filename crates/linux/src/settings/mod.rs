@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What Weir changes of a machine: one setting at a time, each recorded before it changes and put back afterwards.
+pub mod ethtool;
+pub mod journal;
+pub mod namespace;
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+use procfs::ProcError;
+use serde::{Deserialize, Serialize};
+
+use crate::sched::{self, Cpus, Policy};
+use crate::threads::{KernelThread, Thread};
+use ethtool::{Coalescing, Rule};
+use journal::Adjustable;
+pub use journal::{Applied, JournalError, Outcome, Restoration};
+pub use namespace::{Interface, Namespace, OpenInterface};
+
+/// The journal of the settings of a machine.
+pub type Journal = journal::Log<Setting>;
+
+/// One thing of a running machine that can be set.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setting {
+    /// A file of an interface in /sys/class/net, such as `threaded`, `gro_flush_timeout` or `queues/rx-0/rps_cpus`. Its value is [`Value::Text`].
+    Device {
+        /// Whose.
+        interface: Interface,
+        /// The file's path from the interface's folder.
+        file: String,
+    },
+    /// What a thread is scheduled by: [`Value::Policy`].
+    Policy {
+        /// Which thread.
+        thread: Thread,
+        /// Its name, for people.
+        name: String,
+    },
+    /// Where a thread may run: [`Value::Cpus`].
+    Affinity {
+        /// Which thread.
+        thread: Thread,
+        /// Its name, for people.
+        name: String,
+    },
+    /// A setting of the kernel: [`Value::Text`].
+    Sysctl {
+        /// Its path from /proc/sys, as in `kernel/sched_rt_runtime_us`.
+        path: String,
+    },
+    /// How an interface gathers packets before an interrupt: [`Value::Coalescing`].
+    Coalescing {
+        /// Whose.
+        interface: Interface,
+        /// Of one receive queue; else of all.
+        queue: Option<u32>,
+    },
+    /// A place in an interface's table of rules: [`Value::Rule`].
+    Steering {
+        /// Whose.
+        interface: Interface,
+        /// The place, from 0.
+        place: u32,
+    },
+}
+
+/// What a [`Setting`] can be set to. Which kind it has stands there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// A line of text: a number mostly.
+    Text(String),
+    /// What a thread is scheduled by.
+    Policy(Policy),
+    /// Where a thread may run.
+    Cpus(Cpus),
+    /// How an interface gathers packets.
+    Coalescing(Coalescing),
+    /// A rule, or that there is none.
+    Rule(Option<Rule>),
+}
+
+/// Why a setting could not be read or set.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError {
+    /// The interface, the thread or the namespace is there no longer.
+    #[error("{0} is no longer there")]
+    Vanished(Setting),
+    /// The interface's driver, or the kernel, has no such setting.
+    #[error("{0} is not to be had here")]
+    Absent(Setting),
+    /// The value is of another kind than the setting, or the path leads elsewhere.
+    #[error("{setting} cannot be set to {value}")]
+    Unfit {
+        /// The setting.
+        setting: Setting,
+        /// The value.
+        value: Value,
+    },
+    /// The kernel's answer.
+    #[error("{setting}: {error}")]
+    Refused {
+        /// The setting.
+        setting: Setting,
+        /// What the kernel answered.
+        error: io::Error,
+    },
+}
+
+impl Setting {
+    /// The file `file` in the folder of `interface`.
+    #[must_use]
+    pub fn device(interface: &Interface, file: impl Into<String>) -> Self {
+        Self::Device {
+            interface: interface.clone(),
+            file: file.into(),
+        }
+    }
+
+    /// What `thread` is scheduled by.
+    #[must_use]
+    pub fn policy(thread: &KernelThread) -> Self {
+        Self::Policy {
+            thread: thread.thread,
+            name: thread.work.to_string(),
+        }
+    }
+
+    /// Where `thread` may run.
+    #[must_use]
+    pub fn affinity(thread: &KernelThread) -> Self {
+        Self::Affinity {
+            thread: thread.thread,
+            name: thread.work.to_string(),
+        }
+    }
+
+    fn get(&self) -> io::Result<Value> {
+        Ok(match self {
+            Self::Device { interface, file } => {
+                let text = interface.open()?.read(within(file)?)?;
+                Value::Text(normal(file, &text))
+            }
+            Self::Policy { thread, .. } => Value::Policy(sched::get(there(*thread)?)?),
+            Self::Affinity { thread, .. } => Value::Cpus(sched::affinity(there(*thread)?)?),
+            Self::Sysctl { path } => {
+                let text = fs::read_to_string(format!("/proc/sys/{}", within(path)?))?;
+                Value::Text(normal(path, &text))
+            }
+            Self::Coalescing { interface, queue } => {
+                Value::Coalescing(ethtool::coalescing(&interface.open()?, *queue)?)
+            }
+            Self::Steering { interface, place } => {
+                Value::Rule(ethtool::rule(&interface.open()?, *place)?)
+            }
+        })
+    }
+
+    fn set(&self, value: &Value) -> io::Result<()> {
+        match (self, value) {
+            (Self::Device { interface, file }, Value::Text(text)) => {
+                interface.open()?.write(within(file)?, text)
+            }
+            (Self::Policy { thread, .. }, Value::Policy(policy)) => {
+                sched::set(there(*thread)?, *policy)
+            }
+            (Self::Affinity { thread, .. }, Value::Cpus(cpus)) => {
+                sched::set_affinity(there(*thread)?, cpus)
+            }
+            (Self::Sysctl { path }, Value::Text(text)) => {
+                fs::write(format!("/proc/sys/{}", within(path)?), text)
+            }
+            (Self::Coalescing { interface, queue }, Value::Coalescing(coalescing)) => {
+                ethtool::set_coalescing(&interface.open()?, *queue, *coalescing)
+            }
+            (Self::Steering { interface, place }, Value::Rule(rule)) => {
+                ethtool::set_rule(&interface.open()?, *place, rule.clone())
+            }
+            _ => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+        }
+    }
+
+    /// Whether what it belongs to is still there.
+    fn is_there(&self) -> bool {
+        match self {
+            Self::Device { interface, .. }
+            | Self::Coalescing { interface, .. }
+            | Self::Steering { interface, .. } => interface.open().is_ok(),
+            Self::Policy { thread, .. } | Self::Affinity { thread, .. } => there(*thread).is_ok(),
+            Self::Sysctl { .. } => true,
+        }
+    }
+
+    fn explain(&self, error: io::Error) -> SettingError {
+        let setting = self.clone();
+        match error.raw_os_error() {
+            Some(libc::ESRCH | libc::ENODEV | libc::ENXIO | libc::ENOENT) if !self.is_there() => {
+                SettingError::Vanished(setting)
+            }
+            Some(libc::ENOENT | libc::EOPNOTSUPP) => SettingError::Absent(setting),
+            _ => SettingError::Refused { setting, error },
+        }
+    }
+}
+
+/// The number of `thread`, if it is still that thread's.
+fn there(thread: Thread) -> io::Result<sched::Tid> {
+    match thread.exists() {
+        Ok(true) => Ok(thread.tid),
+        Ok(false) => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        Err(ProcError::Io(error, _)) => Err(error),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// `path`, if it stays in its folder: a journal may have been written by anybody who may write there.
+fn within(path: &str) -> io::Result<&str> {
+    let stays = |name: &str| !name.is_empty() && name != "." && name != "..";
+    if path.split('/').all(stays) {
+        Ok(path)
+    } else {
+        Err(io::Error::from(io::ErrorKind::InvalidInput))
+    }
+}
+
+/// `text` in the one way in which two equal values are equal: the kernel writes leading zeros, and tabs between numbers.
+fn normal(file: &str, text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if file.ends_with("_cpus") && text.is_ascii() {
+        let digits = text.replace(',', "");
+        let digits = digits.trim_start_matches('0');
+        // A comma before each eight digits, counted from the end.
+        let mut mask = String::new();
+        for (place, digit) in digits.char_indices() {
+            if place > 0 && (digits.len() - place) % 8 == 0 {
+                mask.push(',');
+            }
+            mask.push(digit);
+        }
+        return if mask.is_empty() {
+            "0".to_owned()
+        } else {
+            mask
+        };
+    }
+    text
+}
+
+impl Adjustable for Setting {
+    type Value = Value;
+    type Error = SettingError;
+
+    fn read(&self) -> Result<Value, SettingError> {
+        self.get().map_err(|error| self.explain(error))
+    }
+
+    fn apply(&self, value: &Value) -> Result<(), SettingError> {
+        self.set(value).map_err(|error| {
+            if error.kind() == io::ErrorKind::InvalidInput && error.raw_os_error().is_none() {
+                SettingError::Unfit {
+                    setting: self.clone(),
+                    value: value.clone(),
+                }
+            } else {
+                self.explain(error)
+            }
+        })
+    }
+
+    fn vanished(error: &SettingError) -> bool {
+        matches!(error, SettingError::Vanished(_))
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device { interface, file } => write!(formatter, "{file} of {}", interface.name),
+            Self::Policy { name, thread } => {
+                write!(formatter, "the policy of {name} (thread {})", thread.tid)
+            }
+            Self::Affinity { name, thread } => {
+                write!(formatter, "the CPUs of {name} (thread {})", thread.tid)
+            }
+            Self::Sysctl { path } => write!(formatter, "the sysctl {}", path.replace('/', ".")),
+            Self::Coalescing {
+                interface,
+                queue: None,
+            } => write!(formatter, "the coalescing of {}", interface.name),
+            Self::Coalescing {
+                interface,
+                queue: Some(queue),
+            } => write!(
+                formatter,
+                "the coalescing of {}'s queue {queue}",
+                interface.name
+            ),
+            Self::Steering { interface, place } => {
+                write!(formatter, "rule {place} of {}", interface.name)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => formatter.write_str(text),
+            Self::Policy(policy) => policy.fmt(formatter),
+            Self::Cpus(cpus) => write!(formatter, "CPUs {cpus}"),
+            Self::Coalescing(coalescing) => write!(
+                formatter,
+                "{} us, {} packets",
+                coalescing.receive_microseconds(),
+                coalescing.receive_frames()
+            ),
+            Self::Rule(None) => formatter.write_str("no rule"),
+            Self::Rule(Some(_)) => formatter.write_str("a rule"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_compared_without_leading_zeros() {
+        assert_eq!(normal("queues/rx-0/rps_cpus", "00000000,00000003\n"), "3");
+        assert_eq!(normal("queues/rx-0/rps_cpus", "1,00000000\n"), "1,00000000");
+        assert_eq!(normal("queues/rx-0/rps_cpus", "0\n"), "0");
+        assert_eq!(
+            normal("net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
+            "4096 131072 6291456"
+        );
+    }
+
+    #[test]
+    fn a_setting_stays_in_its_folder() {
+        for path in [
+            "../../etc/passwd",
+            "/etc/passwd",
+            "kernel//x",
+            "",
+            "kernel/..",
+        ] {
+            let setting = Setting::Sysctl {
+                path: path.to_owned(),
+            };
+            assert!(
+                matches!(
+                    setting.apply(&Value::Text("1".to_owned())),
+                    Err(SettingError::Unfit { .. })
+                ),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_apart_from_what_vanished() {
+        let absent = Setting::Sysctl {
+            path: "kernel/weir_has_no_such".to_owned(),
+        };
+        assert!(matches!(absent.read(), Err(SettingError::Absent(_))));
+        let gone = Setting::Policy {
+            thread: Thread {
+                tid: 1 << 23,
+                started: 0,
+            },
+            name: "nobody".to_owned(),
+        };
+        assert!(matches!(gone.read(), Err(SettingError::Vanished(_))));
+    }
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Network namespaces and their interfaces, each told apart from any other of this boot, and reached from whatever namespace this process is in.
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{OFlag, openat};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::stat::Mode;
+use serde::{Deserialize, Serialize};
+
+/// Of a socket: the number of its network namespace (<asm-generic/socket.h>, Linux 5.14).
+const SO_NETNS_COOKIE: libc::c_int = 71;
+const FSOPEN_CLOEXEC: libc::c_int = 1;
+const FSMOUNT_CLOEXEC: libc::c_int = 1;
+const FSCONFIG_CMD_CREATE: libc::c_int = 6;
+const SIOCGIFNAME: libc::c_int = 0x8910;
+const SIOCGIFINDEX: libc::c_int = 0x8933;
+const SIOCGIFHWADDR: libc::c_int = 0x8927;
+
+/// An open network namespace, which stays as long as this is held.
+#[derive(Debug)]
+pub struct Namespace {
+    cookie: u64,
+    /// Belongs to the namespace, and carries its ioctls from any thread.
+    socket: OwnedFd,
+    /// A folder that shows the namespace's interfaces as /sys does.
+    sys: OwnedFd,
+    /// Whether `sys` is the /sys of this process, which may show another namespace's.
+    assumed: bool,
+}
+
+impl Namespace {
+    /// The one that this thread is in.
+    ///
+    /// # Errors
+    /// When neither a sysfs can be mounted for it (CAP_SYS_ADMIN) nor /sys be opened.
+    pub fn own() -> io::Result<Self> {
+        // SAFETY: no pointers are passed; the descriptor is nobody else's.
+        let socket =
+            unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: as above.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let mut cookie = 0_u64;
+        let mut size: libc::socklen_t = 8;
+        // SAFETY: the kernel writes at most `size` bytes to `cookie`.
+        let asked = unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                SO_NETNS_COOKIE,
+                (&raw mut cookie).cast(),
+                &raw mut size,
+            )
+        };
+        if asked < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // /sys shows the namespace of whoever mounted it: one of this namespace's own, mounted nowhere, cannot be another's.
+        let (sys, assumed) = match mounted() {
+            Ok(sys) => (sys, false),
+            Err(_) => (File::open("/sys")?.into(), true),
+        };
+        Ok(Self {
+            cookie,
+            socket,
+            sys,
+            assumed,
+        })
+    }
+
+    /// The one that `path` (/run/netns/NAME, /proc/PID/ns/net) refers to.
+    ///
+    /// # Errors
+    /// When there is none, or this process may not enter it (CAP_SYS_ADMIN).
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let handle = File::open(path)?;
+        // A thread of its own, since a thread that cannot go back must not go on.
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    setns(handle.as_fd(), CloneFlags::CLONE_NEWNET)?;
+                    Self::own()
+                })
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace ended")))
+        })
+    }
+
+    /// The number that no other namespace of this boot has.
+    #[must_use]
+    pub fn cookie(&self) -> u64 {
+        self.cookie
+    }
+
+    /// The interface that is named `name` here now.
+    ///
+    /// # Errors
+    /// ENODEV when there is none.
+    pub fn interface(&self, name: &str) -> io::Result<Interface> {
+        let request = self.request(name, SIOCGIFINDEX)?;
+        // SAFETY: the kernel has written this member.
+        let index = unsafe { request.ifr_ifru.ifru_ifindex };
+        Ok(Interface {
+            name: name.to_owned(),
+            index,
+            namespace: self.cookie,
+            path: None,
+        })
+    }
+
+    /// What `interface` is named now, since names can be changed.
+    fn name_of(&self, interface: &Interface) -> io::Result<String> {
+        let mut request = empty_request();
+        request.ifr_ifru.ifru_ifindex = interface.index;
+        self.ioctl(SIOCGIFNAME, &mut request)?;
+        Ok(request
+            .ifr_name
+            .iter()
+            .map(|byte| byte.cast_unsigned())
+            .take_while(|byte| *byte != 0)
+            .map(char::from)
+            .collect())
+    }
+
+    fn request(&self, name: &str, number: libc::c_int) -> io::Result<libc::ifreq> {
+        let mut request = named_request(name)?;
+        self.ioctl(number, &mut request)?;
+        Ok(request)
+    }
+
+    fn ioctl(&self, number: libc::c_int, request: &mut libc::ifreq) -> io::Result<()> {
+        // SAFETY: the kernel reads and writes the request, and what it points to is as large as `number` says: callers see to it.
+        let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), number as _, &raw mut *request) };
+        if done < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A sysfs of the thread's network namespace that is mounted nowhere.
+fn mounted() -> io::Result<OwnedFd> {
+    let descriptor = |returned: libc::c_long| {
+        if returned < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let number = i32::try_from(returned).map_err(io::Error::other)?;
+        // SAFETY: the kernel has just made it for this function.
+        Ok(unsafe { OwnedFd::from_raw_fd(number) })
+    };
+    // SAFETY: the name is a string of C; the other calls pass no pointers but null.
+    unsafe {
+        let context = descriptor(libc::syscall(
+            libc::SYS_fsopen,
+            c"sysfs".as_ptr(),
+            FSOPEN_CLOEXEC,
+        ))?;
+        let none = std::ptr::null::<libc::c_void>();
+        if libc::syscall(
+            libc::SYS_fsconfig,
+            context.as_raw_fd(),
+            FSCONFIG_CMD_CREATE,
+            none,
+            none,
+            0,
+        ) < 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+        descriptor(libc::syscall(
+            libc::SYS_fsmount,
+            context.as_raw_fd(),
+            FSMOUNT_CLOEXEC,
+            0,
+        ))
+    }
+}
+
+fn empty_request() -> libc::ifreq {
+    // SAFETY: all members are integers, and pointers that may be null.
+    unsafe { mem::zeroed() }
+}
+
+fn named_request(name: &str) -> io::Result<libc::ifreq> {
+    let mut request = empty_request();
+    // One byte stays zero and ends it.
+    if name.is_empty() || name.len() >= request.ifr_name.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// A network interface of this boot, told apart from any other, also from a later one of the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Interface {
+    /// What it was named when it was found.
+    pub name: String,
+    /// Its number, unique in its namespace.
+    pub index: i32,
+    /// The number of its network namespace ([`Namespace::cookie`]).
+    pub namespace: u64,
+    /// Where that namespace was found, `None` for the one that this process is in. It is where it is looked for first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+impl Interface {
+    /// The interface that is named `name` now in the network namespace at `namespace`, or in the one of this thread.
+    ///
+    /// # Errors
+    /// ENODEV when there is none; ENOENT when there is no such namespace, EPERM when this process may not enter it.
+    pub fn find(name: &str, namespace: Option<&Path>) -> io::Result<Self> {
+        let space = match namespace {
+            None => Namespace::own()?,
+            Some(path) => Namespace::open(path)?,
+        };
+        Ok(Self {
+            path: namespace.map(Path::to_owned),
+            ..space.interface(name)?
+        })
+    }
+
+    /// Opens it, wherever its namespace can be found now.
+    ///
+    /// # Errors
+    /// ENODEV when the interface or its namespace is gone.
+    pub fn open(&self) -> io::Result<OpenInterface> {
+        let namespace = self.space()?;
+        let name = namespace.name_of(self)?;
+        let open = OpenInterface { namespace, name };
+        if open.namespace.assumed {
+            open.is_shown(self)?;
+        }
+        Ok(open)
+    }
+
+    fn space(&self) -> io::Result<Namespace> {
+        let right = |space: &Namespace| space.cookie == self.namespace;
+        if let Some(space) = Some(Namespace::own()?).filter(right) {
+            return Ok(space);
+        }
+        if let Some(space) = self
+            .path
+            .as_deref()
+            .and_then(|path| Namespace::open(path).ok())
+            .filter(right)
+        {
+            return Ok(space);
+        }
+        // Threads too: a program may hold a namespace by one of its threads only.
+        let threads = folder("/proc")
+            .filter(|path| is_number(path))
+            .flat_map(|path| folder(path.join("task")))
+            .map(|path| path.join("ns/net"));
+        let mut seen = BTreeSet::new();
+        folder("/run/netns")
+            .chain(threads)
+            .filter(|path| fs::metadata(path).is_ok_and(|namespace| seen.insert(namespace.ino())))
+            .find_map(|path| Namespace::open(&path).ok().filter(right))
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
+    }
+}
+
+fn folder(path: impl AsRef<Path>) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+}
+
+fn is_number(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// An interface that can be read and changed.
+#[derive(Debug)]
+pub struct OpenInterface {
+    namespace: Namespace,
+    name: String,
+}
+
+impl OpenInterface {
+    /// What it is named now.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether /sys shows this interface, and not one of another namespace that is named alike.
+    fn is_shown(&self, interface: &Interface) -> io::Result<()> {
+        let request = self.namespace.request(&self.name, SIOCGIFHWADDR)?;
+        // SAFETY: the kernel has written this member.
+        let address = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
+        let address = address[..6]
+            .iter()
+            .map(|byte| format!("{:02x}", byte.cast_unsigned()))
+            .collect::<Vec<_>>()
+            .join(":");
+        if self.read("ifindex")?.trim() == interface.index.to_string()
+            && self.read("address")?.trim().starts_with(&address)
+        {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!(
+                "/sys does not show {}: it is mounted for another network namespace, and CAP_SYS_ADMIN, with which it could be mounted for this one, is missing",
+                self.name
+            )))
+        }
+    }
+
+    fn file(&self, path: &str, flags: OFlag) -> io::Result<File> {
+        let path = Path::new("class/net").join(&self.name).join(path);
+        let file = openat(
+            &self.namespace.sys,
+            &path,
+            flags | OFlag::O_CLOEXEC,
+            Mode::empty(),
+        )?;
+        Ok(File::from(file))
+    }
+
+    /// What the file `path` of its folder in /sys/class/net holds.
+    ///
+    /// # Errors
+    /// ENOENT when it has no such file, others as the driver answers.
+    pub fn read(&self, path: &str) -> io::Result<String> {
+        let mut text = String::new();
+        self.file(path, OFlag::O_RDONLY)?
+            .read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// Writes the file `path` of its folder in /sys/class/net.
+    ///
+    /// # Errors
+    /// ENOENT when it has no such file, others as the driver answers.
+    pub fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        self.file(path, OFlag::O_WRONLY)?.write_all(text.as_bytes())
+    }
+
+    /// The names in the folder `path` of its folder in /sys/class/net, sorted; none when there is no such folder.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn list(&self, path: &str) -> io::Result<Vec<String>> {
+        let folder = match self.file(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut names: Vec<String> = nix::dir::Dir::from_fd(folder.into())?
+            .iter()
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_str().ok()?.to_owned()))
+            .filter(|name| name != "." && name != "..")
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Carries out the ETHTOOL command that `value` begins with.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP when the driver has no such command, others as it answers.
+    ///
+    /// # Safety
+    /// `value` is as large as the kernel reads and writes for its command.
+    pub(super) unsafe fn ethtool<T>(&self, value: &mut T) -> io::Result<()> {
+        let mut request = named_request(&self.name)?;
+        request.ifr_ifru.ifru_data = (&raw mut *value).cast();
+        self.namespace.ioctl(0x8946, &mut request)
+    }
+}
