@@ -18,7 +18,7 @@ const DELETE_RULE: u32 = 0x31;
 const INSERT_RULE: u32 = 0x32;
 
 /// How a card gathers packets before it interrupts: the members of `struct ethtool_coalesce` after its first, in their order. What a driver does not have is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Coalescing([u32; 22]);
 
 impl Coalescing {
@@ -156,9 +156,9 @@ impl Rule {
     const QUEUE: usize = 152;
     const PLACE: usize = 160;
 
-    /// The rule that brings `flow` to receive queue `queue`.
+    /// The rule at `place` of a table that brings `flow` to receive queue `queue`.
     #[must_use]
-    pub fn new(flow: Flow, queue: u32) -> Self {
+    pub fn new(flow: Flow, queue: u32, place: u32) -> Self {
         let (kind, port): (u32, usize) = match flow {
             Flow { v6: false, tcp, .. } => (if tcp { 1 } else { 2 }, 10),
             Flow { v6: true, tcp, .. } => (if tcp { 5 } else { 6 }, 34),
@@ -168,7 +168,7 @@ impl Rule {
         bytes[Self::VALUES + port..][..2].copy_from_slice(&flow.port.to_be_bytes());
         bytes[Self::MASKS + port..][..2].copy_from_slice(&[0xff; 2]);
         bytes[Self::QUEUE..][..8].copy_from_slice(&u64::from(queue).to_ne_bytes());
-        Self(bytes)
+        Self(bytes).at(place)
     }
 
     fn at(mut self, place: u32) -> Self {
@@ -240,17 +240,21 @@ pub fn queues(interface: &OpenInterface) -> io::Result<u32> {
     Ok(u32::try_from(request.data).unwrap_or(u32::MAX))
 }
 
-/// A place of `interface`'s table that no rule has: the last, which comes after all others. `None` when the table is full.
+/// Up to `most` places of `interface`'s table that no rule has: the last ones, which come after all others.
 ///
 /// # Errors
 /// EOPNOTSUPP when its driver has no rules.
-pub fn free_place(interface: &OpenInterface) -> io::Result<Option<u32>> {
+pub fn free_places(interface: &OpenInterface, most: usize) -> io::Result<Vec<u32>> {
     let listed = rules(interface, COUNT_RULES, None)?;
     let taken = rules(interface, LIST_RULES, None)?;
     let taken = &taken.places[..(taken.count as usize).min(MOST_RULES)];
     // The highest bit says that the driver takes places of special meaning.
     let places = (listed.data & 0x7fff_ffff) as u32;
-    Ok((0..places).rev().find(|place| !taken.contains(place)))
+    Ok((0..places)
+        .rev()
+        .filter(|place| !taken.contains(place))
+        .take(most)
+        .collect())
 }
 
 /// The rule at `place`, `None` when there is none.
@@ -301,7 +305,7 @@ mod tests {
             v6: false,
             port: 0x1234,
         };
-        let Rule(bytes) = Rule::new(flow, 3).at(7);
+        let Rule(bytes) = Rule::new(flow, 3, 7);
         assert_eq!(bytes[..4], 2_u32.to_ne_bytes());
         assert_eq!(bytes[14..16], [0x12, 0x34]);
         assert_eq!(bytes[86..88], [0xff, 0xff]);
@@ -314,6 +318,7 @@ mod tests {
                 v6: true,
                 port: 1,
             },
+            0,
             0,
         );
         assert_eq!(

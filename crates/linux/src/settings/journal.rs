@@ -242,6 +242,11 @@ impl<S: Adjustable> Log<S> {
         }
     }
 
+    /// The settings that this run has changed, the first change first.
+    pub fn settings(&self) -> impl Iterator<Item = &S> {
+        self.entries.iter().map(|entry| &entry.setting)
+    }
+
     /// Sets `setting` to `value`. What it was before is on the disk before it changes.
     ///
     /// A setting can be set again and again: the disk is written to only for a value that it did not have yet.

@@ -21,6 +21,29 @@ pub use namespace::{Interface, Namespace, OpenInterface};
 /// The journal of the settings of a machine.
 pub type Journal = journal::Log<Setting>;
 
+impl Journal {
+    /// Keeps other runs away from `interface` until this one ends.
+    ///
+    /// # Errors
+    /// When another run has it.
+    pub fn lock_interface(&mut self, interface: &Interface) -> Result<(), JournalError<Setting>> {
+        let Interface {
+            name,
+            index,
+            namespace,
+            ..
+        } = interface;
+        let lock = format!("{namespace}.{index}");
+        self.lock(&lock).map_err(|error| match error {
+            JournalError::Locked { pid, .. } => JournalError::Locked {
+                what: name.clone(),
+                pid,
+            },
+            error => error,
+        })
+    }
+}
+
 /// One thing of a running machine that can be set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -100,6 +123,9 @@ pub enum SettingError {
         /// The value.
         value: Value,
     },
+    /// The kernel's threads cannot be listed.
+    #[error("the kernel's threads cannot be found in /proc: {0}")]
+    Threads(String),
     /// The kernel's answer.
     #[error("{setting}: {error}")]
     Refused {
@@ -136,6 +162,14 @@ impl Setting {
             thread: thread.thread,
             name: thread.work.to_string(),
         }
+    }
+
+    /// What it is now.
+    ///
+    /// # Errors
+    /// When it is not there, or cannot be read.
+    pub fn value(&self) -> Result<Value, SettingError> {
+        self.get().map_err(|error| self.explain(error))
     }
 
     fn get(&self) -> io::Result<Value> {
@@ -194,7 +228,8 @@ impl Setting {
         }
     }
 
-    fn explain(&self, error: io::Error) -> SettingError {
+    /// What the kernel's answer `error` means for this setting.
+    pub(crate) fn explain(&self, error: io::Error) -> SettingError {
         let setting = self.clone();
         match error.raw_os_error() {
             Some(libc::ESRCH | libc::ENODEV | libc::ENXIO | libc::ENOENT) if !self.is_there() => {
@@ -254,7 +289,7 @@ impl Adjustable for Setting {
     type Error = SettingError;
 
     fn read(&self) -> Result<Value, SettingError> {
-        self.get().map_err(|error| self.explain(error))
+        self.value()
     }
 
     fn apply(&self, value: &Value) -> Result<(), SettingError> {

@@ -154,8 +154,9 @@ impl Namespace {
         }
     }
 
-    /// Turns an offload of the namespace's interface on or off, as `ethtool -K` does. veth has NAPI instances, and so threads for them, only with GRO on (or
-    /// with an XDP program); its packets have whole checksums only with those of transmission off.
+    /// Turns an offload of the namespace's interface on or off, as `ethtool -K` does. veth has NAPI instances, and so threads for them, only with GRO on
+    /// (or with an XDP program), and takes them only for packets of a sender whose checksums are off, so that it does not segment for itself either; only then
+    /// the packets' checksums are whole, too.
     pub fn offload(&self, offload: Offload, on: bool) {
         let interface = self.interface.clone();
         self.run(move || set_offload(&interface, offload, on))

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mode native on an interface of the test's own: it does what it says, and whatever ends it, the machine is as it was found.
+mod ground;
+
+use std::collections::hash_map::RandomState;
+use std::env;
+use std::fs;
+use std::hash::{BuildHasher, Hasher};
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use ground::{Ground, Namespace, Need, Offload};
+use weir_linux::native::{Device, Native, Note};
+use weir_linux::sched::{self, Policy};
+use weir_linux::settings::ethtool::Flow;
+use weir_linux::settings::{
+    Interface, Journal, JournalError, Outcome, Restoration, Setting, SettingError, Value,
+};
+use weir_linux::threads::{self, KernelThread, Work};
+use weir_linux::urgency::Urgency;
+use weir_model::TopHalf;
+
+/// ksoftirqd is the machine's: the tests change it one after another.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime];
+
+/// The ground, with a NAPI instance at the receiver's end.
+fn stand() -> Option<(MutexGuard<'static, ()>, Ground)> {
+    let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let ground = ground::begin(NEEDS)?;
+    with_napi(&ground);
+    Some((machine, ground))
+}
+
+/// veth takes its NAPI only for what it can join, which the packets of one that segments for itself are not.
+fn with_napi(ground: &Ground) {
+    ground.receiver.offload(Offload::Receive, true);
+    ground.sender.offload(Offload::SendChecksums, false);
+}
+
+fn interface(namespace: &Namespace) -> Interface {
+    Interface::find(&namespace.interface, Some(&namespace.path())).unwrap()
+}
+
+fn urgency(number: u8) -> Urgency {
+    Urgency::new(number).unwrap()
+}
+
+/// All that the tests ask for, for an interface.
+fn wanted(interface: Interface) -> Device {
+    Device {
+        deferral: Some(Duration::from_millis(1)),
+        spread: Some("0".parse().unwrap()),
+        ..Device::new(interface, urgency(30))
+    }
+}
+
+fn napi(interface: &Interface) -> Vec<KernelThread> {
+    threads::which(|work| matches!(work, Work::Napi { interface: of, .. } if *of == interface.name))
+        .unwrap()
+}
+
+fn softirqs() -> Vec<Policy> {
+    threads::which(|work| matches!(work, Work::SoftIrq { .. }))
+        .unwrap()
+        .iter()
+        .map(|thread| sched::get(thread.thread.tid).unwrap())
+        .collect()
+}
+
+fn device_values(interface: &Interface) -> Vec<Value> {
+    [
+        "threaded",
+        "gro_flush_timeout",
+        "napi_defer_hard_irqs",
+        "queues/rx-0/rps_cpus",
+    ]
+    .map(|file| Setting::device(interface, file).value().unwrap())
+    .to_vec()
+}
+
+/// All that the tests change.
+fn all(interface: &Interface) -> (Vec<Value>, Vec<Policy>) {
+    (device_values(interface), softirqs())
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn left(folder: &Path) -> usize {
+    fs::read_dir(folder).unwrap().count()
+}
+
+fn count(restoration: &Restoration<Setting>, outcome: &Outcome<Value>) -> usize {
+    restoration
+        .outcomes
+        .iter()
+        .filter(|(_, its)| its == outcome)
+        .count()
+}
+
+#[test]
+fn threads_get_the_receivers_urgency_and_everything_comes_back() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let interface = interface(&ground.receiver);
+    let native = Native::new(vec![wanted(interface.clone())]);
+    let before = all(&interface);
+
+    let plan = native.plan().unwrap();
+    assert_eq!(all(&interface), before);
+    assert_eq!(plan.expected, [(interface.name.clone(), Policy::Fifo(30))]);
+
+    let (mut journal, restored) = Journal::open(folder.path()).unwrap();
+    assert!(restored.is_empty());
+    let report = native.apply(&mut journal).unwrap();
+    assert!(report.notes.is_empty(), "{:?}", report.notes);
+    // It changed what the plan listed, and the threads that the plan expected.
+    let threads = napi(&interface);
+    assert_eq!(threads.len(), 1);
+    assert_eq!(report.changes.len(), plan.changes.len() + threads.len());
+    for planned in &plan.changes {
+        assert!(report.changes.contains(planned), "{planned:?}");
+    }
+    assert_eq!(
+        device_values(&interface),
+        [text("1"), text("1000000"), text("2"), text("1")]
+    );
+    assert_eq!(sched::get(threads[0].thread.tid).unwrap(), Policy::Fifo(30));
+    assert!(softirqs().iter().all(|policy| *policy == Policy::Fifo(30)));
+
+    // Packets still arrive.
+    let (here, there) = (ground.receiver.v4, ground.sender.v4);
+    let receiver = ground
+        .receiver
+        .run(move || UdpSocket::bind((here, 0)).unwrap());
+    let sender = ground
+        .sender
+        .run(move || UdpSocket::bind((there, 0)).unwrap());
+    receiver
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    sender
+        .send_to(b"weir", receiver.local_addr().unwrap())
+        .unwrap();
+    assert_eq!(receiver.recv(&mut [0; 8]).unwrap(), 4);
+
+    // Once more changes nothing; an interface that was down and up has a new thread, which gets its policy.
+    assert!(native.apply(&mut journal).unwrap().changes.is_empty());
+    ground.receiver.offload(Offload::Receive, false);
+    ground.receiver.offload(Offload::Receive, true);
+    let report = native.apply(&mut journal).unwrap();
+    assert_eq!(report.changes.len(), 1, "{:?}", report.changes);
+
+    let restoration = journal.restore().unwrap();
+    assert!(restoration.is_complete());
+    assert_eq!(count(&restoration, &Outcome::Vanished), 1);
+    assert_eq!(all(&interface), before);
+    assert!(
+        napi(&interface)
+            .iter()
+            .all(|thread| sched::get(thread.thread.tid).unwrap() == Policy::Other { nice: 0 })
+    );
+    assert_eq!(left(folder.path()), 0);
+}
+
+/// The time that a thread has run.
+fn run_time(thread: &KernelThread) -> Duration {
+    let text = fs::read_to_string(format!("/proc/{}/schedstat", thread.thread.tid)).unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+}
+
+#[test]
+fn no_flood_takes_more_than_the_cap() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let interface = interface(&ground.receiver);
+    let cap = TopHalf::Cap {
+        runtime: Duration::from_micros(500),
+        period: Duration::from_millis(10),
+    };
+    let native = Native::new(vec![Device {
+        top_half: Some(cap),
+        ..Device::new(interface.clone(), urgency(30))
+    }]);
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let report = native.apply(&mut journal).unwrap();
+    assert!(report.notes.is_empty(), "{:?}", report.notes);
+    let thread = napi(&interface).remove(0);
+    let (there, target) = (ground.sender.v4, ground.receiver.v4);
+    let sender = ground
+        .sender
+        .run(move || UdpSocket::bind((there, 0)).unwrap());
+    let (begin, ran) = (Instant::now(), run_time(&thread));
+    let mut sent = 0_u32;
+    while begin.elapsed() < Duration::from_secs(2) {
+        // To a port that nobody has; what does not fit in the queue is refused, and that is all right.
+        let _ = sender.send_to(&[0; 64], (target, 9));
+        sent += 1;
+    }
+    let share = (run_time(&thread) - ran).as_secs_f64() / begin.elapsed().as_secs_f64();
+    println!("{sent} packets, {:.2} % of a CPU", share * 100.0);
+    // A thread may overrun by one tick, which is taken from what it has later.
+    assert!(share <= 0.055, "{share}");
+    assert!(share > 0.005, "the flood did not reach the thread: {share}");
+    drop(journal);
+    assert_eq!(left(folder.path()), 0);
+}
+
+#[test]
+fn what_somebody_else_sets_stays_and_is_told() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let interface = interface(&ground.receiver);
+    let before = all(&interface);
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let native = Native::new(vec![wanted(interface.clone())]);
+    native.apply(&mut journal).unwrap();
+    let open = interface.open().unwrap();
+    open.write("gro_flush_timeout", "123456").unwrap();
+    let report = native.apply(&mut journal).unwrap();
+    assert!(
+        matches!(&report.notes[..], [Note::Foreign { found, .. }] if *found == text("123456")),
+        "{:?}",
+        report.notes
+    );
+    let restoration = journal.restore().unwrap();
+    assert_eq!(count(&restoration, &Outcome::Foreign(text("123456"))), 1);
+    let mut expected = before;
+    expected.0[1] = text("123456");
+    assert_eq!(all(&interface), expected);
+}
+
+#[test]
+fn two_runs_do_not_look_after_the_same_interface() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let interface = interface(&ground.receiver);
+    let before = all(&interface);
+    let native = Native::new(vec![wanted(interface.clone())]);
+    let (mut one, _) = Journal::open(folder.path()).unwrap();
+    let (mut two, _) = Journal::open(folder.path()).unwrap();
+    native.apply(&mut one).unwrap();
+    let refused = native.apply(&mut two).unwrap_err();
+    assert!(
+        matches!(&refused, JournalError::Locked { what, pid }
+            if *what == interface.name && *pid == std::process::id().to_string()),
+        "{refused}"
+    );
+    // The other interface is free, and ksoftirqd is shared: it is put back by the last.
+    let other = self::interface(&ground.sender);
+    let other = Native::new(vec![Device::new(other, urgency(40))]);
+    other.apply(&mut two).unwrap();
+    assert!(softirqs().iter().all(|policy| *policy == Policy::Fifo(40)));
+    one.restore().unwrap();
+    assert!(softirqs().iter().all(|policy| *policy == Policy::Fifo(40)));
+    two.restore().unwrap();
+    assert_eq!(all(&interface), before);
+}
+
+#[test]
+fn an_interface_and_a_namespace_may_vanish() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let softirqs_before = softirqs();
+    for namespace_too in [false, true] {
+        let again;
+        let ground = if namespace_too {
+            &ground
+        } else {
+            again = stand_again();
+            &again
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let interface = interface(&ground.receiver);
+        let (mut journal, _) = Journal::open(folder.path()).unwrap();
+        let native = Native::new(vec![wanted(interface.clone())]);
+        native.apply(&mut journal).unwrap();
+        ground
+            .receiver
+            .ip(&format!("link delete {}", interface.name));
+        if namespace_too {
+            // The interface alone is gone: that is noted, and there is nothing else to be done.
+            let report = native.apply(&mut journal).unwrap();
+            assert!(
+                report
+                    .notes
+                    .iter()
+                    .any(|note| matches!(note, Note::Missing(SettingError::Vanished(_))))
+            );
+        }
+        let restoration = journal.restore().unwrap();
+        assert!(restoration.is_complete());
+        assert_eq!(count(&restoration, &Outcome::Vanished), 5);
+        assert_eq!(left(folder.path()), 0);
+        assert_eq!(softirqs(), softirqs_before);
+    }
+    let interface = {
+        let ground = stand_again();
+        let interface = interface(&ground.receiver);
+        assert!(interface.open().is_ok());
+        interface
+    };
+    // Its namespace went with the ground.
+    let error = interface.open().unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
+}
+
+/// One more ground, where the machine's lock is held already and its needs are known to be met.
+fn stand_again() -> Ground {
+    let ground = ground::begin(NEEDS).unwrap();
+    with_napi(&ground);
+    ground
+}
+
+#[test]
+fn what_a_card_does_not_have_is_noted() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let interface = interface(&ground.receiver);
+    let before = all(&interface);
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let flow = Flow {
+        tcp: false,
+        v6: false,
+        port: 502,
+    };
+    let native = Native::new(vec![Device {
+        gathering: Some(Duration::from_micros(50)),
+        steered: vec![flow],
+        ..Device::new(interface.clone(), urgency(20))
+    }]);
+    let report = native.apply(&mut journal).unwrap();
+    assert!(
+        matches!(
+            &report.notes[..],
+            [
+                Note::NoSteering(..),
+                Note::Missing(SettingError::Absent(Setting::Coalescing { .. }))
+            ]
+        ),
+        "{:?}",
+        report.notes
+    );
+    drop(journal);
+    // Without GRO veth has no NAPI, so its receive work is done where it is sent; newer kernels then have no `threaded` either.
+    ground.receiver.offload(Offload::Receive, false);
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let native = Native::new(vec![Device::new(interface.clone(), urgency(20))]);
+    let report = native.apply(&mut journal).unwrap();
+    assert!(
+        matches!(&report.notes[..], [.., Note::NoThread(_)]),
+        "{:?}",
+        report.notes
+    );
+    drop(journal);
+    assert_eq!(all(&interface), before);
+}
+
+#[test]
+fn a_cards_gathering_is_set_and_put_back() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    if !Path::new("/dev/net/tun").exists() {
+        println!("skipped: there is no /dev/net/tun, whose interfaces can gather packets");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    ground.receiver.ip("tuntap add name wtap mode tap");
+    let interface = Interface::find("wtap", Some(&ground.receiver.path())).unwrap();
+    let setting = Setting::Coalescing {
+        interface,
+        queue: None,
+    };
+    let frames = || match setting.value() {
+        Ok(Value::Coalescing(coalescing)) => coalescing,
+        other => panic!("{other:?}"),
+    };
+    let before = frames();
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let eight = Value::Coalescing(before.with_receive_frames(before.receive_frames() + 8));
+    journal.apply(&setting, &eight).unwrap();
+    assert_eq!(frames().receive_frames(), before.receive_frames() + 8);
+    // It cannot gather for a time.
+    let time = Value::Coalescing(before.with_receive_microseconds(50));
+    assert!(matches!(
+        journal.apply(&setting, &time),
+        Err(JournalError::Setting(SettingError::Absent(_)))
+    ));
+    journal.restore().unwrap();
+    assert_eq!(frames(), before);
+}
+
+/// What is killed: sets everything, changes its mind now and then as the mode predicted does, and puts everything back.
+fn victim(folder: &Path) {
+    let name = env::var("WEIR_INTERFACE").unwrap();
+    let interface = Interface::find(&name, None).unwrap();
+    let (mut journal, _) = Journal::open(folder).unwrap();
+    Native::new(vec![wanted(interface.clone())])
+        .apply(&mut journal)
+        .unwrap();
+    for round in 0..20 {
+        for thread in napi(&interface) {
+            let policy = urgency(1 + round % 7).policy();
+            journal
+                .apply(&Setting::policy(&thread), &Value::Policy(policy))
+                .unwrap();
+        }
+    }
+    journal.restore().unwrap();
+}
+
+/// An even random number below `most`.
+fn random(most: Duration) -> Duration {
+    let bits = RandomState::new().build_hasher().finish() >> 32;
+    most.mul_f64(bits as f64 / f64::from(u32::MAX))
+}
+
+#[test]
+fn everything_comes_back_after_kill_9_at_any_moment() {
+    if let Some(folder) = env::var_os("WEIR_FOLDER") {
+        return victim(Path::new(&folder));
+    }
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let interface = interface(&ground.receiver);
+    let before = all(&interface);
+    let start = || -> Child {
+        ground
+            .receiver
+            .command(env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "everything_comes_back_after_kill_9_at_any_moment",
+            ])
+            .env("WEIR_FOLDER", folder.path())
+            .env("WEIR_INTERFACE", &interface.name)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let begin = Instant::now();
+    assert!(start().wait().unwrap().success());
+    let whole = begin.elapsed();
+    assert_eq!((all(&interface), left(folder.path())), (before.clone(), 0));
+    let (mut changed, mut journals) = (0, 0);
+    for round in 0..100 {
+        let mut child = start();
+        sleep(random(whole));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        changed += u32::from(all(&interface) != before);
+        journals += usize::from(left(folder.path()) > 0);
+        let restored = Journal::recover(folder.path()).unwrap();
+        for restoration in &restored {
+            assert!(restoration.is_complete(), "{round}: {restored:?}");
+            assert_eq!(restoration.unreadable, 0);
+        }
+        assert_eq!(all(&interface), before, "{round}: {restored:?}");
+        for thread in napi(&interface) {
+            let policy = sched::get(thread.thread.tid);
+            assert!(policy.is_err() || policy.unwrap() == Policy::Other { nice: 0 });
+        }
+        assert_eq!(left(folder.path()), 0);
+    }
+    println!(
+        "of 100 killed, {journals} had a journal and {changed} had changed something; one run takes {whole:?}"
+    );
+    assert!(
+        changed >= 10,
+        "only {changed} of 100 were killed in the midst"
+    );
+}
