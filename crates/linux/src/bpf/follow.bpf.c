@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * Tells user level which process receives on which port, as it changes, and how urgent those processes are.
+ *
+ * Everything is told as one kind of record: in the ring buffer as it happens, and by the iterators for what is there already. User level
+ * (src/receivers/record.rs) has the same record.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_endian.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+/* Listeners of several languages are multipath ones by default. Their packets are TCP's. */
+#define IPPROTO_MPTCP 262
+/* UDP's sockets have states of TCP. */
+#define TCP_CLOSE 7
+#define TCP_LISTEN 10
+#define AF_INET 2
+#define AF_INET6 10
+
+enum weir_follow_kind {
+    WEIR_FOLLOW_BOUND = 1,     /* a process bound a socket; also a socket that an iterator found */
+    WEIR_FOLLOW_RELEASED = 2,  /* a socket is gone */
+    WEIR_FOLLOW_SENT = 3,      /* a socket that nobody saw being bound sends; the process may be another than its owner */
+    WEIR_FOLLOW_FORKED = 4,    /* a process began, with its parent's sockets */
+    WEIR_FOLLOW_THREAD = 5,    /* a thread began; also one that an iterator found */
+    WEIR_FOLLOW_ENDED = 6,     /* a thread ended */
+    WEIR_FOLLOW_EXITED = 7,    /* a process ended */
+    WEIR_FOLLOW_EXECUTED = 8,  /* a process is another program now, without its other threads and without sockets that were to be closed */
+    WEIR_FOLLOW_PRIORITY = 9,  /* a thread's policy was changed: `other`, or any thread if that is 0 */
+    WEIR_FOLLOW_MIGRATED = 10, /* a process is in another cgroup */
+};
+
+struct weir_follow_record {
+    __u32 kind;
+    __u32 pid;
+    __u32 tid;
+    __u32 other;     /* FORKED: the parent; PRIORITY: the thread */
+    __u64 start;     /* of the process, ns after boot: tells processes of one number apart */
+    __u64 cookie;    /* of the socket */
+    __u64 namespace; /* of the socket: its cookie */
+    __u64 cgroup;    /* of the process */
+    __u32 device;    /* the interface that the socket is bound to, or 0; only an iterator can know */
+    __u16 port;
+    __u8 protocol;
+    __u8 urgency;   /* of the thread */
+    __u8 loopback;  /* whether the socket is bound to an address of the loopback interface */
+    __u8 connected; /* whether the socket is neither a listener nor unconnected; only an iterator can know */
+    __u8 padding[6];
+    char comm[16];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 1 << 20);
+} records SEC(".maps");
+
+/* Records that had no room. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u64);
+} lost SEC(".maps");
+
+/* Processes that have had a socket: only their threads, forks and ends are told. What finds no room is left to the next scan. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 16384);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, __u32);
+    __type(value, __u8);
+} readers SEC(".maps");
+
+/* The cookie of a socket that was told. What a listener accepts inherits the listener's: it has the listener's port, and its end says nothing new. */
+struct {
+    __uint(type, BPF_MAP_TYPE_SK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+    __type(key, int);
+    __type(value, __u64);
+} told SEC(".maps");
+
+/* The numbers of the system calls that change a thread's policy, from user level. */
+const volatile struct {
+    long set_scheduler;
+    long set_parameter;
+    long set_attribute;
+} calls = {-1, -1, -1};
+
+static __always_inline struct weir_follow_record *begin(__u32 kind)
+{
+    struct weir_follow_record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+    if (r == NULL) {
+        __u32 zero = 0;
+        __u64 *count = bpf_map_lookup_elem(&lost, &zero);
+        if (count != NULL) {
+            __sync_fetch_and_add(count, 1);
+        }
+        return NULL;
+    }
+    __builtin_memset(r, 0, sizeof(*r));
+    r->kind = kind;
+    return r;
+}
+
+static __always_inline void describe(struct weir_follow_record *r, struct task_struct *task)
+{
+    r->pid = BPF_CORE_READ(task, tgid);
+    r->tid = BPF_CORE_READ(task, pid);
+    r->start = BPF_CORE_READ(task, group_leader, start_boottime);
+    r->urgency = weir_urgency_of(task);
+    r->cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+    BPF_CORE_READ_STR_INTO(&r->comm, task, group_leader, comm);
+}
+
+static __always_inline void tell(__u32 kind, struct task_struct *task, __u32 other)
+{
+    struct weir_follow_record *r = begin(kind);
+    if (r != NULL) {
+        describe(r, task);
+        r->other = other;
+        bpf_ringbuf_submit(r, 0);
+    }
+}
+
+static __always_inline void mark(__u32 pid)
+{
+    __u8 one = 1;
+    bpf_map_update_elem(&readers, &pid, &one, BPF_ANY);
+}
+
+static __always_inline bool is_marked(__u32 pid)
+{
+    return bpf_map_lookup_elem(&readers, &pid) != NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ sockets */
+
+static __always_inline bool has_ports(__u32 protocol)
+{
+    return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+}
+
+static __always_inline int bound(struct bpf_sock *sk, bool loopback)
+{
+    struct task_struct *task = (struct task_struct *) bpf_get_current_task();
+    if (!has_ports(sk->protocol)) {
+        return 1;
+    }
+    __u64 cookie = bpf_get_socket_cookie(sk);
+    __u64 *mine = bpf_sk_storage_get(&told, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+    if (mine != NULL) {
+        *mine = cookie;
+    }
+    struct weir_follow_record *r = begin(WEIR_FOLLOW_BOUND);
+    if (r != NULL) {
+        describe(r, task);
+        r->cookie = cookie;
+        r->namespace = bpf_get_netns_cookie(sk);
+        r->protocol = (__u8) sk->protocol;
+        r->port = (__u16) sk->src_port;
+        r->loopback = loopback;
+        mark(r->pid);
+        bpf_ringbuf_submit(r, 0);
+    }
+    return 1;
+}
+
+SEC("cgroup/post_bind4")
+int follow_bind4(struct bpf_sock *sk)
+{
+    return bound(sk, (sk->src_ip4 & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000));
+}
+
+SEC("cgroup/post_bind6")
+int follow_bind6(struct bpf_sock *sk)
+{
+    __u32 high = sk->src_ip6[0] | sk->src_ip6[1];
+    __u32 middle = sk->src_ip6[2];
+    __u32 low = sk->src_ip6[3];
+    bool is_mapped = high == 0 && middle == bpf_htonl(0xffff);
+    return bound(sk, is_mapped ? (low & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) : (high | middle) == 0 && low == bpf_htonl(1));
+}
+
+SEC("cgroup/sock_release")
+int follow_release(struct bpf_sock *sk)
+{
+    __u64 cookie = bpf_get_socket_cookie(sk);
+    __u64 *mine = bpf_sk_storage_get(&told, sk, NULL, 0);
+    if (mine == NULL || *mine != cookie) {
+        return 1;
+    }
+    struct weir_follow_record *r = begin(WEIR_FOLLOW_RELEASED);
+    if (r != NULL) {
+        r->cookie = cookie;
+        bpf_ringbuf_submit(r, 0);
+    }
+    return 1;
+}
+
+/* A port may be given by the first send or by connect, which no program is asked about. */
+SEC("cgroup_skb/egress")
+int follow_egress(struct __sk_buff *skb)
+{
+    struct bpf_sock *sk = skb->sk;
+    if (sk == NULL) {
+        return 1;
+    }
+    sk = bpf_sk_fullsock(sk);
+    if (sk == NULL || !has_ports(sk->protocol) || bpf_sk_storage_get(&told, sk, NULL, 0) != NULL) {
+        return 1;
+    }
+    __u64 *mine = bpf_sk_storage_get(&told, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+    if (mine != NULL) {
+        *mine = bpf_get_socket_cookie(skb);
+        struct weir_follow_record *r = begin(WEIR_FOLLOW_SENT);
+        if (r != NULL) {
+            describe(r, (struct task_struct *) bpf_get_current_task());
+            r->cookie = *mine;
+            bpf_ringbuf_submit(r, 0);
+        }
+    }
+    return 1;
+}
+
+/* ------------------------------------------------------------------------------------------------ processes */
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
+{
+    if (!is_marked(parent->tgid)) {
+        return 0;
+    }
+    if (parent->tgid == child->tgid) {
+        tell(WEIR_FOLLOW_THREAD, child, 0);
+    } else {
+        mark(child->tgid);
+        tell(WEIR_FOLLOW_FORKED, child, parent->tgid);
+    }
+    return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(follow_exec, struct task_struct *task)
+{
+    if (is_marked(task->tgid)) {
+        tell(WEIR_FOLLOW_EXECUTED, task, 0);
+    }
+    return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(follow_exit, struct task_struct *task)
+{
+    __u32 pid = task->tgid;
+    if (!is_marked(pid)) {
+        return 0;
+    }
+    bool is_last = BPF_CORE_READ(task, signal, live.counter) == 0;
+    if (is_last) {
+        bpf_map_delete_elem(&readers, &pid);
+    }
+    tell(is_last ? WEIR_FOLLOW_EXITED : WEIR_FOLLOW_ENDED, task, 0);
+    return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(follow_migration, struct cgroup *destination, const char *path, struct task_struct *task)
+{
+    if (is_marked(task->tgid)) {
+        tell(WEIR_FOLLOW_MIGRATED, task, 0);
+    }
+    return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(follow_priority, struct pt_regs *registers, long result)
+{
+    long call = weir_call_of(registers);
+    if ((call != calls.set_scheduler && call != calls.set_parameter && call != calls.set_attribute) || result < 0) {
+        return 0;
+    }
+    struct task_struct *task = (struct task_struct *) bpf_get_current_task();
+    __u32 target = (__u32) weir_first_argument_of(registers);
+    if (target == 0) {
+        target = BPF_CORE_READ(task, pid);
+    } else if (BPF_CORE_READ(task, thread_pid, level) != 0) {
+        /* The number is one of the caller's namespace. */
+        target = 0;
+    }
+    tell(WEIR_FOLLOW_PRIORITY, task, target);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ what is there already */
+
+static __always_inline bool is_loopback(const struct sock *sk, __u16 family)
+{
+    if (family == AF_INET) {
+        return (BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr) & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000);
+    }
+    __u32 address[4] = {0};
+    BPF_CORE_READ_INTO(&address, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
+    if (address[0] != 0 || address[1] != 0) {
+        return false;
+    }
+    if (address[2] == bpf_htonl(0xffff)) {
+        return (address[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000);
+    }
+    return address[2] == 0 && address[3] == bpf_htonl(1);
+}
+
+SEC("iter/task_file")
+int follow_files(struct bpf_iter__task_file *context)
+{
+    struct task_struct *task = context->task;
+    struct file *file = context->file;
+    if (task == NULL || file == NULL) {
+        return 0;
+    }
+    struct socket *socket = bpf_sock_from_file(file);
+    if (socket == NULL) {
+        return 0;
+    }
+    struct sock *sk = socket->sk;
+    if (sk == NULL) {
+        return 0;
+    }
+    __u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+    __u16 protocol = BPF_CORE_READ(sk, sk_protocol);
+    __u16 port = BPF_CORE_READ(sk, __sk_common.skc_num);
+    if (protocol == IPPROTO_MPTCP) {
+        protocol = IPPROTO_TCP;
+    }
+    if ((family != AF_INET && family != AF_INET6) || !has_ports(protocol) || port == 0) {
+        return 0;
+    }
+    struct weir_follow_record r = {.kind = WEIR_FOLLOW_BOUND};
+    describe(&r, task);
+    r.cookie = bpf_get_socket_cookie(sk);
+    r.namespace = BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie);
+    r.device = (__u32) BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
+    r.protocol = (__u8) protocol;
+    r.port = port;
+    r.loopback = is_loopback(sk, family);
+    unsigned char state = BPF_CORE_READ(sk, __sk_common.skc_state);
+    r.connected = state != TCP_LISTEN && state != TCP_CLOSE;
+    __u64 *mine = bpf_sk_storage_get(&told, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);
+    if (mine != NULL) {
+        *mine = r.cookie;
+    }
+    mark(r.pid);
+    bpf_seq_write(context->meta->seq, &r, sizeof(r));
+    return 0;
+}
+
+/* Comes after the scan of the files, which marks the processes. */
+SEC("iter/task")
+int follow_threads(struct bpf_iter__task *context)
+{
+    struct task_struct *task = context->task;
+    if (task == NULL || !is_marked(BPF_CORE_READ(task, tgid))) {
+        return 0;
+    }
+    struct weir_follow_record r = {.kind = WEIR_FOLLOW_THREAD};
+    describe(&r, task);
+    bpf_seq_write(context->meta->seq, &r, sizeof(r));
+    return 0;
+}

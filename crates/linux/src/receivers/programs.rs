@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The BPF programs of src/bpf/follow.bpf.c: loaded, attached, and read.
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use libbpf_rs::{
+    Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, RingBuffer,
+    RingBufferBuilder,
+};
+
+use super::cgroup;
+use super::record::{self, Record};
+use crate::iterator::{self, Scope};
+
+/// Why receivers cannot be followed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel does not take a BPF program.
+    #[error("the kernel does not take the BPF programs that follow receivers: {0}")]
+    Programs(#[from] libbpf_rs::Error),
+    /// There is no cgroup v2 to attach to.
+    #[error("there is no cgroup v2 that sockets could be followed in: {0}")]
+    Cgroup(#[source] io::Error),
+    /// The program was not started in the first process namespace.
+    #[error(
+        "receivers can be followed only from the first process namespace (a container with the host's: --pid=host), since BPF programs name processes by its \
+         numbers"
+    )]
+    ProcessNamespace,
+    /// A scan failed.
+    #[error("the open files of the system cannot be read: {0}")]
+    Scan(#[source] io::Error),
+}
+
+/// The programs that are attached to a cgroup; each other one but for the iterators is attached by its section's name.
+const IN_CGROUP: [&str; 4] = [
+    "follow_bind4",
+    "follow_bind6",
+    "follow_release",
+    "follow_egress",
+];
+const ITERATORS: [&str; 2] = ["follow_files", "follow_threads"];
+/// The program that all system calls pay for.
+const PRIORITY: &str = "follow_priority";
+
+type Queue = Arc<Mutex<VecDeque<Record>>>;
+
+/// The iterators, and the programs that tell of events if they are wanted.
+pub(super) struct Programs {
+    queue: Queue,
+    /// Before `_object`, whose memory it reads.
+    events: Option<RingBuffer<'static>>,
+    lost: MapHandle,
+    files: OwnedFd,
+    threads: OwnedFd,
+    _links: Vec<Link>,
+    _object: Object,
+}
+
+/// What there is to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// Only what there is at a scan.
+    Scans,
+    /// Events but for those of priorities.
+    Events,
+    /// All events.
+    All,
+}
+
+impl Programs {
+    /// Loads them, and attaches those that tell of events.
+    pub fn load(told: Told) -> Result<Self, Error> {
+        if !is_first_process_namespace() {
+            return Err(Error::ProcessNamespace);
+        }
+        let mut open = ObjectBuilder::default()
+            .open_memory(include_bytes!(concat!(env!("OUT_DIR"), "/follow.bpf.o")))?;
+        name_calls(&mut open)?;
+        for mut program in open.progs_mut() {
+            let name = program.name().to_string_lossy().into_owned();
+            let is_wanted = ITERATORS.contains(&&*name)
+                || told == Told::All
+                || told == Told::Events && name != PRIORITY;
+            program.set_autoload(is_wanted);
+        }
+        let object = open.load()?;
+        let queue = Queue::default();
+        let mut links = Vec::new();
+        let mut events = None;
+        if told != Told::Scans {
+            events = Some(read_events(&object, queue.clone())?);
+            links = attach(&object)?;
+        }
+        let iterator = |name: &str| {
+            let program = find(&object, name)?;
+            program.as_fd().try_clone_to_owned().map_err(Error::Scan)
+        };
+        Ok(Self {
+            queue,
+            events,
+            lost: MapHandle::try_from(&map(&object, "lost")?)?,
+            files: iterator("follow_files")?,
+            threads: iterator("follow_threads")?,
+            _links: links,
+            _object: object,
+        })
+    }
+
+    /// The events until now, after waiting for the first one for at most `timeout`.
+    pub fn events(&self, timeout: Duration) -> Result<Vec<Record>, Error> {
+        if let Some(events) = &self.events {
+            // A signal ends the wait early, which is no fault.
+            let result = events.poll_raw(timeout);
+            if result < 0 && -result != libc::EINTR {
+                return Err(libbpf_rs::Error::from_raw_os_error(-result).into());
+            }
+        }
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(queue.drain(..).collect())
+    }
+
+    /// How many events had no room until now.
+    pub fn lost(&self) -> Result<u64, Error> {
+        let value = self.lost.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
+        let count = value.and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
+        Ok(u64::from_ne_bytes(count.unwrap_or_default()))
+    }
+
+    /// All bound sockets of all processes, or of one, and the threads of those processes. A process that is not there has none.
+    pub fn scan(&self, scope: Option<u32>) -> Result<Vec<Record>, Error> {
+        let mut records = Vec::new();
+        // The files first: that scan marks the processes whose threads the other one tells of.
+        for program in [&self.files, &self.threads] {
+            match iterator::read(program, scope.map_or(Scope::All, Scope::Process)) {
+                Ok(bytes) => records.extend(
+                    bytes
+                        .chunks_exact(record::LENGTH)
+                        .filter_map(Record::decode),
+                ),
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => return Err(Error::Scan(error)),
+            }
+        }
+        Ok(records)
+    }
+}
+
+/// The kernel's number of the first process namespace: PROC_PID_INIT_INO of <linux/proc_ns.h>.
+fn is_first_process_namespace() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    const FIRST: u64 = 0xefff_fffc;
+    std::fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == FIRST)
+}
+
+/// Tells the programs the numbers of the system calls that set a thread's policy, which differ between processors.
+fn name_calls(open: &mut OpenObject) -> Result<(), Error> {
+    let calls = [
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+    ]
+    .map(libc::c_long::to_ne_bytes);
+    for mut map in open.maps_mut() {
+        if map.name().to_string_lossy().ends_with(".rodata") {
+            map.set_initial_value(calls.as_flattened())?;
+        }
+    }
+    Ok(())
+}
+
+fn map<'object>(object: &'object Object, name: &str) -> Result<libbpf_rs::Map<'object>, Error> {
+    object
+        .maps()
+        .find(|map| map.name() == name)
+        .ok_or_else(|| libbpf_rs::Error::from_raw_os_error(libc::ENOENT).into())
+}
+
+fn find<'object>(
+    object: &'object Object,
+    name: &str,
+) -> Result<libbpf_rs::ProgramMut<'object>, Error> {
+    object
+        .progs_mut()
+        .find(|program| program.name() == name)
+        .ok_or_else(|| libbpf_rs::Error::from_raw_os_error(libc::ENOENT).into())
+}
+
+fn read_events(object: &Object, queue: Queue) -> Result<RingBuffer<'static>, Error> {
+    let records = map(object, "records")?;
+    let mut builder = RingBufferBuilder::new();
+    builder.add(&records, move |bytes| {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.extend(Record::decode(bytes));
+        0
+    })?;
+    Ok(builder.build()?)
+}
+
+/// Attaches what tells of events. All of it is detached when the links are dropped or the process ends, however it ends.
+fn attach(object: &Object) -> Result<Vec<Link>, Error> {
+    let root = cgroup::root().map_err(Error::Cgroup)?;
+    let mut links = Vec::new();
+    for program in object.progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        if !program.autoload() || ITERATORS.contains(&&*name) {
+            continue;
+        }
+        links.push(if IN_CGROUP.contains(&&*name) {
+            program.attach_cgroup(root.as_raw_fd())?
+        } else {
+            program.attach()?
+        });
+    }
+    Ok(links)
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the table answers.
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::reach::Reach;
+use super::{Key, Reader, ReaderId, ReceiverTable};
+use crate::urgency::Urgency;
+
+/// What is known, all as of the last changes that were told.
+impl ReceiverTable {
+    /// The readers of `key`.
+    pub fn readers(&self, key: Key) -> impl Iterator<Item = Reader> + '_ {
+        self.told
+            .get(&key)
+            .into_iter()
+            .flatten()
+            .map(|(id, urgency)| self.reader(*id, *urgency))
+    }
+
+    /// All keys with their readers.
+    pub fn iter(&self) -> impl Iterator<Item = (Key, Reader)> + '_ {
+        self.told.iter().flat_map(|(key, readers)| {
+            readers
+                .iter()
+                .map(|(id, urgency)| (*key, self.reader(*id, *urgency)))
+        })
+    }
+
+    /// How urgent what arrives for `key` is: as its most urgent reader. `None` if nobody reads it.
+    #[must_use]
+    pub fn urgency(&self, key: Key) -> Option<Urgency> {
+        self.told.get(&key)?.values().copied().max()
+    }
+
+    /// How urgent the receivers are that can receive from an interface: what native mode needs.
+    #[must_use]
+    pub fn urgencies(&self, reach: &Reach) -> BTreeSet<Urgency> {
+        self.told
+            .values()
+            .flatten()
+            .filter(|(id, _)| reach.includes(&id.place))
+            .map(|(_, urgency)| *urgency)
+            .collect()
+    }
+
+    /// How many sockets are known.
+    #[must_use]
+    pub fn sockets(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// The threads of a process that reads something, each with its urgency by its policy.
+    pub fn threads(&self, pid: u32) -> impl Iterator<Item = (u32, Urgency)> + '_ {
+        self.processes.get(&pid).into_iter().flat_map(|process| {
+            process
+                .threads
+                .iter()
+                .map(|(tid, urgency)| (*tid, *urgency))
+        })
+    }
+
+    /// The threads that may wait for a packet from any of these interfaces (at most 8), each with its urgency and a bit for each interface; without those that
+    /// are not urgent. A thread is as urgent as its policy says, or as the most urgent rule for a key that its process reads.
+    #[must_use]
+    pub fn waiters(&self, interfaces: &[Reach]) -> BTreeMap<u32, (Urgency, u8)> {
+        let mut of_processes: BTreeMap<u32, (Option<Urgency>, u8)> = BTreeMap::new();
+        for (key, readers) in &self.told {
+            for id in readers.keys() {
+                let mut devices = 0;
+                for (bit, reach) in interfaces.iter().take(8).enumerate() {
+                    devices |= u8::from(reach.includes(&id.place)) << bit;
+                }
+                let Some(process) = self.processes.get(&id.pid) else {
+                    continue;
+                };
+                let ruled = self.rules.urgency(*key, &process.comm, &process.cgroup);
+                let (most, all) = of_processes.entry(id.pid).or_default();
+                if devices != 0 {
+                    *all |= devices;
+                    *most = (*most).max(ruled);
+                }
+            }
+        }
+        let mut waiters = BTreeMap::new();
+        for (pid, (ruled, devices)) in of_processes {
+            for (tid, own) in self.threads(pid) {
+                let urgency = ruled.unwrap_or(own);
+                if devices != 0 && urgency > Urgency::ORDINARY {
+                    waiters.insert(tid, (urgency, devices));
+                }
+            }
+        }
+        waiters
+    }
+
+    pub(super) fn reader(&self, id: ReaderId, urgency: Urgency) -> Reader {
+        let process = self.processes.get(&id.pid);
+        Reader {
+            id,
+            comm: process.map_or_else(|| "".into(), |process| process.comm.clone()),
+            cgroup: process.map_or_else(|| "".into(), |process| process.cgroup.clone()),
+            urgency,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the BPF programs tell: struct weir_follow_record of src/bpf/follow.bpf.c.
+use std::sync::Arc;
+
+use super::{Key, Place, Protocol};
+use crate::urgency::Urgency;
+
+/// A record's length in bytes.
+pub(super) const LENGTH: usize = 80;
+
+/// A thread, and what the kernel says of its process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub pid: u32,
+    pub tid: u32,
+    /// Of the process, ns since boot.
+    pub start: u64,
+    /// Of the thread.
+    pub urgency: Urgency,
+    /// The number of the process's cgroup v2.
+    pub cgroup: u64,
+    pub comm: Arc<str>,
+}
+
+/// A socket that is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Socket {
+    pub cookie: u64,
+    pub key: Key,
+    pub place: Place,
+    /// Neither a listener nor an unconnected socket.
+    pub connected: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Record {
+    Bound(Seen, Socket),
+    Released {
+        cookie: u64,
+    },
+    /// A socket that was not known sends; `pid` is likely to be its owner.
+    Sent {
+        cookie: u64,
+        pid: u32,
+    },
+    Forked {
+        parent: u32,
+        child: Seen,
+    },
+    Thread(Seen),
+    Ended(Seen),
+    Exited(Seen),
+    Executed(Seen),
+    Migrated(Seen),
+    /// The policy of a thread, or of any thread, was set.
+    Priority {
+        tid: Option<u32>,
+    },
+}
+
+impl Record {
+    /// `None` for what is no record of these programs.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; LENGTH] = bytes.try_into().ok()?;
+        let seen = Seen {
+            pid: u32::from_ne_bytes(field(bytes, 4)),
+            tid: u32::from_ne_bytes(field(bytes, 8)),
+            start: u64::from_ne_bytes(field(bytes, 16)),
+            urgency: Urgency::new(bytes[55]).ok()?,
+            cgroup: u64::from_ne_bytes(field(bytes, 40)),
+            comm: text(&field::<16>(bytes, 64)),
+        };
+        let other = u32::from_ne_bytes(field(bytes, 12));
+        let cookie = u64::from_ne_bytes(field(bytes, 24));
+        Some(match u32::from_ne_bytes(field(bytes, 0)) {
+            1 => Self::Bound(
+                seen,
+                Socket {
+                    cookie,
+                    key: Key {
+                        protocol: Protocol::of(bytes[54])?,
+                        port: u16::from_ne_bytes(field(bytes, 52)),
+                    },
+                    place: Place {
+                        namespace: u64::from_ne_bytes(field(bytes, 32)),
+                        device: u32::from_ne_bytes(field(bytes, 48)),
+                        loopback: bytes[56] != 0,
+                    },
+                    connected: bytes[57] != 0,
+                },
+            ),
+            2 => Self::Released { cookie },
+            3 => Self::Sent {
+                cookie,
+                pid: seen.pid,
+            },
+            4 => Self::Forked {
+                parent: other,
+                child: seen,
+            },
+            5 => Self::Thread(seen),
+            6 => Self::Ended(seen),
+            7 => Self::Exited(seen),
+            8 => Self::Executed(seen),
+            9 => Self::Priority {
+                tid: (other != 0).then_some(other),
+            },
+            10 => Self::Migrated(seen),
+            _ => return None,
+        })
+    }
+}
+
+fn field<const N: usize>(bytes: &[u8; LENGTH], at: usize) -> [u8; N] {
+    let mut value = [0; N];
+    value.copy_from_slice(&bytes[at..at + N]);
+    value
+}
+
+fn text(bytes: &[u8]) -> Arc<str> {
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into()
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the system file says of receivers, which comes before what the scheduler says.
+use std::cmp::Reverse;
+
+use super::{Key, Protocol};
+use crate::urgency::Urgency;
+
+/// How many bytes of a command's name the kernel keeps.
+const COMM: usize = 15;
+
+/// The urgency of the receivers that match all that is given; what is `None` matches any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// The protocol.
+    pub protocol: Option<Protocol>,
+    /// The port.
+    pub port: Option<u16>,
+    /// A cgroup, as a path from the root ("/system.slice/ptp4l.service"): it and all below it.
+    pub cgroup: Option<String>,
+    /// The command's name; its first 15 bytes are compared, since the kernel keeps no more.
+    pub command: Option<String>,
+    /// How urgent such a receiver is, whatever its threads' policies.
+    pub urgency: Urgency,
+}
+
+/// The rules of a system file. Of several that match, the most specific holds: one with a port before one without; then one with a deeper cgroup; then one
+/// with a command; then one with a protocol; then the one that comes first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules(Vec<Rule>);
+
+impl Rules {
+    /// The rules, in the order of the system file.
+    #[must_use]
+    pub fn new(mut rules: Vec<Rule>) -> Self {
+        rules.sort_by_key(|rule| {
+            Reverse((
+                rule.port.is_some(),
+                rule.cgroup
+                    .as_deref()
+                    .map(|path| parts(path).count() + 1)
+                    .unwrap_or(0),
+                rule.command.is_some(),
+                rule.protocol.is_some(),
+            ))
+        });
+        Self(rules)
+    }
+
+    /// What they say of a process that reads `key`, if they say anything.
+    #[must_use]
+    pub fn urgency(&self, key: Key, comm: &str, cgroup: &str) -> Option<Urgency> {
+        self.0
+            .iter()
+            .find(|rule| rule.matches(key, comm, cgroup))
+            .map(|rule| rule.urgency)
+    }
+}
+
+impl Rule {
+    fn matches(&self, key: Key, comm: &str, cgroup: &str) -> bool {
+        self.protocol
+            .is_none_or(|protocol| protocol == key.protocol)
+            && self.port.is_none_or(|port| port == key.port)
+            && self
+                .command
+                .as_deref()
+                .is_none_or(|command| kept(command) == kept(comm))
+            && self
+                .cgroup
+                .as_deref()
+                .is_none_or(|above| is_below(cgroup, above))
+    }
+}
+
+fn kept(command: &str) -> &[u8] {
+    let bytes = command.as_bytes();
+    &bytes[..bytes.len().min(COMM)]
+}
+
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty())
+}
+
+fn is_below(cgroup: &str, above: &str) -> bool {
+    let mut cgroup = parts(cgroup);
+    parts(above).all(|part| cgroup.next() == Some(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NTP: Key = Key {
+        protocol: Protocol::Udp,
+        port: 123,
+    };
+
+    fn rule(port: Option<u16>, cgroup: Option<&str>, command: Option<&str>, urgency: u8) -> Rule {
+        Rule {
+            protocol: None,
+            port,
+            cgroup: cgroup.map(str::to_owned),
+            command: command.map(str::to_owned),
+            urgency: Urgency::new(urgency).unwrap(),
+        }
+    }
+
+    fn says(rules: &[Rule], comm: &str, cgroup: &str) -> Option<u8> {
+        Rules::new(rules.to_vec())
+            .urgency(NTP, comm, cgroup)
+            .map(Urgency::get)
+    }
+
+    #[test]
+    fn the_most_specific_holds_in_whatever_order() {
+        let mut rules = vec![
+            rule(None, None, None, 1),
+            rule(None, None, Some("ntpd"), 2),
+            rule(None, Some("/a"), None, 3),
+            rule(None, Some("/a"), Some("ntpd"), 4),
+            rule(None, Some("/a/b"), None, 5),
+            rule(Some(123), None, None, 6),
+            rule(Some(123), Some("/a/b/"), None, 7),
+        ];
+        for _ in 0..2 {
+            assert_eq!(says(&rules, "ntpd", "/a/b/c"), Some(7));
+            assert_eq!(says(&rules[..], "other", "/"), Some(6));
+            let without_port: Vec<Rule> = rules
+                .iter()
+                .filter(|rule| rule.port.is_none())
+                .cloned()
+                .collect();
+            assert_eq!(says(&without_port, "ntpd", "/a/b"), Some(5));
+            assert_eq!(says(&without_port, "ntpd", "/a/bc"), Some(4));
+            assert_eq!(says(&without_port, "other", "/a"), Some(3));
+            assert_eq!(says(&without_port, "ntpd", "/ab"), Some(2));
+            assert_eq!(says(&without_port, "other", ""), Some(1));
+            rules.reverse();
+        }
+    }
+
+    #[test]
+    fn the_first_of_equals_holds() {
+        let rules = [
+            rule(Some(123), None, None, 8),
+            rule(Some(123), None, None, 9),
+        ];
+        assert_eq!(says(&rules, "ntpd", "/"), Some(8));
+    }
+
+    #[test]
+    fn all_that_is_given_must_match() {
+        assert_eq!(says(&[rule(Some(124), None, None, 8)], "ntpd", "/"), None);
+        let tcp = Rule {
+            protocol: Some(Protocol::Tcp),
+            ..rule(Some(123), None, None, 8)
+        };
+        assert_eq!(says(&[tcp], "ntpd", "/"), None);
+        assert_eq!(says(&[rule(None, Some("/a"), None, 8)], "ntpd", ""), None);
+    }
+
+    #[test]
+    fn a_long_command_is_known_by_what_the_kernel_keeps() {
+        let rules = [rule(None, None, Some("a-very-long-command-name"), 8)];
+        assert_eq!(says(&rules, "a-very-long-com", "/"), Some(8));
+        assert_eq!(says(&rules, "a-very-long-co", "/"), None);
+    }
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The table itself: sockets, the processes that hold them, and so the readers of each key. It does no input or output: what it is told it books, what it
+//! cannot know it asks for.
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
+use std::sync::Arc;
+
+use super::record::{Record, Seen, Socket};
+use super::{Change, Key, Place, ReaderId, Rules};
+use crate::urgency::Urgency;
+
+/// What the table cannot know by itself, to be found out and told to it.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    /// Processes whose sockets and threads must be looked at.
+    pub scan: BTreeSet<u32>,
+    /// Sockets that somebody has; usually the process.
+    pub owners: BTreeMap<u64, u32>,
+    /// Processes whose cgroup is not known.
+    pub cgroups: BTreeSet<u32>,
+    /// Threads whose policies were set.
+    pub priorities: BTreeSet<u32>,
+    /// Whether any thread's policy may have been set.
+    pub all_priorities: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Bound {
+    socket: Socket,
+    holders: BTreeSet<u32>,
+}
+
+#[derive(Debug)]
+pub(super) struct Process {
+    start: u64,
+    pub(super) comm: Arc<str>,
+    pub(super) cgroup: Arc<str>,
+    /// The number of the cgroup v2 that `cgroup` was read for.
+    cgroup_number: u64,
+    pub(super) threads: BTreeMap<u32, Urgency>,
+    /// By cookie.
+    sockets: BTreeSet<u64>,
+}
+
+impl Process {
+    fn of(seen: &Seen) -> Self {
+        Self {
+            start: seen.start,
+            comm: seen.comm.clone(),
+            cgroup: "".into(),
+            cgroup_number: seen.cgroup,
+            threads: BTreeMap::from([(seen.tid, seen.urgency)]),
+            sockets: BTreeSet::new(),
+        }
+    }
+
+    fn urgency(&self) -> Urgency {
+        self.threads
+            .values()
+            .copied()
+            .max()
+            .unwrap_or(Urgency::ORDINARY)
+    }
+}
+
+/// Who reads what, and how urgently.
+#[derive(Debug, Default)]
+pub struct ReceiverTable {
+    pub(super) rules: Rules,
+    /// By cookie.
+    pub(super) sockets: HashMap<u64, Bound>,
+    pub(super) processes: BTreeMap<u32, Process>,
+    /// Of all threads of `processes`.
+    process_of: HashMap<u32, u32>,
+    /// How many sockets a reader has for a key.
+    holds: BTreeMap<Key, BTreeMap<ReaderId, usize>>,
+    /// What was told to others: `holds` but for `touched`.
+    pub(super) told: BTreeMap<Key, BTreeMap<ReaderId, Urgency>>,
+    touched: BTreeSet<(Key, ReaderId)>,
+}
+
+/// What is told to it.
+impl ReceiverTable {
+    pub(super) fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn apply(&mut self, record: Record, questions: &mut Questions) {
+        match record {
+            Record::Bound(seen, socket) => {
+                if !self.knows(&seen) {
+                    // Its other threads are not known yet.
+                    questions.scan.insert(seen.pid);
+                    self.add(&seen, questions);
+                }
+                self.place(socket);
+                self.hold(seen.pid, socket.cookie);
+            }
+            Record::Released { cookie } => self.release(cookie, questions),
+            Record::Sent { cookie, pid } => {
+                if !self.sockets.contains_key(&cookie) {
+                    questions.owners.insert(cookie, pid);
+                }
+            }
+            Record::Forked { parent, child } => self.fork(parent, &child, questions),
+            Record::Thread(seen) => {
+                if self.knows(&seen) {
+                    self.set_thread(seen.pid, seen.tid, seen.urgency);
+                }
+            }
+            Record::Ended(seen) => {
+                if self.knows(&seen) {
+                    self.remove_thread(seen.pid, seen.tid);
+                }
+            }
+            Record::Exited(seen) => {
+                if self.knows(&seen) {
+                    self.remove(seen.pid);
+                }
+            }
+            Record::Executed(seen) => {
+                if self.knows(&seen) {
+                    self.set_threads(seen.pid, BTreeMap::from([(seen.tid, seen.urgency)]));
+                    self.rename(seen.pid, &seen.comm);
+                    questions.scan.insert(seen.pid);
+                }
+            }
+            Record::Migrated(seen) => {
+                if self.knows(&seen) {
+                    self.ask_cgroup(&seen, questions);
+                    // In a hierarchy of v1 its number in v2 stays.
+                    questions.cgroups.insert(seen.pid);
+                }
+            }
+            Record::Priority { tid: Some(tid) } => {
+                if self.process_of.contains_key(&tid) {
+                    questions.priorities.insert(tid);
+                }
+            }
+            Record::Priority { tid: None } => questions.all_priorities = true,
+        }
+    }
+
+    /// Makes the table what a scan found: of all processes, or of one.
+    pub(super) fn reconcile(
+        &mut self,
+        scope: Option<u32>,
+        records: impl IntoIterator<Item = Record>,
+        questions: &mut Questions,
+    ) {
+        let mut found: BTreeMap<u32, (BTreeMap<u64, Socket>, BTreeMap<u32, Urgency>)> =
+            BTreeMap::new();
+        for record in records {
+            match record {
+                Record::Bound(seen, socket) => {
+                    if !self.knows(&seen) {
+                        self.add(&seen, questions);
+                    }
+                    self.rename(seen.pid, &seen.comm);
+                    self.ask_cgroup(&seen, questions);
+                    let (sockets, _) = found.entry(seen.pid).or_default();
+                    sockets.insert(socket.cookie, socket);
+                }
+                Record::Thread(seen) if self.knows(&seen) => {
+                    let (_, threads) = found.entry(seen.pid).or_default();
+                    threads.insert(seen.tid, seen.urgency);
+                }
+                _ => {}
+            }
+        }
+        // What is held comes before what is not any longer: a socket is forgotten with its last holder.
+        for (pid, (sockets, _)) in &found {
+            for socket in sockets.values() {
+                self.place(*socket);
+                self.hold(*pid, socket.cookie);
+            }
+        }
+        let known: Vec<u32> = match scope {
+            Some(pid) => vec![pid],
+            None => self.processes.keys().copied().collect(),
+        };
+        for pid in known {
+            match found.remove(&pid) {
+                Some((sockets, threads)) if !sockets.is_empty() => {
+                    self.keep_only(pid, &sockets);
+                    // A process that ended in between may be told without.
+                    if !threads.is_empty() {
+                        self.set_threads(pid, threads);
+                    }
+                }
+                _ => self.remove(pid),
+            }
+        }
+    }
+
+    /// Lets go of all sockets of a process but these.
+    fn keep_only(&mut self, pid: u32, sockets: &BTreeMap<u64, Socket>) {
+        let held = self.processes.get(&pid).into_iter();
+        let closed: Vec<u64> = held
+            .flat_map(|process| &process.sockets)
+            .filter(|cookie| !sockets.contains_key(cookie))
+            .copied()
+            .collect();
+        for cookie in closed {
+            self.let_go(pid, cookie);
+        }
+    }
+
+    /// The path of a process's cgroup.
+    pub(super) fn set_cgroup(&mut self, pid: u32, cgroup: &str) {
+        if let Some(process) = self.processes.get_mut(&pid)
+            && &*process.cgroup != cgroup
+        {
+            process.cgroup = cgroup.into();
+            self.touch(pid);
+        }
+    }
+
+    /// The urgency of a thread by its policy.
+    pub(super) fn set_urgency(&mut self, tid: u32, urgency: Urgency) {
+        if let Some(&pid) = self.process_of.get(&tid) {
+            self.set_thread(pid, tid, urgency);
+        }
+    }
+
+    /// All threads of all processes that are known.
+    pub(super) fn all_threads(&self) -> impl Iterator<Item = u32> + '_ {
+        self.process_of.keys().copied()
+    }
+
+    pub(super) fn has_socket(&self, cookie: u64) -> bool {
+        self.sockets.contains_key(&cookie)
+    }
+
+    /// What is different from when this was last called.
+    pub(super) fn changes(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (key, id) in mem::take(&mut self.touched) {
+            let now = self.now(key, id);
+            let before = match now {
+                Some(urgency) => self.told.entry(key).or_default().insert(id, urgency),
+                None => forget(&mut self.told, key, &id),
+            };
+            match (before, now) {
+                (None, Some(urgency)) => changes.push(Change::Bound {
+                    key,
+                    reader: self.reader(id, urgency),
+                }),
+                (Some(_), None) => changes.push(Change::Unbound { key, reader: id }),
+                (Some(from), Some(to)) if from != to => changes.push(Change::Urgency {
+                    key,
+                    reader: id,
+                    from,
+                    to,
+                }),
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    fn now(&self, key: Key, id: ReaderId) -> Option<Urgency> {
+        self.holds.get(&key)?.get(&id)?;
+        let process = self.processes.get(&id.pid)?;
+        let ruled = self.rules.urgency(key, &process.comm, &process.cgroup);
+        Some(ruled.unwrap_or_else(|| process.urgency()))
+    }
+}
+
+/// Takes one value out of a map of maps, and the inner map with its last.
+fn forget<V>(
+    maps: &mut BTreeMap<Key, BTreeMap<ReaderId, V>>,
+    key: Key,
+    id: &ReaderId,
+) -> Option<V> {
+    let inner = maps.get_mut(&key)?;
+    let value = inner.remove(id);
+    if inner.is_empty() {
+        maps.remove(&key);
+    }
+    value
+}
+
+/// Processes.
+impl ReceiverTable {
+    fn knows(&self, seen: &Seen) -> bool {
+        self.processes
+            .get(&seen.pid)
+            .is_some_and(|process| process.start == seen.start)
+    }
+
+    fn add(&mut self, seen: &Seen, questions: &mut Questions) {
+        self.remove(seen.pid);
+        self.processes.insert(seen.pid, Process::of(seen));
+        self.process_of.insert(seen.tid, seen.pid);
+        questions.cgroups.insert(seen.pid);
+    }
+
+    fn remove(&mut self, pid: u32) {
+        let Some(process) = self.processes.get(&pid) else {
+            return;
+        };
+        for cookie in process.sockets.clone() {
+            self.let_go(pid, cookie);
+        }
+        self.set_threads(pid, BTreeMap::new());
+        self.processes.remove(&pid);
+    }
+
+    fn fork(&mut self, parent: u32, child: &Seen, questions: &mut Questions) {
+        let Some(process) = self.processes.get(&parent) else {
+            return;
+        };
+        let (sockets, cgroup) = (process.sockets.clone(), process.cgroup.clone());
+        self.add(child, questions);
+        self.set_cgroup(child.pid, &cgroup);
+        for cookie in sockets {
+            self.hold(child.pid, cookie);
+        }
+    }
+
+    /// Asks for a process's cgroup if it is another one than before.
+    fn ask_cgroup(&mut self, seen: &Seen, questions: &mut Questions) {
+        if let Some(process) = self.processes.get_mut(&seen.pid)
+            && process.cgroup_number != seen.cgroup
+        {
+            process.cgroup_number = seen.cgroup;
+            questions.cgroups.insert(seen.pid);
+        }
+    }
+
+    fn rename(&mut self, pid: u32, comm: &Arc<str>) {
+        if let Some(process) = self.processes.get_mut(&pid)
+            && process.comm != *comm
+        {
+            process.comm = comm.clone();
+            self.touch(pid);
+        }
+    }
+
+    fn set_thread(&mut self, pid: u32, tid: u32, urgency: Urgency) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        let before = process.urgency();
+        process.threads.insert(tid, urgency);
+        let is_another = process.urgency() != before;
+        self.process_of.insert(tid, pid);
+        if is_another {
+            self.touch(pid);
+        }
+    }
+
+    fn remove_thread(&mut self, pid: u32, tid: u32) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.threads.remove(&tid);
+            self.process_of.remove(&tid);
+            self.touch(pid);
+        }
+    }
+
+    fn set_threads(&mut self, pid: u32, threads: BTreeMap<u32, Urgency>) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if process.threads == threads {
+            return;
+        }
+        for tid in process.threads.keys() {
+            self.process_of.remove(tid);
+        }
+        for tid in threads.keys() {
+            self.process_of.insert(*tid, pid);
+        }
+        process.threads = threads;
+        self.touch(pid);
+    }
+
+    /// Looks again at all that a process reads.
+    fn touch(&mut self, pid: u32) {
+        let Some(process) = self.processes.get(&pid) else {
+            return;
+        };
+        for cookie in &process.sockets {
+            if let Some(bound) = self.sockets.get(cookie) {
+                let id = reader(pid, process.start, bound.socket.place);
+                self.touched.insert((bound.socket.key, id));
+            }
+        }
+    }
+}
+
+fn reader(pid: u32, start: u64, place: Place) -> ReaderId {
+    ReaderId { pid, start, place }
+}
+
+/// Sockets.
+impl ReceiverTable {
+    /// Notes where a socket is bound, which may be another place than before.
+    fn place(&mut self, socket: Socket) {
+        let Some(bound) = self.sockets.get_mut(&socket.cookie) else {
+            let holders = BTreeSet::new();
+            self.sockets
+                .insert(socket.cookie, Bound { socket, holders });
+            return;
+        };
+        let before = mem::replace(&mut bound.socket, socket);
+        if (before.key, before.place) != (socket.key, socket.place) {
+            for pid in bound.holders.clone() {
+                self.count(pid, before, false);
+                self.count(pid, socket, true);
+            }
+        }
+    }
+
+    fn release(&mut self, cookie: u64, questions: &mut Questions) {
+        questions.owners.remove(&cookie);
+        let Some(bound) = self.sockets.get(&cookie) else {
+            return;
+        };
+        // What a listener has accepted is not known, but has its port.
+        let may_have_accepted =
+            bound.socket.key.protocol == super::Protocol::Tcp && !bound.socket.connected;
+        for pid in bound.holders.clone() {
+            self.let_go(pid, cookie);
+            if may_have_accepted {
+                questions.scan.insert(pid);
+            }
+        }
+        self.sockets.remove(&cookie);
+    }
+
+    fn hold(&mut self, pid: u32, cookie: u64) {
+        let (Some(process), Some(bound)) =
+            (self.processes.get_mut(&pid), self.sockets.get_mut(&cookie))
+        else {
+            return;
+        };
+        if process.sockets.insert(cookie) {
+            bound.holders.insert(pid);
+            let socket = bound.socket;
+            self.count(pid, socket, true);
+        }
+    }
+
+    fn let_go(&mut self, pid: u32, cookie: u64) {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if !process.sockets.remove(&cookie) {
+            return;
+        }
+        let Some(bound) = self.sockets.get_mut(&cookie) else {
+            return;
+        };
+        bound.holders.remove(&pid);
+        let (socket, is_last) = (bound.socket, bound.holders.is_empty());
+        if is_last {
+            self.sockets.remove(&cookie);
+        }
+        self.count(pid, socket, false);
+    }
+
+    /// Counts one socket more or less of a process.
+    fn count(&mut self, pid: u32, socket: Socket, more: bool) {
+        let Some(process) = self.processes.get(&pid) else {
+            return;
+        };
+        let id = reader(pid, process.start, socket.place);
+        self.touched.insert((socket.key, id));
+        let readers = self.holds.entry(socket.key).or_default();
+        let sockets = readers.entry(id).or_default();
+        if more {
+            *sockets += 1;
+        } else if *sockets > 1 {
+            *sockets -= 1;
+        } else {
+            forget(&mut self.holds, socket.key, &id);
+        }
+    }
+}
