@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Mode predicted (zhang2006 §3.2): the bottom half of a device runs at the urgency of the most urgent receiver that waits for a packet from it, since the
+//! next one is likely to be for that receiver; or, as an option, of the most urgent one that there is.
+//!
+//! zhang2006 does this inside the kernel's scheduler. Here a BPF program sees threads leave and enter the CPU, counts who waits, and wakes a thread of ours when
+//! the most urgent class of a device becomes another one; that thread sets the policy of the device's NAPI thread. It sets the latest, so however often
+//! receivers wait and run, it never lags by more than one change. What both ways cost is in docs/linux-receivers.md.
+mod programs;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::receivers::{Reach, ReceiverTable};
+use crate::sched::{self, Policy};
+use crate::threads::Thread;
+use crate::urgency::Urgency;
+
+pub use programs::DEVICES;
+use programs::{Programs, Shared};
+
+/// Whose urgency a device's bottom half has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Basis {
+    /// That of the most urgent receiver that waits now, in a system call that receives or polls. Every switch of the CPU between threads pays for it.
+    Waiting,
+    /// That of the most urgent receiver there is, whether it waits or not. Costs nothing between the changes of the table.
+    Registered,
+}
+
+/// A device whose bottom half is to be as urgent as its receivers.
+pub struct Device {
+    /// From which receivers are its own.
+    pub reach: Reach,
+    /// Gives the bottom half an urgency.
+    pub set: Box<dyn FnMut(Urgency) -> io::Result<()> + Send>,
+}
+
+impl Device {
+    /// A device whose bottom half is the work of these kernel threads (`napi/INTERFACE-ID` and, on PREEMPT_RT, `irq/N-INTERFACE`). A thread that is gone is left
+    /// out; none runs at a higher urgency than `most`.
+    #[must_use]
+    pub fn of_threads(reach: Reach, threads: Vec<Thread>, most: Urgency) -> Self {
+        let set = move |urgency: Urgency| {
+            for thread in &threads {
+                if thread.exists().map_err(io::Error::other)? {
+                    sched::set(thread.tid, urgency.min(most).policy())?;
+                }
+            }
+            Ok(())
+        };
+        Self {
+            reach,
+            set: Box::new(set),
+        }
+    }
+}
+
+/// Why the mode cannot be started or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel does not take a BPF program.
+    #[error("the kernel does not take the BPF programs that see who waits: {0}")]
+    Programs(#[from] libbpf_rs::Error),
+    /// There are too many devices.
+    #[error("{0} devices; at most {DEVICES} can be predicted for")]
+    Devices(usize),
+    /// A bottom half's urgency cannot be set.
+    #[error("the urgency of a device's bottom half cannot be set: {0}")]
+    Set(#[source] io::Error),
+    /// The thread that sets urgencies cannot be started, or not as urgent as wanted.
+    #[error("the thread that sets urgencies cannot be started: {0}")]
+    Start(#[source] io::Error),
+}
+
+/// The mode while it is on. Dropping it leaves the bottom halves as they are: the journal of settings knows what they were.
+pub struct Predicted {
+    reaches: Vec<Reach>,
+    way: Way,
+    changes: Arc<AtomicU64>,
+}
+
+enum Way {
+    Waiting(Waiting),
+    Registered(Vec<Set>),
+}
+
+impl Predicted {
+    /// Starts it; call [`update`](Self::update) next. The thread that sets urgencies has the policy `setter`, if one is given; it is to be above what it sets,
+    /// so SCHED_FIFO 98 or 99.
+    ///
+    /// # Errors
+    /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed), when there are more than [`DEVICES`] devices, or without CAP_SYS_NICE.
+    pub fn start(
+        devices: Vec<Device>,
+        basis: Basis,
+        setter: Option<Policy>,
+    ) -> Result<Self, Error> {
+        if devices.len() > DEVICES {
+            return Err(Error::Devices(devices.len()));
+        }
+        let reaches = devices.iter().map(|device| device.reach).collect();
+        let changes = Arc::new(AtomicU64::new(0));
+        let sets = devices.into_iter().map(|device| Set {
+            set: device.set,
+            now: None,
+            changes: changes.clone(),
+        });
+        let sets = sets.collect();
+        let way = match basis {
+            Basis::Registered => Way::Registered(sets),
+            Basis::Waiting => Way::Waiting(Waiting::start(sets, setter)?),
+        };
+        Ok(Self {
+            reaches,
+            way,
+            changes,
+        })
+    }
+
+    /// Takes over who the receivers are. To be called after each [`poll`](crate::receivers::Follower::poll).
+    ///
+    /// # Errors
+    /// When a bottom half's urgency could not be set, now or since the last call, or the kernel has no room for another receiver.
+    pub fn update(&mut self, table: &ReceiverTable) -> Result<(), Error> {
+        match &mut self.way {
+            Way::Registered(sets) => {
+                for (set, reach) in sets.iter_mut().zip(&self.reaches) {
+                    let most = table.urgencies(reach).last().copied();
+                    set.to(most.unwrap_or(Urgency::ORDINARY))
+                        .map_err(Error::Set)?;
+                }
+                Ok(())
+            }
+            Way::Waiting(waiting) => waiting.register(table.waiters(&self.reaches)),
+        }
+    }
+
+    /// How often a bottom half's urgency was set until now.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+}
+
+/// One device's bottom half.
+struct Set {
+    set: Box<dyn FnMut(Urgency) -> io::Result<()> + Send>,
+    now: Option<Urgency>,
+    changes: Arc<AtomicU64>,
+}
+
+impl Set {
+    fn to(&mut self, urgency: Urgency) -> io::Result<()> {
+        if self.now == Some(urgency) {
+            return Ok(());
+        }
+        self.now = Some(urgency);
+        self.changes.fetch_add(1, Ordering::Relaxed);
+        (self.set)(urgency)
+    }
+}
+
+/// The part that sees who waits.
+struct Waiting {
+    programs: Programs,
+    /// What is registered: threads with their urgency and devices.
+    registered: BTreeMap<u32, (Urgency, u8)>,
+    failed: Arc<Mutex<Option<io::Error>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Waiting {
+    fn start(mut sets: Vec<Set>, setter: Option<Policy>) -> Result<Self, Error> {
+        let programs = Programs::load()?;
+        let (bell, shared) = (programs.bell()?, programs.shared());
+        let failed = Arc::new(Mutex::new(None));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (failures, stopped) = (failed.clone(), stop.clone());
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("weir-predict".to_owned())
+            .spawn(move || {
+                let result = setter.map_or(Ok(()), |policy| sched::set(0, policy));
+                let is_fine = result.is_ok();
+                // Whoever starts the thread waits for this.
+                let _ = ready.send(result);
+                while is_fine && !stopped.load(Ordering::Relaxed) {
+                    if let Err(error) = follow(&shared, &mut sets) {
+                        let mut failure = failures.lock().unwrap_or_else(PoisonError::into_inner);
+                        *failure = Some(error);
+                    }
+                    // The wait ends also without the bell, to see whether it is to stop.
+                    bell.poll_raw(Duration::from_millis(100));
+                }
+            })
+            .map_err(Error::Start)?;
+        let begun = is_ready.recv().map_err(io::Error::other);
+        begun.and_then(|result| result).map_err(Error::Start)?;
+        Ok(Self {
+            programs,
+            registered: BTreeMap::new(),
+            failed,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    fn register(&mut self, wanted: BTreeMap<u32, (Urgency, u8)>) -> Result<(), Error> {
+        for tid in self.registered.keys() {
+            if !wanted.contains_key(tid) {
+                self.programs.register(*tid, Urgency::ORDINARY, 0)?;
+            }
+        }
+        for (tid, (urgency, devices)) in &wanted {
+            let before = self.registered.get(tid);
+            if before != Some(&(*urgency, *devices)) {
+                self.programs.register(*tid, *urgency, *devices)?;
+            }
+            if before.is_none() {
+                self.programs.look_at(*tid)?;
+            }
+        }
+        self.registered = wanted;
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.take().map_or(Ok(()), |error| Err(Error::Set(error)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic of it was printed when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Gives every device the urgency of its most urgent waiting receiver, until none is another one any longer.
+fn follow(shared: &Shared, sets: &mut [Set]) -> io::Result<()> {
+    shared.answer();
+    for (device, set) in sets.iter_mut().enumerate() {
+        loop {
+            let most = shared.most_urgent(device);
+            if set.now == Some(most) {
+                break;
+            }
+            // Before the kernel is told: what the program compares with the urgency before, the next round of the loop sees.
+            set.to(most)?;
+            shared.applied(device, most);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The BPF programs of src/bpf/waiting.bpf.c: loaded, attached, and the state that they share with us.
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use libbpf_rs::{
+    Link, MapCore, Object, ObjectBuilder, ProgramInput, ProgramMut, RingBuffer, RingBufferBuilder,
+};
+
+use super::Error;
+use crate::urgency::Urgency;
+
+/// How many devices there may be: the bits of a receiver's devices.
+pub const DEVICES: usize = 8;
+const CLASSES: usize = Urgency::MOST.get() as usize + 1;
+
+/// The calls that receive or poll, and those that receive if their first argument is a socket, as the program tells them apart.
+const RECEIVES: u8 = 1;
+const READS: u8 = 2;
+const CALLS: &[(libc::c_long, u8)] = &[
+    (libc::SYS_recvfrom, RECEIVES),
+    (libc::SYS_recvmsg, RECEIVES),
+    (libc::SYS_recvmmsg, RECEIVES),
+    (libc::SYS_accept, RECEIVES),
+    (libc::SYS_accept4, RECEIVES),
+    (libc::SYS_ppoll, RECEIVES),
+    (libc::SYS_pselect6, RECEIVES),
+    (libc::SYS_epoll_pwait, RECEIVES),
+    (libc::SYS_epoll_pwait2, RECEIVES),
+    (libc::SYS_io_uring_enter, RECEIVES),
+    (libc::SYS_read, READS),
+    (libc::SYS_readv, READS),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_poll, RECEIVES),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_select, RECEIVES),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_epoll_wait, RECEIVES),
+];
+
+/// struct weir_waiting_state.
+#[repr(C)]
+struct State {
+    waiting: [[AtomicI32; CLASSES]; DEVICES],
+    applied: [AtomicU32; DEVICES],
+    rung: AtomicU32,
+}
+
+/// The state, as long as anybody uses it.
+#[derive(Clone)]
+pub(super) struct Shared(Arc<Mapping>);
+
+struct Mapping(NonNull<State>);
+
+// SAFETY: it is only read and written through atomics.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    fn of(map: &impl AsFd) -> io::Result<Self> {
+        // SAFETY: a new mapping at a place of the kernel's choice; it keeps the map alive.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                mem::size_of::<State>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                map.as_fd().as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        NonNull::new(address.cast())
+            .map(Self)
+            .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this mapping was made above, and nobody has it any longer.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), mem::size_of::<State>()) };
+    }
+}
+
+impl Shared {
+    fn state(&self) -> &State {
+        // SAFETY: the mapping is of a map whose value has this layout and begins at a page; it lives as long as `self`.
+        unsafe { self.0.0.as_ref() }
+    }
+
+    /// From here on the bell rings again.
+    pub fn answer(&self) {
+        self.state().rung.store(0, Ordering::SeqCst);
+    }
+
+    /// The urgency of the most urgent receiver that waits for the device.
+    pub fn most_urgent(&self, device: usize) -> Urgency {
+        let Some(classes) = self.state().waiting.get(device) else {
+            return Urgency::ORDINARY;
+        };
+        let most = (0..=Urgency::MOST.get())
+            .rev()
+            .find(|class| classes[usize::from(*class)].load(Ordering::SeqCst) > 0);
+        most.and_then(|class| Urgency::new(class).ok())
+            .unwrap_or(Urgency::ORDINARY)
+    }
+
+    /// The device's bottom half has this urgency now.
+    pub fn applied(&self, device: usize, urgency: Urgency) {
+        if let Some(applied) = self.state().applied.get(device) {
+            applied.store(u32::from(urgency.get()), Ordering::SeqCst);
+        }
+    }
+}
+
+/// The programs, attached.
+pub(super) struct Programs {
+    shared: Shared,
+    _link: Link,
+    object: Object,
+}
+
+impl Programs {
+    pub fn load() -> Result<Self, Error> {
+        let mut open = ObjectBuilder::default()
+            .open_memory(include_bytes!(concat!(env!("OUT_DIR"), "/waiting.bpf.o")))?;
+        for mut map in open.maps_mut() {
+            if map.name().to_string_lossy().ends_with(".rodata")
+                && let Some(calls) = map.initial_value_mut()
+            {
+                for (number, how) in CALLS {
+                    let call = usize::try_from(*number).ok();
+                    if let Some(call) = call.and_then(|call| calls.get_mut(call)) {
+                        *call = *how;
+                    }
+                }
+            }
+        }
+        let object = open.load()?;
+        let state = object.maps().find(|map| map.name() == "state");
+        let state = state.ok_or_else(missing)?;
+        let mapping = Mapping::of(&state).map_err(Error::Start)?;
+        let link = find(&object, "waiting_switch")?.attach()?;
+        Ok(Self {
+            shared: Shared(Arc::new(mapping)),
+            _link: link,
+            object,
+        })
+    }
+
+    pub fn shared(&self) -> Shared {
+        self.shared.clone()
+    }
+
+    /// What rings when the most urgent class of a device may be another one.
+    pub fn bell(&self) -> Result<RingBuffer<'static>, Error> {
+        let bell = self.object.maps().find(|map| map.name() == "bell");
+        let bell = bell.ok_or_else(missing)?;
+        let mut builder = RingBufferBuilder::new();
+        builder.add(&bell, |_| 0)?;
+        Ok(builder.build()?)
+    }
+
+    /// Registers a receiver's thread, or changes what is registered; without devices it is none any longer.
+    pub fn register(&self, tid: u32, urgency: Urgency, devices: u8) -> Result<(), Error> {
+        let word = u32::from(urgency.get()) | u32::from(devices) << 16;
+        let mut change = [tid.to_ne_bytes(), word.to_ne_bytes()];
+        let output = find(&self.object, "waiting_register")?.test_run(ProgramInput {
+            context_in: Some(change.as_flattened_mut()),
+            ..ProgramInput::default()
+        })?;
+        if output.return_value != 0 {
+            return Err(libbpf_rs::Error::from_raw_os_error(libc::ENOSPC).into());
+        }
+        Ok(())
+    }
+
+    /// Whether the thread waits already is to be seen.
+    pub fn look_at(&self, tid: u32) -> Result<(), Error> {
+        let program = find(&self.object, "waiting_already")?;
+        crate::iterator::read(&program, crate::iterator::Scope::Thread(tid))
+            .map(|_| ())
+            .or_else(|error| match error.raw_os_error() {
+                // It is gone.
+                Some(libc::ESRCH) => Ok(()),
+                _ => Err(libbpf_rs::Error::from(error).into()),
+            })
+    }
+}
+
+fn missing() -> Error {
+    libbpf_rs::Error::from_raw_os_error(libc::ENOENT).into()
+}
+
+fn find<'object>(object: &'object Object, name: &str) -> Result<ProgramMut<'object>, Error> {
+    object
+        .progs_mut()
+        .find(|program| program.name() == name)
+        .ok_or_else(missing)
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What following and predicting cost, as the kernel counts it. The figures of docs/linux-receivers.md are printed here (`--nocapture`).
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use libbpf_rs::query::ProgInfoIter;
+use weir_linux::predicted::Basis;
+use weir_linux::receivers::{Follower, Options, Rules};
+use weir_linux::sched::{self, Policy};
+
+use super::Mode;
+use super::actor::Stand;
+
+/// How long and how often each program has run, by its number: its name, ns, runs.
+fn costs() -> BTreeMap<u32, (String, u64, u64)> {
+    ProgInfoIter::default()
+        .map(|info| {
+            let name = info.name.to_string_lossy().into_owned();
+            (info.id, (name, info.run_time_ns, info.run_cnt))
+        })
+        .collect()
+}
+
+/// Has the kernel count the runs of programs as long as the descriptor is open, which makes each of them a little longer.
+fn count_runs() -> OwnedFd {
+    // SAFETY: the call takes a number and gives a descriptor.
+    let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
+    assert!(descriptor >= 0);
+    // SAFETY: it was opened for us just now.
+    unsafe { OwnedFd::from_raw_fd(descriptor) }
+}
+
+/// The least time of a round, of some attempts.
+fn best(address: Ipv4Addr, rounds: u32) -> Duration {
+    let attempts = (0..5).map(|_| exchange(address, rounds));
+    attempts.min().unwrap_or_default()
+}
+
+/// Exchanges datagrams between two threads of which each waits for the other; returns the time for one round.
+fn exchange(address: Ipv4Addr, rounds: u32) -> Duration {
+    let [one, other] = [0, 0].map(|port| UdpSocket::bind((address, port)).unwrap());
+    one.connect(other.local_addr().unwrap()).unwrap();
+    other.connect(one.local_addr().unwrap()).unwrap();
+    for socket in [&one, &other] {
+        socket
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+    }
+    let answering = std::thread::spawn(move || {
+        sched::set(0, Policy::Fifo(10)).unwrap();
+        let mut byte = [0];
+        for _ in 0..rounds {
+            other.recv(&mut byte).unwrap();
+            other.send(&byte).unwrap();
+        }
+    });
+    let begin = Instant::now();
+    let mut byte = [0];
+    for _ in 0..rounds {
+        one.send(&byte).unwrap();
+        one.recv(&mut byte).unwrap();
+    }
+    let time = begin.elapsed();
+    answering.join().unwrap();
+    time / rounds
+}
+
+/// The least time of a system call that does nothing, of some attempts.
+fn call() -> Duration {
+    const CALLS: u32 = 20_000;
+    let attempt = |_| {
+        let begin = Instant::now();
+        for _ in 0..CALLS {
+            // SAFETY: a system call without memory.
+            unsafe { libc::syscall(libc::SYS_getppid) };
+        }
+        begin.elapsed() / CALLS
+    };
+    (0..20).map(attempt).min().unwrap_or_default()
+}
+
+#[test]
+fn costs_are_counted_and_small() {
+    let Some(ground) = Stand::begin() else {
+        return;
+    };
+    // Not of the loopback interface: what is bound there is no receiver of a device.
+    let (address, rounds) = (ground.receiver.v4, 3_000);
+    let without = ground.receiver.run(move || best(address, rounds));
+    println!(
+        "without us: a round {without:?}, a system call {:?}",
+        call()
+    );
+    let by_scans = Options {
+        priorities_at_once: false,
+        ..Options::default()
+    };
+    for (what, options) in [("scans", by_scans), ("system calls", Options::default())] {
+        let _follower = Follower::start(Rules::default(), options).unwrap();
+        println!("policies by {what}: a system call {:?}", call());
+    }
+    let statistics = count_runs();
+    for basis in [Basis::Registered, Basis::Waiting] {
+        // Other tests run programs of the same names.
+        let others = costs();
+        let mut mode = Mode::start(&ground, basis);
+        let before = mode.predicted.changes();
+        let ours = costs();
+        let begin = Instant::now();
+        let (sent, received) = std::sync::mpsc::channel();
+        let job = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let time = ground.receiver.run(move || best(address, rounds));
+                sent.send(time).unwrap();
+            });
+            loop {
+                mode.turn();
+                if let Ok(time) = received.try_recv() {
+                    break time;
+                }
+            }
+        });
+        let seconds = begin.elapsed().as_secs_f64();
+        let changes = mode.predicted.changes() - before;
+        println!(
+            "{basis:?}: a round {job:?}, {:.0} changes/s",
+            changes as f64 / seconds
+        );
+        let mut switches = 0;
+        for (id, (name, time, runs)) in costs() {
+            let Some((_, time_before, runs_before)) = ours.get(&id) else {
+                continue;
+            };
+            if others.contains_key(&id) {
+                continue;
+            }
+            let (time, runs) = (time - time_before, runs - runs_before);
+            if runs > 0 {
+                println!("  {name}: {} ns a run, {runs} runs", time / runs);
+            }
+            if name == "waiting_switch" {
+                switches += runs;
+            }
+        }
+        assert!(basis == Basis::Registered || switches > u64::from(rounds));
+    }
+    drop(statistics);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Bottom halves get the urgency of who waits, or of who is there.
+#[path = "../actor/mod.rs"]
+mod actor;
+#[path = "../ground/mod.rs"]
+mod ground;
+
+mod cost;
+mod waiting;
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ground::Ground;
+use weir_linux::predicted::{Basis, Device, Predicted};
+use weir_linux::receivers::{Follower, Key, Options, Protocol, Reach, Rules};
+use weir_linux::sched::{self, Policy};
+use weir_linux::urgency::Urgency;
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn udp(port: u16) -> Key {
+    let protocol = Protocol::Udp;
+    Key { protocol, port }
+}
+
+/// The urgencies that a bottom half was given, in their order.
+type Given = Arc<Mutex<Vec<u8>>>;
+
+/// A device in the receivers' namespace whose bottom half is a thread that does nothing; notes what it is given.
+fn noting(ground: &Ground, given: &Given) -> Device {
+    let namespace = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
+    let given = given.clone();
+    let (keep, kept) = std::sync::mpsc::channel::<()>();
+    let (told, number) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        told.send(nix::unistd::gettid().as_raw()).unwrap();
+        // Until the device is dropped.
+        let _ = kept.recv();
+    });
+    let thread = number.recv().unwrap();
+    Device {
+        reach: Reach {
+            index: 0,
+            loopback: false,
+            namespace,
+        },
+        set: Box::new(move |urgency: Urgency| {
+            let _ = &keep;
+            given.lock().unwrap().push(urgency.get());
+            sched::set(thread, urgency.policy())
+        }),
+    }
+}
+
+/// A follower with the mode that it feeds.
+struct Mode {
+    follower: Follower,
+    predicted: Predicted,
+    given: Given,
+}
+
+impl Mode {
+    fn start(ground: &Ground, basis: Basis) -> Self {
+        let given = Given::default();
+        let options = Options {
+            period: Duration::from_secs(600),
+            ..Options::default()
+        };
+        let follower = Follower::start(Rules::default(), options).unwrap();
+        let setter = Some(Policy::Fifo(98));
+        let predicted = Predicted::start(vec![noting(ground, &given)], basis, setter).unwrap();
+        Self {
+            follower,
+            predicted,
+            given,
+        }
+    }
+
+    fn turn(&mut self) {
+        self.follower.poll(Duration::from_millis(20)).unwrap();
+        self.predicted.update(self.follower.table()).unwrap();
+    }
+
+    fn last(&self) -> u8 {
+        self.given.lock().unwrap().last().copied().unwrap_or(0)
+    }
+
+    /// Until the bottom half has this urgency.
+    fn wait_for(&mut self, urgency: u8, what: &str) {
+        let end = Instant::now() + SOON;
+        while self.last() != urgency {
+            let given = self.given.lock().unwrap().clone();
+            assert!(Instant::now() < end, "{what}: not {urgency}, {given:?}");
+            self.turn();
+        }
+    }
+
+    /// The bottom half stays at this urgency.
+    fn stays(&mut self, urgency: u8, what: &str) {
+        let end = Instant::now() + Duration::from_millis(400);
+        while Instant::now() < end {
+            self.turn();
+            assert_eq!(self.last(), urgency, "{what}");
+        }
+    }
+}
