@@ -14,6 +14,12 @@ pub(crate) const LAB: Program = Program {
     package: "crates/lab",
 };
 
+/// Process-aware interrupts on Linux.
+pub(crate) const LINUX: Program = Program {
+    name: "weir-linux",
+    package: "crates/linux",
+};
+
 /// Everything behind the name of a command that another program knows, its `--help` too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delegated {
@@ -31,10 +37,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Becomes the program with its command `name`, or returns its exit code where a process cannot become another.
-    pub fn run(self, name: &str, delegated: Delegated) -> ExitCode {
+    /// Becomes the program with its command `name`, which is none if all of its commands are behind one of ours, or returns its exit code where a process cannot
+    /// become another.
+    pub fn run(self, name: Option<&str>, delegated: Delegated) -> ExitCode {
         let mut command = Command::new(self.path());
-        command.arg(name).args(delegated.arguments);
+        command.args(name).args(delegated.arguments);
         let error = match start(&mut command) {
             Ok(code) => return code,
             Err(error) => error,

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use delegate::{Delegated, LAB};
+use delegate::{Delegated, LAB, LINUX};
 
 /// Keeps interrupts from starving the work that matters
 #[derive(Debug, Parser)]
@@ -47,6 +47,9 @@ enum Command {
     /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
     #[command(disable_help_flag = true)]
     Run(Delegated),
+    /// Give interrupts on this Linux machine the urgency of the processes that they are for
+    #[command(disable_help_flag = true)]
+    Linux(Delegated),
     /// Reproduce a figure or table of a paper, beside the paper's values
     #[command(disable_help_flag = true)]
     Reproduce(Delegated),
@@ -69,8 +72,9 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => simulate::execute(&arguments),
         Command::Sweep(arguments) => sweep::execute(&arguments),
         Command::Generate(arguments) => generate::execute(&arguments),
-        Command::Run(arguments) => return LAB.run("run", arguments),
-        Command::Reproduce(arguments) => return LAB.run("reproduce", arguments),
+        Command::Run(arguments) => return LAB.run(Some("run"), arguments),
+        Command::Linux(arguments) => return LINUX.run(None, arguments),
+        Command::Reproduce(arguments) => return LAB.run(Some("reproduce"), arguments),
     };
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,

@@ -23,8 +23,8 @@ fn weir_in(folder: &Path) -> Command {
     command
 }
 
-fn put_program(folder: &Path, script: &str) {
-    let path = folder.join("weir-lab");
+fn put_program(folder: &Path, name: &str, script: &str) {
+    let path = folder.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -58,6 +58,7 @@ fn help_explains_each_command_in_a_line_and_lists_no_other() {
             "sweep",
             "generate",
             "run",
+            "linux",
             "reproduce"
         ],
         "{help}"
@@ -68,7 +69,7 @@ fn help_explains_each_command_in_a_line_and_lists_no_other() {
 fn a_command_reaches_the_program_beside_it_with_every_argument_and_its_exit_code() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    put_program(folder.path(), "printf '<%s>' \"$@\"; exit 7");
+    put_program(folder.path(), "weir-lab", "printf '<%s>' \"$@\"; exit 7");
     let output = weir_in(folder.path())
         .args([
             "run",
@@ -88,11 +89,26 @@ fn a_command_reaches_the_program_beside_it_with_every_argument_and_its_exit_code
 }
 
 #[test]
+fn the_commands_of_linux_are_those_of_their_own_program() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    put_program(folder.path(), "weir-linux", "printf '<%s>' \"$@\"; exit 1");
+    let output = weir_in(folder.path())
+        .args(["linux", "plan", "system.toml", "--json"])
+        .assert()
+        .code(1);
+    assert_eq!(
+        text(&output.get_output().stdout),
+        "<plan><system.toml><--json>"
+    );
+}
+
+#[test]
 fn a_program_on_the_path_is_found_too() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let other = tempfile::tempdir().unwrap();
-    put_program(other.path(), "echo \"$1\"");
+    put_program(other.path(), "weir-lab", "echo \"$1\"");
     let output = weir_in(folder.path())
         .env("PATH", other.path())
         .args(["reproduce", "--list"])

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weir on stock Linux: bottom halves run at the urgency of the process that they are for (zhang2006, lee2010), on kernels from 6.1 on, unpatched.
+pub mod commands;
+pub mod instance;
 mod iterator;
+pub mod machine;
 pub mod native;
+pub mod plan;
 pub mod predicted;
 pub mod receivers;
+pub mod restored;
 pub mod sched;
 pub mod settings;
+pub mod share;
+pub mod system;
 pub mod threads;
 pub mod urgency;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The commands of `weir linux`.
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use miette::IntoDiagnostic as _;
+use weir_model::LinuxMode;
+
+use crate::machine::{Lacks, Machine};
+use crate::settings::journal;
+use crate::system::Node;
+
+pub mod plan;
+pub mod run;
+pub mod status;
+pub mod stop;
+
+/// Gives interrupts on a Linux machine the urgency of the processes that they are for.
+#[derive(Debug, Parser)]
+#[command(
+    name = "weir-linux",
+    bin_name = "weir linux",
+    version,
+    max_term_width = 100,
+    after_help = "`weir linux COMMAND --help` explains a command; docs/linux.md explains the modes and what each costs.",
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Plan(plan::Args),
+    Run(run::Args),
+    Status(status::Args),
+    Stop(stop::Args),
+}
+
+/// What a command that was carried out says to the shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything is as it should be: 0.
+    Good,
+    /// It was carried out, and the answer is no: 1.
+    Bad,
+}
+
+impl Cli {
+    /// Carries the command out.
+    ///
+    /// # Errors
+    /// Bad input, or something that it needs is missing: exit code 2.
+    pub fn execute(self) -> miette::Result<Outcome> {
+        match self.command {
+            Command::Plan(arguments) => plan::execute(&arguments),
+            Command::Run(arguments) => run::execute(&arguments),
+            Command::Status(arguments) => status::execute(&arguments),
+            Command::Stop(arguments) => stop::execute(&arguments),
+        }
+    }
+}
+
+/// The way in which bottom halves get their receivers' urgency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Each interface's threads have the urgency of its most urgent receiver
+    Native,
+}
+
+impl Mode {
+    const fn of(self) -> LinuxMode {
+        match self {
+            Self::Native => LinuxMode::Native,
+        }
+    }
+}
+
+/// The system that a command is about.
+#[derive(Debug, clap::Args)]
+struct SystemArgs {
+    /// The description of the system
+    #[arg(value_name = "SYSTEM.toml", value_hint = ValueHint::FilePath)]
+    system: PathBuf,
+
+    /// Take this mode in place of the file's
+    #[arg(long)]
+    mode: Option<Mode>,
+}
+
+impl SystemArgs {
+    /// What the file asks of this machine.
+    fn node(&self) -> miette::Result<Node> {
+        let system = weir_model::load(&self.system)?;
+        Ok(Node::of(&system, self.mode.map(Mode::of))?)
+    }
+}
+
+/// Where running systems are noted.
+#[derive(Debug, clap::Args)]
+struct StateArgs {
+    /// The folder in which what runs, and what is to be put back, is noted
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, default_value = journal::FOLDER)]
+    state: PathBuf,
+}
+
+/// Refuses what this machine cannot do.
+fn able(node: &Node) -> miette::Result<()> {
+    let all = Machine::here(node).into_diagnostic()?.lacks(node);
+    if all.is_empty() {
+        Ok(())
+    } else {
+        Err(Lacks { all }.into())
+    }
+}
+
+/// Prints a result. That its reader has seen enough is no error.
+fn print(text: &str) -> miette::Result<()> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.into_diagnostic(),
+    }
+}
+
+/// Prints a result for a program.
+fn print_json(value: &impl serde::Serialize) -> miette::Result<()> {
+    print(&serde_json::to_string_pretty(value).into_diagnostic()?)
+}
+
+/// Are results coloured? On a terminal whose user has not asked for none (<https://no-color.org>).
+fn is_coloured() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir linux plan`: what `run` would change, and what that means.
+use miette::IntoDiagnostic as _;
+use weir_report::{Align, Emphasis, Grid, count, percent, significant};
+
+use super::{Outcome, SystemArgs, able, is_coloured, print, print_json};
+use crate::plan::Plan;
+use crate::share::Share;
+
+/// Show everything that `run` would change on this machine, and what a flood can take from whom then
+#[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = "Nothing is changed. The exit code is 0 if `run` would do that, and 2 if this machine cannot do what the file asks for, with every reason at once."
+)]
+pub(super) struct Args {
+    #[command(flatten)]
+    system: SystemArgs,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries the command out.
+///
+/// # Errors
+/// A file that is no system for Linux; what this machine does not have.
+pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
+    let node = arguments.system.node()?;
+    able(&node)?;
+    let plan = Plan::of(&node).into_diagnostic()?;
+    if arguments.json {
+        print_json(&plan)?;
+    } else {
+        print(&text(&plan, is_coloured()))?;
+    }
+    Ok(Outcome::Good)
+}
+
+fn text(plan: &Plan, coloured: bool) -> String {
+    let mut blocks = vec![format!("{}: mode {}", plan.system, plan.mode)];
+    if plan.changes.is_empty() {
+        blocks.push("Every setting is as it should be.".to_owned());
+    } else {
+        let columns = [
+            ("setting", Align::Left),
+            ("now", Align::Left),
+            ("with Weir", Align::Left),
+        ];
+        let mut grid = Grid::new(&columns, coloured);
+        for change in &plan.changes {
+            let now = change.now.as_deref().unwrap_or("not there yet");
+            let cells = [&change.setting, now, &change.new];
+            grid.row(cells.map(|cell| (cell.to_owned(), Emphasis::Plain)));
+        }
+        blocks.push(grid.text());
+    }
+    blocks.extend(plan.shares.iter().map(share));
+    if !plan.notes.is_empty() {
+        blocks.push(format!("Left out:\n  {}", plan.notes.join("\n  ")));
+    }
+    blocks.join("\n\n")
+}
+
+/// What a flood can take.
+fn share(share: &Share) -> String {
+    let mut lines = vec![format!(
+        "A flood from {}, at any rate, takes",
+        share.interface
+    )];
+    match (share.cap, share.urgency) {
+        (Some(cap), _) => lines.push(format!(
+            "  at most {} of a processor from any task",
+            percent(cap)
+        )),
+        (None, urgency) => {
+            let urgency = urgency.unwrap_or(0);
+            if !share.safe.is_empty() {
+                lines.push(format!(
+                    "  nothing from {}: more urgent than {urgency}",
+                    share.safe.join(", ")
+                ));
+            }
+            if !share.exposed.is_empty() {
+                lines.push(format!(
+                    "  up to everything from {}: not more urgent than {urgency}, and without a cap nothing bounds it",
+                    share.exposed.join(", ")
+                ));
+            }
+        }
+    }
+    lines.push(match share.interrupts_hz {
+        Some(rate) => format!(
+            "  and the time of at most {} interrupts a second for each queue",
+            significant(rate, 4)
+        ),
+        None => "  and the time of the interrupts, one per packet at worst: `moderation` would bound them".to_owned(),
+    });
+    lines.push(match share.capacity_hz {
+        Some(rate) => format!(
+            "Its capacity is {} packets a second, by the costs in the file; what comes beyond is dropped.",
+            count(rate as u64)
+        ),
+        None => "Its capacity is not known: the file states no costs of its flows.".to_owned(),
+    });
+    lines.join("\n")
+}

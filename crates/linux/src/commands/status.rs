@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir linux status`: what runs on this machine, and what a crash left.
+use serde::Serialize;
+
+use super::{Outcome, StateArgs, print, print_json};
+use crate::instance::{self, Run};
+
+/// Show what runs on this machine, and what a crash left to be put back
+#[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = "The exit code is 0 if a system runs, 1 if none does or a crash left something, and 2 if that cannot be found out."
+)]
+pub(super) struct Args {
+    #[command(flatten)]
+    state: StateArgs,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A run, and whether it goes on.
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    run: Run,
+    /// Else it crashed, and what it changed is still changed.
+    running: bool,
+}
+
+/// Carries the command out.
+///
+/// # Errors
+/// When the folder of the runs cannot be read.
+pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
+    let systems: Vec<Shown> = instance::all(&arguments.state.state)?
+        .into_iter()
+        .map(|run| Shown {
+            running: run.lives(),
+            run,
+        })
+        .collect();
+    let is_well = !systems.is_empty() && systems.iter().all(|system| system.running);
+    if arguments.json {
+        print_json(&serde_json::json!({ "schema": 1, "systems": systems }))?;
+    } else if systems.is_empty() {
+        print("nothing runs, and nothing is to be put back")?;
+    } else {
+        let lines: Vec<String> = systems.iter().map(line).collect();
+        print(&lines.join("\n"))?;
+    }
+    Ok(if is_well { Outcome::Good } else { Outcome::Bad })
+}
+
+fn line(shown: &Shown) -> String {
+    let Run {
+        system,
+        file,
+        mode,
+        interfaces,
+        process,
+        ..
+    } = &shown.run;
+    let about = format!(
+        "{system} ({}): mode {mode} on {}",
+        file.display(),
+        interfaces.join(", ")
+    );
+    let pid = process.tid;
+    if shown.running {
+        format!("{about}, process {pid}")
+    } else {
+        format!("{about}, crashed as process {pid}: `weir linux stop` puts back what it changed")
+    }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir linux stop`: ends what runs, and puts back what crashed runs have left.
+use std::time::Duration;
+
+use miette::IntoDiagnostic as _;
+use serde_json::json;
+
+use super::{Outcome, StateArgs, print, print_json};
+use crate::instance::{self, Run};
+use crate::restored;
+use crate::settings::Journal;
+
+/// A run that is asked to end puts back some tens of settings.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// End what runs on this machine and put everything back, also what a crash or kill -9 left
+#[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = "Without a system it ends all of them. What crashed runs have left is put back in any case. The exit code is 0 if everything is as it was before or as \
+                       somebody else has set it since, 1 if something could not be put back, and 2 if a run cannot be ended."
+)]
+pub(super) struct Args {
+    /// The system's name or its file
+    #[arg(value_name = "SYSTEM")]
+    system: Option<String>,
+
+    #[command(flatten)]
+    state: StateArgs,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries the command out.
+///
+/// # Errors
+/// When a run does not end, or the journals cannot be read.
+pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
+    let folder = &arguments.state.state;
+    let is_meant = |run: &Run| {
+        let wanted = arguments.system.as_deref();
+        wanted.is_none_or(|wanted| run.is_called(wanted))
+    };
+    let (mut ended, mut crashed) = (Vec::new(), Vec::new());
+    for run in instance::all(folder)? {
+        if !run.lives() {
+            crashed.push(run.system);
+        } else if is_meant(&run) {
+            run.end(PATIENCE)?;
+            ended.push(run.system);
+        }
+    }
+    // Those that ended in order have left nothing.
+    let restorations = Journal::recover(folder).into_diagnostic()?;
+    restored::forget_crashed(folder)?;
+    let is_whole = restorations.iter().all(|one| one.is_complete());
+    let remarks: Vec<String> = restorations.iter().flat_map(restored::remarks).collect();
+    let count: usize = restorations.iter().map(restored::count).sum();
+    if arguments.json {
+        print_json(&json!({
+            "schema": 1,
+            "ended": ended,
+            "crashed": crashed,
+            "put_back": count,
+            "remarks": remarks,
+            "complete": is_whole,
+        }))?;
+    } else {
+        let mut lines: Vec<String> = ended
+            .iter()
+            .map(|system| format!("{system} is stopped"))
+            .collect();
+        if !restorations.is_empty() {
+            lines.push(format!(
+                "a crashed run had left settings: {count} are put back"
+            ));
+        }
+        lines.extend(remarks);
+        if lines.is_empty() {
+            lines.push("nothing runs, and nothing is to be put back".to_owned());
+        }
+        print(&lines.join("\n"))?;
+    }
+    Ok(if is_whole {
+        Outcome::Good
+    } else {
+        Outcome::Bad
+    })
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which systems are carried out on this machine: beside its journal, each run has a file that tells every other command who it is and how it stands.
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use procfs::process::Process;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::sched::Tid;
+use crate::threads::Thread;
+
+/// The ending of a run's file. Journals and locks have others.
+const ENDING: &str = "run.json";
+
+/// A run of a system.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What the file calls the system.
+    pub system: String,
+    /// The system file.
+    pub file: PathBuf,
+    /// How bottom halves get the urgency of their receivers.
+    pub mode: String,
+    /// The network interfaces.
+    pub interfaces: Vec<String>,
+    /// The process; by its start, it cannot be taken for a later one of the same number.
+    pub process: Thread,
+    /// How it stands, as it told last.
+    pub status: Value,
+}
+
+/// Why runs cannot be told, or one not be ended.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum InstanceError {
+    /// The folder cannot be used.
+    #[error("cannot use {}: {cause}", path.display())]
+    #[diagnostic(help(
+        "Weir notes there what runs, and what it changes before it changes it; --state takes another folder"
+    ))]
+    Folder {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// A process cannot be told to end.
+    #[error("process {pid} cannot be told to end: {cause}")]
+    NotAsked {
+        /// The process.
+        pid: Tid,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+    /// A process does not end.
+    #[error("process {pid} does not end, so the system `{system}` is not stopped")]
+    #[diagnostic(help("`kill -9 {pid}`, and then `weir linux stop` puts everything back"))]
+    Stuck {
+        /// The system.
+        system: String,
+        /// The process.
+        pid: Tid,
+    },
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> InstanceError + use<> {
+    let path = path.to_owned();
+    move |cause| InstanceError::Folder {
+        path: path.clone(),
+        cause,
+    }
+}
+
+/// The runs that `folder` tells of, also of processes that crashed, in the order of their files' names; none if there is no such folder.
+///
+/// # Errors
+/// When the folder or a file in it cannot be read.
+pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(folder)(error)),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed(folder))?.path();
+        if path.to_string_lossy().ends_with(ENDING) {
+            paths.push(path);
+        }
+    }
+    paths.sort_unstable();
+    let mut runs = Vec::new();
+    for path in paths {
+        match fs::read(&path) {
+            // They are written under another name first, so there are no halves.
+            Ok(text) => runs.extend(serde_json::from_slice::<Run>(&text)),
+            // It has ended meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(&path)(error)),
+        }
+    }
+    Ok(runs)
+}
+
+impl Run {
+    fn path(&self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}.{ENDING}", self.process.tid))
+    }
+
+    /// Lets others know how it stands. They see the old state or the new one, never a half.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn tell(&self, folder: &Path) -> Result<(), InstanceError> {
+        let path = self.path(folder);
+        let new = path.with_extension("new");
+        let text = serde_json::to_vec(self).map_err(io::Error::from);
+        text.and_then(|text| fs::write(&new, text))
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(failed(&path))
+    }
+
+    /// Nobody is told of it any longer.
+    ///
+    /// # Errors
+    /// When its file cannot be removed.
+    pub fn forget(&self, folder: &Path) -> Result<(), InstanceError> {
+        let path = self.path(folder);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(&path)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does its process live? One that has ended and that nobody has waited for does not.
+    #[must_use]
+    pub fn lives(&self) -> bool {
+        let stat = Process::new(self.process.tid).and_then(|process| process.stat());
+        stat.is_ok_and(|stat| {
+            stat.starttime == self.process.started && !matches!(stat.state, 'Z' | 'X')
+        })
+    }
+
+    /// Is it what a user calls `wanted`: the system's name, or its file?
+    #[must_use]
+    pub fn is_called(&self, wanted: &str) -> bool {
+        let file = Path::new(wanted).canonicalize();
+        self.system == wanted || file.is_ok_and(|file| file == self.file)
+    }
+
+    /// Asks its process to end, and waits for that, at most so long. Nothing happens if it has ended.
+    ///
+    /// # Errors
+    /// When it may not be asked, or does not end.
+    pub fn end(&self, most: Duration) -> Result<(), InstanceError> {
+        let pid = self.process.tid;
+        let not_asked = |cause| InstanceError::NotAsked { pid, cause };
+        // By a descriptor, since the number may be another process's as soon as this one has ended.
+        let process = open_process(pid).map_err(not_asked)?;
+        if !self.lives() {
+            return Ok(());
+        }
+        if let Some(process) = process {
+            ask_to_end(&process).map_err(not_asked)?;
+        }
+        let until = Instant::now() + most;
+        while self.lives() {
+            if Instant::now() >= until {
+                return Err(InstanceError::Stuck {
+                    system: self.system.clone(),
+                    pid,
+                });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+/// None if there is no such process.
+fn open_process(pid: Tid) -> io::Result<Option<OwnedFd>> {
+    // SAFETY: the call takes numbers only.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    match i32::try_from(descriptor) {
+        // SAFETY: the kernel has just made it, for nobody else.
+        Ok(descriptor) if descriptor >= 0 => Ok(Some(unsafe { OwnedFd::from_raw_fd(descriptor) })),
+        _ => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+            error => Err(error),
+        },
+    }
+}
+
+fn ask_to_end(process: &OwnedFd) -> io::Result<()> {
+    let nothing_more = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: the descriptor is open, and there is no more to tell than the signal.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            process.as_raw_fd(),
+            libc::SIGTERM,
+            nothing_more,
+            0,
+        )
+    };
+    if sent == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        // It has ended meanwhile.
+        error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        error => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn run(process: Thread) -> Run {
+        Run {
+            system: "a node".to_owned(),
+            file: PathBuf::from("/etc/weir/node.toml"),
+            mode: "native".to_owned(),
+            interfaces: vec!["eth0".to_owned()],
+            process,
+            status: Value::Null,
+        }
+    }
+
+    fn of(pid: u32) -> Thread {
+        Thread::of(pid.cast_signed()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn others_are_told_of_a_run_until_it_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(all(&folder.path().join("missing")).unwrap(), []);
+        let mut run = run(of(std::process::id()));
+        run.tell(folder.path()).unwrap();
+        run.status = serde_json::json!({ "packets": 3 });
+        run.tell(folder.path()).unwrap();
+        // What others left there, and what a crash left of a file, is none.
+        fs::write(folder.path().join("9.run.json"), "{\"system\":").unwrap();
+        fs::write(folder.path().join("9.0.journal"), "{}").unwrap();
+        assert_eq!(all(folder.path()).unwrap(), [run.clone()]);
+        assert!(run.lives() && run.is_called("a node") && !run.is_called("node"));
+        run.forget(folder.path()).unwrap();
+        run.forget(folder.path()).unwrap();
+        assert_eq!(all(folder.path()).unwrap(), []);
+    }
+
+    #[test]
+    fn a_run_is_called_by_its_file_too() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut run = run(of(std::process::id()));
+        run.file = file.path().canonicalize().unwrap();
+        assert!(run.is_called(&file.path().to_string_lossy()));
+    }
+
+    #[test]
+    fn it_ends_when_it_is_asked_to() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let run = run(of(child.id()));
+        assert!(run.lives());
+        run.end(Duration::from_secs(10)).unwrap();
+        // Nobody has waited for it yet.
+        assert!(!run.lives());
+        child.wait().unwrap();
+        run.end(Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_later_process_of_the_same_number_is_left_alone() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut earlier = of(child.id());
+        earlier.started -= 1;
+        run(earlier).end(Duration::ZERO).unwrap();
+        assert!(run(of(child.id())).lives());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What this machine has of what a mode needs. Nothing is changed to find out.
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use procfs::process::Process;
+use weir_model::{LinuxMode, did_you_mean};
+
+use crate::settings::Interface;
+use crate::system::Node;
+
+/// The oldest kernel that everything here is on (PLATFORMS.md, linux).
+const KERNEL_LEAST: (u8, u8) = (6, 1);
+/// Where the kernel describes its own types.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// What a program may do besides what everybody may (capabilities(7)), as far as Weir needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Capability {
+    /// Loading BPF programs.
+    Bpf,
+    /// The settings of network interfaces, and XDP.
+    NetAdmin,
+    /// BPF programs that look at the kernel's work.
+    Perfmon,
+    /// Policies and priorities of other threads.
+    SysNice,
+}
+
+impl Capability {
+    /// Its number in <linux/capability.h>.
+    const fn number(self) -> u32 {
+        match self {
+            Self::NetAdmin => 12,
+            Self::SysNice => 23,
+            Self::Perfmon => 38,
+            Self::Bpf => 39,
+        }
+    }
+
+    /// Those that a mode needs.
+    #[must_use]
+    pub const fn needed_for(mode: LinuxMode) -> &'static [Self] {
+        match mode {
+            LinuxMode::Native => &[Self::NetAdmin, Self::SysNice],
+            LinuxMode::Predicted | LinuxMode::Exact => {
+                &[Self::Bpf, Self::NetAdmin, Self::Perfmon, Self::SysNice]
+            }
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Bpf => "CAP_BPF",
+            Self::NetAdmin => "CAP_NET_ADMIN",
+            Self::Perfmon => "CAP_PERFMON",
+            Self::SysNice => "CAP_SYS_NICE",
+        })
+    }
+}
+
+/// What was found on a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Version and patch level of the kernel.
+    pub kernel: (u8, u8),
+    /// Does the kernel describe its types (CONFIG_DEBUG_INFO_BTF)?
+    pub has_btf: bool,
+    /// The capabilities that this process has, a bit each.
+    pub capabilities: u64,
+    /// The network interfaces of this process's network namespace, by name.
+    pub interfaces: Vec<String>,
+    /// Of these, those whose driver has no NAPI now, so that no thread can take their packets.
+    pub without_napi: Vec<String>,
+}
+
+/// What a machine does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
+pub enum Lack {
+    /// An old kernel.
+    #[error("this kernel is {}.{}, and Weir needs {}.{} or newer", found.0, found.1, KERNEL_LEAST.0, KERNEL_LEAST.1)]
+    #[diagnostic(help("threads of interfaces and CPUMAPs that can be relied on came with it"))]
+    Kernel {
+        /// Its version and patch level.
+        found: (u8, u8),
+    },
+    /// No BTF.
+    #[error("this kernel does not describe its types: there is no {BTF}")]
+    #[diagnostic(help(
+        "the mode `{mode}` loads BPF programs, which are fitted to the kernel by that: take a kernel with CONFIG_DEBUG_INFO_BTF, or the mode `native`"
+    ))]
+    Btf {
+        /// The mode that needs it.
+        mode: &'static str,
+    },
+    /// Capabilities.
+    #[error(
+        "this process lacks {}, which the mode `{mode}` needs",
+        listed(missing)
+    )]
+    #[diagnostic(help(
+        "run it as root, or give the service AmbientCapabilities (crates/linux/systemd/weir-linux@.service has all that are needed)"
+    ))]
+    Capabilities {
+        /// Those that are missing.
+        missing: Vec<Capability>,
+        /// The mode that needs them.
+        mode: &'static str,
+    },
+    /// A network interface.
+    #[error("there is no network interface `{name}` here")]
+    Interface {
+        /// Its name.
+        name: String,
+        /// What might have been meant.
+        #[help]
+        help: String,
+    },
+    /// NAPI.
+    #[error("no thread can take the packets of the interface `{name}`: it has no NAPI")]
+    #[diagnostic(help(
+        "leave its `interface` out, since what it does to others cannot be limited; a veth has NAPI with GRO (`ethtool -K {name} gro on`) or in the mode `exact`"
+    ))]
+    Threads {
+        /// The interface.
+        name: String,
+    },
+}
+
+fn listed(capabilities: &[Capability]) -> String {
+    let names: Vec<String> = capabilities.iter().map(Capability::to_string).collect();
+    names.join(", ")
+}
+
+/// All that a machine does not have.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("this machine cannot do what the file asks for; nothing was changed")]
+pub struct Lacks {
+    /// Each of them.
+    #[related]
+    pub all: Vec<Lack>,
+}
+
+impl Machine {
+    /// This machine, as this process sees it, for what `node` needs.
+    ///
+    /// # Errors
+    /// When /proc or /sys cannot be read.
+    pub fn here(node: &Node) -> io::Result<Self> {
+        let version = procfs::sys::kernel::Version::current().map_err(io::Error::other)?;
+        let status = Process::myself()
+            .and_then(|own| own.status())
+            .map_err(io::Error::other)?;
+        let wanted = node.interfaces.iter().map(|interface| &interface.name);
+        let without_napi = wanted.filter(|name| has_no_napi(name)).cloned();
+        Ok(Self {
+            kernel: (version.major, version.minor),
+            has_btf: Path::new(BTF).exists(),
+            capabilities: status.capeff,
+            without_napi: without_napi.collect(),
+            interfaces: interfaces()?,
+        })
+    }
+
+    /// What it does not have of what `node` needs.
+    #[must_use]
+    pub fn lacks(&self, node: &Node) -> Vec<Lack> {
+        let mut lacks = Vec::new();
+        let mode = node.mode.name();
+        if self.kernel < KERNEL_LEAST {
+            lacks.push(Lack::Kernel { found: self.kernel });
+        }
+        if node.mode != LinuxMode::Native && !self.has_btf {
+            lacks.push(Lack::Btf { mode });
+        }
+        let missing: Vec<Capability> = Capability::needed_for(node.mode)
+            .iter()
+            .copied()
+            .filter(|capability| self.capabilities & (1 << capability.number()) == 0)
+            .collect();
+        if !missing.is_empty() {
+            lacks.push(Lack::Capabilities { missing, mode });
+        }
+        let known: Vec<&str> = self.interfaces.iter().map(String::as_str).collect();
+        for interface in &node.interfaces {
+            let name = interface.name.clone();
+            if !self.interfaces.contains(&name) {
+                let help = did_you_mean(&name, "interfaces of this machine", &known);
+                lacks.push(Lack::Interface { name, help });
+            } else if node.mode != LinuxMode::Exact && self.without_napi.contains(&name) {
+                lacks.push(Lack::Threads { name });
+            }
+        }
+        lacks
+    }
+}
+
+/// The network interfaces of this network namespace, in the order of their names.
+///
+/// # Errors
+/// When /proc cannot be read.
+pub fn interfaces() -> io::Result<Vec<String>> {
+    // Not from /sys, which may be that of another namespace.
+    let all = procfs::net::dev_status().map_err(io::Error::other)?;
+    let mut names: Vec<String> = all.into_keys().collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The kernel refuses even the value that `threaded` has already where there is no NAPI. Without the right to ask, nothing is known.
+fn has_no_napi(name: &str) -> bool {
+    let same = Interface::find(name, None)
+        .and_then(|interface| interface.open())
+        .and_then(|interface| {
+            let threaded = interface.read("threaded")?;
+            interface.write("threaded", threaded.trim())
+        });
+    same.is_err_and(|error| error.raw_os_error() == Some(libc::EOPNOTSUPP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system;
+
+    fn node(mode: LinuxMode) -> Node {
+        let interface = |name: &str| system::Interface {
+            name: name.to_owned(),
+            receivers: Vec::new(),
+            deferral: None,
+            urgent: Vec::new(),
+            top_half: None,
+            bottom_half: None,
+        };
+        Node {
+            name: "node".to_owned(),
+            mode,
+            predict: weir_model::Predict::Waiting,
+            top_half: None,
+            interfaces: vec![interface("eth0"), interface("eth1")],
+            receivers: Vec::new(),
+        }
+    }
+
+    fn machine() -> Machine {
+        Machine {
+            kernel: (6, 1),
+            has_btf: true,
+            capabilities: 1 << 12 | 1 << 23 | 1 << 38 | 1 << 39,
+            interfaces: vec!["eth0".to_owned(), "eth1".to_owned()],
+            without_napi: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_machine_with_everything_lacks_nothing() {
+        for mode in [LinuxMode::Native, LinuxMode::Predicted, LinuxMode::Exact] {
+            assert_eq!(machine().lacks(&node(mode)), []);
+        }
+    }
+
+    #[test]
+    fn an_old_kernel_is_named_with_what_is_needed() {
+        let old = Machine {
+            kernel: (5, 19),
+            ..machine()
+        };
+        let lacks = old.lacks(&node(LinuxMode::Native));
+        assert_eq!(lacks, [Lack::Kernel { found: (5, 19) }]);
+        assert_eq!(
+            lacks[0].to_string(),
+            "this kernel is 5.19, and Weir needs 6.1 or newer"
+        );
+    }
+
+    #[test]
+    fn the_native_mode_needs_no_bpf() {
+        let plain = Machine {
+            has_btf: false,
+            capabilities: 1 << 12 | 1 << 23,
+            ..machine()
+        };
+        assert_eq!(plain.lacks(&node(LinuxMode::Native)), []);
+        let mode = "exact";
+        assert_eq!(
+            plain.lacks(&node(LinuxMode::Exact)),
+            [
+                Lack::Btf { mode },
+                Lack::Capabilities {
+                    missing: vec![Capability::Bpf, Capability::Perfmon],
+                    mode
+                }
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_called_by_its_name() {
+        let none = Machine {
+            capabilities: 0,
+            ..machine()
+        };
+        let lacks = none.lacks(&node(LinuxMode::Predicted));
+        assert_eq!(
+            lacks[0].to_string(),
+            "this process lacks CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_SYS_NICE, which the mode `predicted` needs"
+        );
+    }
+
+    #[test]
+    fn an_interface_has_to_be_there_and_to_take_a_thread() {
+        let other = Machine {
+            interfaces: vec!["eth0".to_owned(), "eht1".to_owned()],
+            without_napi: vec!["eth0".to_owned()],
+            ..machine()
+        };
+        let lacks = other.lacks(&node(LinuxMode::Native));
+        let [Lack::Threads { name }, Lack::Interface { name: gone, help }] = &lacks[..] else {
+            panic!("{lacks:?}");
+        };
+        assert_eq!((name.as_str(), gone.as_str()), ("eth0", "eth1"));
+        assert!(help.contains("did you mean `e"), "{help}");
+        // XDP brings NAPI where a driver can have it.
+        assert_eq!(other.lacks(&node(LinuxMode::Exact)).len(), 1);
+    }
+}

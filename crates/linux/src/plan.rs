@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run of a system would change on this machine, and what that means for its receivers.
+use std::io;
+
+use serde::Serialize;
+use weir_model::{LinuxMode, Protocol};
+
+use crate::native::{Device, Native, Report};
+use crate::settings::ethtool::Flow;
+use crate::settings::{Interface, SettingError};
+use crate::share::Share;
+use crate::system::{Node, Port};
+
+/// All that a run changes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// What the file calls the system.
+    pub system: String,
+    /// How bottom halves get the urgency of their receivers.
+    pub mode: &'static str,
+    /// Each setting that changes, in the order in which it does.
+    pub changes: Vec<Change>,
+    /// What a flood can take, for each interface.
+    pub shares: Vec<Share>,
+    /// What the file asks for and this machine does not have: it is left out.
+    pub notes: Vec<String>,
+}
+
+/// A setting that changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Which.
+    pub setting: String,
+    /// What it is now; none: what it is a setting of comes with an earlier change.
+    pub now: Option<String>,
+    /// What it is to be.
+    pub new: String,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A setting cannot be read.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// An interface cannot be found.
+    #[error("the interface `{name}` cannot be found: {cause}")]
+    Interface {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+impl Plan {
+    /// What a run of `node` would do. Nothing is changed.
+    ///
+    /// # Errors
+    /// When an interface is not there, or a setting cannot be read.
+    pub fn of(node: &Node) -> Result<Self, PlanError> {
+        let report = native(node)?.plan()?;
+        Ok(Self {
+            system: node.name.clone(),
+            mode: node.mode.name(),
+            changes: changes(&report),
+            shares: node
+                .interfaces
+                .iter()
+                .map(|interface| Share::of(node, interface))
+                .collect(),
+            notes: report.notes.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+fn changes(report: &Report) -> Vec<Change> {
+    let listed = report.changes.iter().map(|change| Change {
+        setting: change.setting.to_string(),
+        now: Some(change.from.to_string()),
+        new: change.to.to_string(),
+    });
+    let expected = report.expected.iter().map(|(interface, policy)| Change {
+        setting: format!("the policy of the threads of {interface}"),
+        now: None,
+        new: policy.to_string(),
+    });
+    listed.chain(expected).collect()
+}
+
+/// The kernel's own settings for the interfaces of `node`, as they are found now.
+///
+/// # Errors
+/// When an interface is not there.
+pub fn native(node: &Node) -> Result<Native, PlanError> {
+    let devices = node.interfaces.iter().map(|of| {
+        let interface = Interface::find(&of.name, None).map_err(|cause| PlanError::Interface {
+            name: of.name.clone(),
+            cause,
+        })?;
+        Ok(Device {
+            top_half: node.top_half,
+            deferral: of.deferral,
+            gathering: of.deferral,
+            steered: if node.mode == LinuxMode::Native {
+                of.urgent.iter().flat_map(|&port| flows(port)).collect()
+            } else {
+                Vec::new()
+            },
+            ..Device::new(interface, node.urgency_of(of))
+        })
+    });
+    Ok(Native::new(devices.collect::<Result<_, PlanError>>()?))
+}
+
+/// A card tells the protocols and the versions of IP apart.
+fn flows(port: Port) -> Vec<Flow> {
+    let protocols: &[bool] = match port.protocol {
+        Some(Protocol::Tcp) => &[true],
+        Some(Protocol::Udp) => &[false],
+        Some(Protocol::Icmp) => &[],
+        None => &[true, false],
+    };
+    let versions = [false, true];
+    let of_both = |&tcp: &bool| {
+        versions.map(|v6| Flow {
+            tcp,
+            v6,
+            port: port.number,
+        })
+    };
+    protocols.iter().flat_map(of_both).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_each_of_its_protocols_and_versions() {
+        let port = |protocol| Port {
+            protocol,
+            number: 502,
+        };
+        assert_eq!(flows(port(None)).len(), 4);
+        assert_eq!(flows(port(Some(Protocol::Icmp))), []);
+        let udp = flows(port(Some(Protocol::Udp)));
+        assert!(udp.len() == 2 && udp.iter().all(|flow| !flow.tcp && flow.port == 502));
+    }
+}

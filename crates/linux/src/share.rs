@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a flood can take from tasks, at any rate, and the packets that can be taken from a device: from what its top half may do.
+use std::time::Duration;
+
+use serde::Serialize;
+use weir_model::{LinuxMode, TopHalf};
+
+use crate::system::{Interface, Node};
+
+/// What one interface can do to the tasks of the file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Share {
+    /// Of the interface.
+    pub interface: String,
+    /// The share of a processor that its top half takes from any task at most, at any rate of packets; none: it has a place among the tasks instead.
+    pub cap: Option<f64>,
+    /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER; none: it has a cap, which precedes all of them.
+    pub urgency: Option<u8>,
+    /// The receivers of the file to which no flood of this interface does more than interrupts and the cap, in the file's order.
+    pub safe: Vec<String>,
+    /// Those that a flood can take all time from: they are not more urgent than what works for it.
+    pub exposed: Vec<String>,
+    /// Interrupts of each queue a second, at most; none: packets are not deferred, so each may interrupt.
+    pub interrupts_hz: Option<f64>,
+    /// Packets a second that the top half can take; none: the file states no cost for them.
+    pub capacity_hz: Option<f64>,
+}
+
+impl Share {
+    /// That of an interface of `node`.
+    #[must_use]
+    pub fn of(node: &Node, interface: &Interface) -> Self {
+        let cap = match node.top_half {
+            Some(TopHalf::Cap { runtime, period }) => {
+                Some(runtime.as_secs_f64() / period.as_secs_f64())
+            }
+            Some(TopHalf::Urgency(_)) | None => None,
+        };
+        let urgency = match node.top_half {
+            Some(TopHalf::Cap { .. }) => None,
+            Some(TopHalf::Urgency(urgency)) => Some(urgency),
+            None => Some(node.urgency_of(interface).get()),
+        };
+        // In the exact mode each bottom half has its own receiver's urgency, and a receiver's own flood is its own; else the top half does it all.
+        let (safe, exposed) = node.receivers.iter().partition::<Vec<_>, _>(|receiver| {
+            urgency.is_none_or(|urgency| receiver.urgency.get() > urgency)
+        });
+        let names =
+            |of: Vec<&crate::system::Receiver>| of.iter().map(|of| of.name.clone()).collect();
+        let per_packet = match node.mode {
+            LinuxMode::Exact => interface.top_half,
+            LinuxMode::Native | LinuxMode::Predicted => interface
+                .top_half
+                .map(|top| top + interface.bottom_half.unwrap_or_default())
+                .or(interface.bottom_half),
+        };
+        Self {
+            interface: interface.name.clone(),
+            cap,
+            urgency,
+            safe: names(safe),
+            exposed: names(exposed),
+            interrupts_hz: interface.deferral.map(per_second),
+            capacity_hz: per_packet.map(|time| per_second(time) * cap.unwrap_or(1.0)),
+        }
+    }
+}
+
+fn per_second(time: Duration) -> f64 {
+    1.0 / time.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::Receiver;
+    use crate::urgency::Urgency;
+
+    fn node(mode: LinuxMode, top_half: Option<TopHalf>) -> Node {
+        let receiver = |name: &str, urgency| Receiver {
+            name: name.to_owned(),
+            urgency: Urgency::new(urgency).unwrap(),
+            ports: Vec::new(),
+            cgroup: None,
+            command: None,
+        };
+        Node {
+            name: "node".to_owned(),
+            mode,
+            predict: weir_model::Predict::Waiting,
+            top_half,
+            interfaces: vec![Interface {
+                name: "eth0".to_owned(),
+                receivers: vec![1, 2],
+                deferral: Some(Duration::from_millis(1)),
+                urgent: Vec::new(),
+                top_half: Some(Duration::from_micros(2)),
+                bottom_half: Some(Duration::from_micros(3)),
+            }],
+            receivers: vec![
+                receiver("control", 80),
+                receiver("plc", 60),
+                receiver("log", 0),
+            ],
+        }
+    }
+
+    fn share(node: &Node) -> Share {
+        Share::of(node, &node.interfaces[0])
+    }
+
+    #[test]
+    fn a_cap_bounds_what_any_task_loses() {
+        let top_half = TopHalf::Cap {
+            runtime: Duration::from_micros(500),
+            period: Duration::from_millis(10),
+        };
+        let share = share(&node(LinuxMode::Exact, Some(top_half)));
+        assert_eq!((share.cap, share.urgency), (Some(0.05), None));
+        assert_eq!(share.safe, ["control", "plc", "log"]);
+        assert!((share.capacity_hz.unwrap() - 25_000.0).abs() < 1e-6);
+        assert!((share.interrupts_hz.unwrap() - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_a_cap_only_more_urgent_tasks_are_safe() {
+        let native = share(&node(LinuxMode::Native, None));
+        assert_eq!((native.cap, native.urgency), (None, Some(60)));
+        assert_eq!(
+            (native.safe, native.exposed),
+            (
+                vec!["control".to_owned()],
+                vec!["plc".to_owned(), "log".to_owned()]
+            )
+        );
+        assert!((native.capacity_hz.unwrap() - 200_000.0).abs() < 1e-6);
+        let above = share(&node(LinuxMode::Native, Some(TopHalf::Urgency(90))));
+        assert_eq!(above.exposed.len(), 3);
+    }
+}

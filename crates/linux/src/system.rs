@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A system file as this machine is to carry it out: interfaces by their names, and the receivers that each has to serve.
+use std::time::Duration;
+
+use weir_model::{LinuxMode, Predict, Protocol, System, TopHalf};
+
+use crate::urgency::{TooUrgent, Urgency};
+
+/// The cap of the top half in the mode [`LinuxMode::Exact`], if the file does not say: 5 % of a processor, in pieces that a job of some ms can bear.
+const CAP: TopHalf = TopHalf::Cap {
+    runtime: Duration::from_micros(500),
+    period: Duration::from_millis(10),
+};
+
+/// What a system file asks of this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// What the file calls the system.
+    pub name: String,
+    /// How bottom halves get the urgency of their receivers.
+    pub mode: LinuxMode,
+    /// Whom they follow in the mode [`LinuxMode::Predicted`].
+    pub predict: Predict,
+    /// What the top half may do; none: it has the urgency of the most urgent receiver that it has to serve.
+    pub top_half: Option<TopHalf>,
+    /// Each interface once, in the file's order; at least one.
+    pub interfaces: Vec<Interface>,
+    /// In the file's order.
+    pub receivers: Vec<Receiver>,
+}
+
+/// A network interface.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interface {
+    /// As `ip link` shows it.
+    pub name: String,
+    /// Indices in [`Node::receivers`] of those that a flow leads to from here, ascending.
+    pub receivers: Vec<usize>,
+    /// How long packets may wait to share an interrupt; none: the file does not say.
+    pub deferral: Option<Duration>,
+    /// The ports of its most urgent receivers, if it has others too: packets that need not wait behind theirs.
+    pub urgent: Vec<Port>,
+    /// What the thread that takes packets from the device does for each at worst; none: the file does not say.
+    pub top_half: Option<Duration>,
+    /// What is done for each packet after that, at its receiver's urgency, at worst; none: the file does not say.
+    pub bottom_half: Option<Duration>,
+}
+
+/// A receiver, and how its sockets are recognised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receiver {
+    /// Its name in the file.
+    pub name: String,
+    /// How urgent it is.
+    pub urgency: Urgency,
+    /// The ports that it listens at, of its `match` and of its flows, each once; none of them: any.
+    pub ports: Vec<Port>,
+    /// Its control group, or one above.
+    pub cgroup: Option<String>,
+    /// The name of its program.
+    pub command: Option<String>,
+}
+
+/// A port of TCP, of UDP or of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Port {
+    /// None: both.
+    pub protocol: Option<Protocol>,
+    /// 1 to 65535.
+    pub number: u16,
+}
+
+/// What a system file cannot ask of any machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
+pub enum NotForLinux {
+    /// No source has an interface.
+    #[error("no source of the system `{name}` is a network interface of Linux")]
+    #[diagnostic(help(
+        "add `interface = \"eth0\"` to a [[source]]"
+    ))]
+    NoInterface {
+        /// The system.
+        name: String,
+    },
+    /// A receiver is more urgent than Linux knows.
+    #[error("the receiver `{name}` has {cause}")]
+    TooUrgent {
+        /// The receiver.
+        name: String,
+        /// Why not.
+        #[source]
+        cause: TooUrgent,
+    },
+}
+
+impl Node {
+    /// What `system` asks for, in this `mode` in place of its own if there is one.
+    ///
+    /// # Errors
+    /// When it has no network interface.
+    pub fn of(system: &System, mode: Option<LinuxMode>) -> Result<Self, NotForLinux> {
+        let receivers = (0..system.receivers.len())
+            .map(|index| receiver(system, index))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut interfaces = interfaces(system);
+        if interfaces.is_empty() {
+            return Err(NotForLinux::NoInterface {
+                name: system.name.clone(),
+            });
+        }
+        for interface in &mut interfaces {
+            interface.urgent = urgent(interface, &receivers);
+        }
+        let linux = &system.linux;
+        let mode = mode.unwrap_or(linux.mode);
+        Ok(Self {
+            name: system.name.clone(),
+            mode,
+            predict: linux.predict,
+            top_half: linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP)),
+            interfaces,
+            receivers,
+        })
+    }
+
+    /// The most urgent receiver of an interface; ordinary if it has none.
+    #[must_use]
+    pub fn urgency_of(&self, interface: &Interface) -> Urgency {
+        let receivers = interface.receivers.iter();
+        receivers
+            .filter_map(|&index| self.receivers.get(index))
+            .map(|receiver| receiver.urgency)
+            .max()
+            .unwrap_or(Urgency::ORDINARY)
+    }
+}
+
+fn receiver(system: &System, index: usize) -> Result<Receiver, NotForLinux> {
+    let of = &system.receivers[index];
+    let mut ports: Vec<Port> = Vec::new();
+    let stated = of.port.map(|number| Port {
+        protocol: None,
+        number,
+    });
+    let of_flows = system.flows.iter().filter(|flow| flow.receiver == index);
+    let of_flows = of_flows.filter_map(|flow| {
+        Some(Port {
+            protocol: flow.selector.protocol,
+            number: flow.selector.port?,
+        })
+    });
+    for port in stated.into_iter().chain(of_flows) {
+        // One of both protocols includes the others.
+        if !ports.iter().any(|known| {
+            *known == port || (known.number == port.number && known.protocol.is_none())
+        }) {
+            ports.push(port);
+        }
+    }
+    let matched = system
+        .linux
+        .matches
+        .iter()
+        .find(|one| one.receiver == index);
+    Ok(Receiver {
+        name: of.name.clone(),
+        urgency: Urgency::new(of.urgency).map_err(|cause| NotForLinux::TooUrgent {
+            name: of.name.clone(),
+            cause,
+        })?,
+        ports,
+        cgroup: matched.and_then(|one| one.cgroup.clone()),
+        command: matched.and_then(|one| one.command.clone()),
+    })
+}
+
+fn urgent(interface: &Interface, receivers: &[Receiver]) -> Vec<Port> {
+    let of = || {
+        interface
+            .receivers
+            .iter()
+            .filter_map(|&index| receivers.get(index))
+    };
+    let most = of().map(|receiver| receiver.urgency).max();
+    let (most, others): (Vec<_>, Vec<_>) =
+        of().partition(|receiver| Some(receiver.urgency) == most);
+    if others.is_empty() {
+        return Vec::new();
+    }
+    most.into_iter()
+        .flat_map(|receiver| receiver.ports.clone())
+        .collect()
+}
+
+/// Sources that are queues of the same interface are one here: the kernel's settings are the interface's.
+fn interfaces(system: &System) -> Vec<Interface> {
+    let mut interfaces: Vec<Interface> = Vec::new();
+    let time = |cycles: u64| {
+        let nanoseconds = u128::from(cycles) * 1_000_000_000 / u128::from(system.cpu.clock_hz);
+        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    };
+    for of in &system.linux.interfaces {
+        let Some(source) = system.sources.get(of.source) else {
+            continue;
+        };
+        let known = interfaces.iter().position(|known| known.name == of.name);
+        let index = known.unwrap_or_else(|| {
+            interfaces.push(Interface {
+                name: of.name.clone(),
+                receivers: Vec::new(),
+                deferral: None,
+                urgent: Vec::new(),
+                top_half: None,
+                bottom_half: None,
+            });
+            interfaces.len() - 1
+        });
+        let interface = &mut interfaces[index];
+        if let Some(moderation) = &source.moderation {
+            let wait = time(moderation.absolute);
+            interface.deferral = Some(interface.deferral.map_or(wait, |known| known.min(wait)));
+        }
+        for (_, flow) in system.flows_of(of.source) {
+            if !interface.receivers.contains(&flow.receiver) {
+                interface.receivers.push(flow.receiver);
+            }
+            let top_half = time(flow.top_half.cycles.saturating_add(flow.demux.cycles));
+            let bottom_half = time(flow.bottom_half.cycles);
+            let stated = |time: Duration| Some(time).filter(|time| !time.is_zero());
+            interface.top_half = interface.top_half.max(stated(top_half));
+            interface.bottom_half = interface.bottom_half.max(stated(bottom_half));
+        }
+        interface.receivers.sort_unstable();
+    }
+    interfaces
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir linux` as its users meet it, on an interface of the test's own: what plan lists is what run changes, and all of it is put back however a run ends.
+mod ground;
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ground::{Ground, Need, Offload};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tempfile::TempDir;
+use weir_linux::sched::{self, Policy};
+use weir_linux::settings::Interface;
+use weir_linux::threads::{self, Work};
+
+/// Whatever is waited for comes sooner, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+const FILES: [&str; 3] = ["threaded", "gro_flush_timeout", "napi_defer_hard_irqs"];
+
+/// ksoftirqd is the whole machine's: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A machine with an interface, a system file for it, and a folder for what runs.
+struct Machine {
+    ground: Ground,
+    folder: TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// The settings that this is about.
+#[derive(Debug, PartialEq)]
+struct Settings {
+    files: Vec<String>,
+    softirqs: Vec<Policy>,
+    napi: usize,
+}
+
+impl Machine {
+    fn new() -> Option<Self> {
+        let alone = alone();
+        let ground = ground::begin(&[Need::Namespaces, Need::RealTime])?;
+        ground.receiver.offload(Offload::Receive, true);
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Self {
+            ground,
+            folder,
+            _alone: alone,
+        };
+        machine.write(&machine.ground.receiver.interface);
+        Some(machine)
+    }
+
+    fn write(&self, interface: &str) {
+        let text = SYSTEM.replace("INTERFACE", interface);
+        fs::write(self.file(), text).unwrap();
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("system.toml")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn weir(&self, command: &str) -> Command {
+        let mut weir = self
+            .ground
+            .receiver
+            .command(env!("CARGO_BIN_EXE_weir-linux"));
+        weir.arg(command).stdin(Stdio::null());
+        if command != "plan" {
+            weir.arg("--state").arg(self.state());
+        }
+        if matches!(command, "plan" | "run") {
+            weir.arg(self.file());
+        }
+        weir
+    }
+
+    fn settings(&self) -> Settings {
+        let name = &self.ground.receiver.interface;
+        let path = self.ground.receiver.path();
+        let open = Interface::find(name, Some(&path)).unwrap().open().unwrap();
+        let read = |file: &&str| open.read(file).unwrap().trim().to_owned();
+        Settings {
+            files: FILES.iter().map(read).collect(),
+            softirqs: policies(|work| matches!(work, Work::SoftIrq { .. })),
+            napi: self.napi().len(),
+        }
+    }
+
+    fn napi(&self) -> Vec<Policy> {
+        let name = &self.ground.receiver.interface;
+        policies(|work| matches!(work, Work::Napi { interface, .. } if interface == name))
+    }
+
+    /// What runs, by `status --json`.
+    fn status(&self) -> Value {
+        let output = self.weir("status").arg("--json").output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// A run that is ready.
+    fn run(&self) -> Child {
+        let child = self
+            .weir("run")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until("the run is ready", || {
+            let status = self.status();
+            status["systems"][0]["running"] == true
+                && status["systems"][0]["status"]["changes"]
+                    .as_u64()
+                    .is_some_and(|changes| changes > 0)
+        });
+        child
+    }
+
+    /// Nothing is noted any longer.
+    fn is_clean(&self) -> bool {
+        fs::read_dir(self.state()).unwrap().next().is_none()
+    }
+}
+
+const SYSTEM: &str = r#"
+schema = 1
+name = "test"
+[cpu]
+clock = "1000MHz"
+interrupts = "flat"
+longest_instruction = "100ns"
+costs = { off = { request_served = "2us" } }
+[[source]]
+name = "net"
+vector = { name = "net", order = 1 }
+handler = "2us"
+interface = "INTERFACE"
+moderation = { absolute = "1ms" }
+[[receiver]]
+name = "control"
+urgency = 3
+period = "10ms"
+wcet = "1ms"
+[[receiver]]
+name = "server"
+urgency = 2
+[[flow]]
+name = "requests"
+source = "net"
+receiver = "server"
+selector = { protocol = "udp", port = 9 }
+top_half = "1us"
+bottom_half = "4us"
+"#;
+
+fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<Policy> {
+    let found = threads::which(wanted).unwrap();
+    found
+        .iter()
+        .map(|thread| sched::get(thread.thread.tid).unwrap())
+        .collect()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
+}
+
+fn said(output: &Output) -> String {
+    // miette breaks lines where they are too long.
+    let all = [&output.stdout[..], &output.stderr[..]].concat();
+    let text = String::from_utf8(all).unwrap().replace('│', " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn plan_lists_what_run_changes_and_stop_puts_it_back() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let before = machine.settings();
+    let output = machine.weir("plan").arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(machine.settings(), before);
+    let mut listed: Vec<(String, String)> = plan["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| {
+            let text = |key: &str| change[key].as_str().unwrap().to_owned();
+            (text("setting"), text("new"))
+        })
+        .collect();
+    assert_eq!(plan["shares"][0]["safe"], serde_json::json!(["control"]));
+    let capacity = plan["shares"][0]["capacity_hz"].as_f64().unwrap();
+    assert!((capacity - 200_000.0).abs() < 1.0, "{capacity}");
+
+    let child = machine.run();
+    let now = machine.settings();
+    let interface = &machine.ground.receiver.interface;
+    let mut changed: Vec<(String, String)> = FILES
+        .iter()
+        .zip(before.files.iter().zip(&now.files))
+        .filter(|(_, (before, now))| before != now)
+        .map(|(file, (_, now))| (format!("{file} of {interface}"), now.clone()))
+        .collect();
+    for thread in threads::which(|work| matches!(work, Work::SoftIrq { .. })).unwrap() {
+        let policy = sched::get(thread.thread.tid).unwrap().to_string();
+        changed.push((
+            format!(
+                "the policy of {} (thread {})",
+                thread.work, thread.thread.tid
+            ),
+            policy,
+        ));
+    }
+    let [napi] = machine.napi()[..] else {
+        panic!("a veth of one queue has one NAPI thread");
+    };
+    changed.push((
+        format!("the policy of the threads of {interface}"),
+        napi.to_string(),
+    ));
+    assert_eq!(napi, Policy::Fifo(2));
+    listed.sort();
+    changed.sort();
+    assert_eq!(listed, changed);
+
+    let stopped = machine.weir("stop").arg("test").output().unwrap();
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(said(&ended).contains("test is stopped"), "{}", said(&ended));
+    assert_eq!(machine.settings(), before);
+    assert!(machine.is_clean());
+    assert_eq!(machine.status()["systems"], serde_json::json!([]));
+}
+
+#[test]
+fn control_c_and_a_term_put_everything_back() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let before = machine.settings();
+    for how in [Signal::SIGINT, Signal::SIGTERM] {
+        let child = machine.run();
+        assert_ne!(machine.settings(), before);
+        signal(&child, how);
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        assert_eq!(machine.settings(), before);
+        assert!(machine.is_clean());
+    }
+}
+
+#[test]
+fn after_a_kill_stop_or_the_next_run_puts_everything_back() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let before = machine.settings();
+    let mut killed = machine.run();
+    signal(&killed, Signal::SIGKILL);
+    killed.wait().unwrap();
+    assert_ne!(machine.settings(), before);
+    let status = machine.weir("status").output().unwrap();
+    assert_eq!(status.status.code(), Some(1));
+    assert!(said(&status).contains("crashed"), "{}", said(&status));
+    let stopped = machine.weir("stop").output().unwrap();
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert_eq!(machine.settings(), before);
+    assert!(machine.is_clean());
+
+    let mut killed = machine.run();
+    signal(&killed, Signal::SIGKILL);
+    killed.wait().unwrap();
+    let next = machine.run();
+    signal(&next, Signal::SIGINT);
+    let ended = next.wait_with_output().unwrap();
+    assert!(
+        said(&ended).contains("a crashed run had left settings"),
+        "{}",
+        said(&ended)
+    );
+    assert_eq!(machine.settings(), before);
+    assert!(machine.is_clean());
+}
+
+#[test]
+fn what_somebody_else_has_set_is_left_and_said() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let child = machine.run();
+    let name = &machine.ground.receiver.interface;
+    let path = machine.ground.receiver.path();
+    let open = Interface::find(name, Some(&path)).unwrap().open().unwrap();
+    open.write("gro_flush_timeout", "77000").unwrap();
+    signal(&child, Signal::SIGINT);
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(
+        said(&ended).contains("somebody else has set it to 77000"),
+        "{}",
+        said(&ended)
+    );
+    assert_eq!(open.read("gro_flush_timeout").unwrap().trim(), "77000");
+    open.write("gro_flush_timeout", "0").unwrap();
+}
+
+#[test]
+fn a_second_run_on_the_interface_is_refused() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let child = machine.run();
+    let second = machine.weir("run").output().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    let text = said(&second);
+    assert!(text.contains(&format!("process {}", child.id())), "{text}");
+    assert_eq!(machine.status()["systems"].as_array().unwrap().len(), 1);
+    signal(&child, Signal::SIGINT);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn what_the_machine_does_not_have_is_named_and_nothing_changes() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let refused = |mut command: Command, message: &str| {
+        let output = command.output().unwrap();
+        let text = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(message), "no `{message}` in {text}");
+        assert!(text.contains("nothing was changed"), "{text}");
+    };
+    let before = machine.settings();
+    machine.ground.receiver.offload(Offload::Receive, false);
+    for command in ["plan", "run"] {
+        refused(machine.weir(command), "it has no NAPI");
+    }
+    machine.ground.receiver.offload(Offload::Receive, true);
+    let mut without = machine.ground.receiver.command("setpriv");
+    without
+        .args([
+            "--bounding-set=-sys_nice",
+            env!("CARGO_BIN_EXE_weir-linux"),
+            "plan",
+        ])
+        .arg(machine.file());
+    refused(
+        without,
+        "this process lacks CAP_SYS_NICE, which the mode `native` needs",
+    );
+    machine.write("weir-none");
+    refused(
+        machine.weir("run"),
+        "there is no network interface `weir-none` here",
+    );
+    assert_eq!(machine.settings(), before);
+    assert!(!machine.state().exists());
+}
+
+#[test]
+fn systemd_is_told_when_it_is_ready_alive_and_ending() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let socket = machine.folder.path().join("notify");
+    let listener = UnixDatagram::bind(&socket).unwrap();
+    listener.set_read_timeout(Some(PATIENCE)).unwrap();
+    let heard = |listener: &UnixDatagram| {
+        let mut text = [0; 256];
+        let length = listener.recv(&mut text).unwrap();
+        String::from_utf8(text[..length].to_vec()).unwrap()
+    };
+    let child = machine
+        .weir("run")
+        .env("NOTIFY_SOCKET", &socket)
+        .env("WATCHDOG_USEC", "600000")
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(heard(&listener).contains("READY=1"));
+    assert_ne!(machine.settings().files[0], "0");
+    assert!(heard(&listener).contains("WATCHDOG=1"));
+    signal(&child, Signal::SIGTERM);
+    loop {
+        let text = heard(&listener);
+        if text.contains("STOPPING=1") {
+            break;
+        }
+        assert!(text.contains("WATCHDOG=1"), "{text}");
+    }
+    assert!(child.wait_with_output().unwrap().status.success());
+    assert!(Path::new(&machine.state()).exists() && machine.is_clean());
+}
