@@ -139,7 +139,7 @@ pub struct Native {
 }
 
 impl Native {
-    /// For `devices`. ksoftirqd gets the urgency of the most urgent receiver of all, and at least 1.
+    /// For `devices`. ksoftirqd, and where it has threads the CPUs' backlog, get the urgency of the most urgent receiver of all, and at least 1.
     #[must_use]
     pub fn new(devices: Vec<Device>) -> Self {
         let softirq = devices
@@ -152,7 +152,7 @@ impl Native {
         }
     }
 
-    /// Gives ksoftirqd another urgency; 0 leaves it to ordinary processes, and so reception to end whenever a real-time process does not sleep.
+    /// Gives ksoftirqd and the backlog another urgency; 0 leaves it to ordinary processes, and so reception to end whenever a real-time process does not sleep.
     #[must_use]
     pub fn with_softirq(mut self, urgency: Urgency) -> Self {
         self.softirq = urgency;
@@ -225,7 +225,7 @@ impl Native {
     }
 
     fn softirqs(&self) -> Result<Vec<(Setting, Value)>, SettingError> {
-        let found = find(|work| matches!(work, Work::SoftIrq { .. }))?;
+        let found = find(|work| matches!(work, Work::SoftIrq { .. } | Work::Backlog { .. }))?;
         Ok(found
             .iter()
             .map(|thread| policy(thread, self.softirq.policy()))
@@ -254,7 +254,10 @@ fn set(
                 .notes
                 .push(missing(error).map_err(JournalError::Setting)?),
             Err(JournalError::Foreign { setting, found }) => {
-                report.notes.push(Note::Foreign { setting, found });
+                report.notes.push(Note::Foreign {
+                    setting: *setting,
+                    found,
+                });
             }
             Err(error) => return Err(error),
         }

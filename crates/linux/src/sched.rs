@@ -103,7 +103,7 @@ pub fn get(tid: Tid) -> io::Result<Policy> {
     let attributes = attributes(tid)?;
     let nice = nice_of(&attributes);
     let priority = attributes.sched_priority as u8;
-    Ok(match attributes.sched_policy.cast_signed() {
+    Ok(match attributes.sched_policy as libc::c_int {
         libc::SCHED_OTHER => Policy::Other { nice },
         libc::SCHED_BATCH => Policy::Batch { nice },
         libc::SCHED_IDLE => Policy::Idle,

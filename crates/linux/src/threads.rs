@@ -76,6 +76,12 @@ pub enum Work {
         /// The CPU that it is bound to.
         cpu: u32,
     },
+    /// `backlog_napi/CPU`: receive work that a CPU was given by another or by itself (RPS, loopback, veth without NAPI), on PREEMPT_RT and with `threadirqs`
+    /// from Linux 6.10 on; elsewhere it is softirq.
+    Backlog {
+        /// The CPU that it is bound to.
+        cpu: u32,
+    },
     /// `cpumap/CPU/map:ID`: the network stack's work for the packets that an XDP program redirected to that entry of a CPUMAP.
     CpuMap {
         /// The CPU that it is bound to, and the entry's index.
@@ -110,6 +116,11 @@ impl Work {
                 cpu: cpu.parse().ok()?,
             });
         }
+        if let Some(cpu) = name.strip_prefix("backlog_napi/") {
+            return Some(Self::Backlog {
+                cpu: cpu.parse().ok()?,
+            });
+        }
         let (cpu, map) = name.strip_prefix("cpumap/")?.split_once("/map:")?;
         Some(Self::CpuMap {
             cpu: cpu.parse().ok()?,
@@ -124,6 +135,7 @@ impl fmt::Display for Work {
             Self::Napi { interface, id } => write!(formatter, "napi/{interface}-{id}"),
             Self::Irq { number, name } => write!(formatter, "irq/{number}-{name}"),
             Self::SoftIrq { cpu } => write!(formatter, "ksoftirqd/{cpu}"),
+            Self::Backlog { cpu } => write!(formatter, "backlog_napi/{cpu}"),
             Self::CpuMap { cpu, map } => write!(formatter, "cpumap/{cpu}/map:{map}"),
         }
     }
@@ -190,6 +202,7 @@ mod tests {
             "irq/24-eth0-TxRx-0",
             "irq/9-acpi",
             "ksoftirqd/11",
+            "backlog_napi/3",
             "cpumap/1/map:42",
         ] {
             assert_eq!(Work::of(name).unwrap().to_string(), name);
@@ -220,7 +233,7 @@ mod tests {
             .arg("60")
             .spawn()
             .unwrap();
-        let thread = Thread::of(child.id().cast_signed()).unwrap().unwrap();
+        let thread = Thread::of(child.id() as Tid).unwrap().unwrap();
         assert!(thread.exists().unwrap());
         let other = Thread {
             started: thread.started + 1,

@@ -17,6 +17,7 @@ use ground::{Ground, Namespace, Need, Offload};
 use weir_linux::native::{Device, Native, Note};
 use weir_linux::sched::{self, Policy};
 use weir_linux::settings::ethtool::Flow;
+use weir_linux::settings::journal::Adjustable as _;
 use weir_linux::settings::{
     Interface, Journal, JournalError, Outcome, Restoration, Setting, SettingError, Value,
 };
@@ -215,6 +216,48 @@ fn no_flood_takes_more_than_the_cap() {
     assert!(share > 0.005, "the flood did not reach the thread: {share}");
     drop(journal);
     assert_eq!(left(folder.path()), 0);
+}
+
+#[test]
+fn a_cap_without_room_is_refused() {
+    if stand().is_none() {
+        return;
+    }
+    let period = Duration::from_millis(100);
+    let most = Value::Policy(Policy::Deadline {
+        runtime: period.mul_f64(0.9),
+        deadline: period,
+        period,
+    });
+    // One thread more than there are CPUs, all asleep.
+    let (end, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Arc::new(Mutex::new(wait));
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let (tell, told) = std::sync::mpsc::channel();
+    let sleepers: Vec<_> = (0..=cpus)
+        .map(|_| {
+            let (tell, wait) = (tell.clone(), wait.clone());
+            std::thread::spawn(move || {
+                tell.send(nix::unistd::gettid().as_raw()).unwrap();
+                let _ = wait.lock().unwrap().recv();
+            })
+        })
+        .collect();
+    let refused = (0..=cpus)
+        .map(|_| Setting::Policy {
+            thread: threads::Thread::of(told.recv().unwrap()).unwrap().unwrap(),
+            name: "sleeper".to_owned(),
+        })
+        .filter_map(|setting| setting.apply(&most).err())
+        .last();
+    drop(end);
+    for sleeper in sleepers {
+        sleeper.join().unwrap();
+    }
+    assert!(
+        matches!(refused, Some(SettingError::NoRoom { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]

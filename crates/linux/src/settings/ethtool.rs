@@ -146,7 +146,7 @@ pub struct Flow {
 /// A rule of a card: `struct ethtool_rx_flow_spec` as it is, so that one that was there before is put back whole.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
-pub struct Rule([u8; Self::SIZE]);
+pub struct Rule(Box<[u8; Self::SIZE]>);
 
 impl Rule {
     const SIZE: usize = 168;
@@ -163,7 +163,7 @@ impl Rule {
             Flow { v6: false, tcp, .. } => (if tcp { 1 } else { 2 }, 10),
             Flow { v6: true, tcp, .. } => (if tcp { 5 } else { 6 }, 34),
         };
-        let mut bytes = [0; Self::SIZE];
+        let mut bytes = Box::new([0; Self::SIZE]);
         bytes[..4].copy_from_slice(&kind.to_ne_bytes());
         bytes[Self::VALUES + port..][..2].copy_from_slice(&flow.port.to_be_bytes());
         bytes[Self::MASKS + port..][..2].copy_from_slice(&[0xff; 2]);
@@ -184,7 +184,7 @@ impl TryFrom<Vec<u8>> for Rule {
         let length = bytes.len();
         bytes
             .try_into()
-            .map(Self)
+            .map(|bytes| Self(Box::new(bytes)))
             .map_err(|_| format!("a rule of {length} bytes; it has {}", Self::SIZE))
     }
 }
@@ -214,7 +214,7 @@ fn rules(interface: &OpenInterface, command: u32, rule: Option<Rule>) -> io::Res
         command,
         kind: 0,
         data: 0,
-        rule: rule.map_or([0; Rule::SIZE], |rule| rule.0),
+        rule: rule.map_or([0; Rule::SIZE], |rule| *rule.0),
         count: if command == LIST_RULES {
             MOST_RULES as u32
         } else {
@@ -228,7 +228,7 @@ fn rules(interface: &OpenInterface, command: u32, rule: Option<Rule>) -> io::Res
 }
 
 fn nothing() -> Rule {
-    Rule([0; Rule::SIZE])
+    Rule(Box::new([0; Rule::SIZE]))
 }
 
 /// How many receive queues `interface` spreads packets over.
@@ -263,7 +263,7 @@ pub fn free_places(interface: &OpenInterface, most: usize) -> io::Result<Vec<u32
 /// EOPNOTSUPP when the driver has no rules.
 pub fn rule(interface: &OpenInterface, place: u32) -> io::Result<Option<Rule>> {
     match rules(interface, GET_RULE, Some(nothing().at(place))) {
-        Ok(request) => Ok(Some(Rule(request.rule))),
+        Ok(request) => Ok(Some(Rule(Box::new(request.rule)))),
         // Drivers differ in how they say that there is none.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINVAL)) => Ok(None),
         Err(error) => Err(error),

@@ -84,7 +84,7 @@ pub enum JournalError<S: Adjustable> {
     #[error("{setting} was changed to {found} by somebody else, and is left so")]
     Foreign {
         /// The setting.
-        setting: S,
+        setting: Box<S>,
         /// What it is now.
         found: S::Value,
     },
@@ -273,7 +273,8 @@ impl<S: Adjustable> Log<S> {
             }
         }
         let _alone = alone(&self.folder).map_err(unkept(&self.folder))?;
-        let other = restore::living::<S>(&self.folder, Some(&self.path))
+        // Also of a run that has ended, if its first value could not be put back.
+        let other = restore::others::<S>(&self.folder, Some(&self.path), true)
             .map_err(unkept(&self.folder))?
             .into_iter()
             .flat_map(|journal| journal.entries)
@@ -284,7 +285,7 @@ impl<S: Adjustable> Log<S> {
             }
             (_, Some(_)) => {
                 return Err(JournalError::Foreign {
-                    setting: setting.clone(),
+                    setting: Box::new(setting.clone()),
                     found: current,
                 });
             }

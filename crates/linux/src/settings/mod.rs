@@ -119,9 +119,19 @@ pub enum SettingError {
     #[error("{setting} cannot be set to {value}")]
     Unfit {
         /// The setting.
-        setting: Setting,
+        setting: Box<Setting>,
         /// The value.
         value: Value,
+    },
+    /// The CPUs have no room for that share of SCHED_DEADLINE.
+    #[error(
+        "{setting}: the CPUs have no room for {policy} beside what they owe to others; a smaller share, or a place by its urgency, needs none"
+    )]
+    NoRoom {
+        /// The setting.
+        setting: Box<Setting>,
+        /// What it was to be.
+        policy: Policy,
     },
     /// The kernel's threads cannot be listed.
     #[error("the kernel's threads cannot be found in /proc: {0}")]
@@ -130,7 +140,7 @@ pub enum SettingError {
     #[error("{setting}: {error}")]
     Refused {
         /// The setting.
-        setting: Setting,
+        setting: Box<Setting>,
         /// What the kernel answered.
         error: io::Error,
     },
@@ -236,7 +246,10 @@ impl Setting {
                 SettingError::Vanished(setting)
             }
             Some(libc::ENOENT | libc::EOPNOTSUPP) => SettingError::Absent(setting),
-            _ => SettingError::Refused { setting, error },
+            _ => SettingError::Refused {
+                setting: Box::new(setting),
+                error,
+            },
         }
     }
 }
@@ -294,9 +307,15 @@ impl Adjustable for Setting {
 
     fn apply(&self, value: &Value) -> Result<(), SettingError> {
         self.set(value).map_err(|error| {
-            if error.kind() == io::ErrorKind::InvalidInput && error.raw_os_error().is_none() {
+            if let (Some(libc::EBUSY), Value::Policy(policy)) = (error.raw_os_error(), value) {
+                SettingError::NoRoom {
+                    setting: Box::new(self.clone()),
+                    policy: *policy,
+                }
+            } else if error.kind() == io::ErrorKind::InvalidInput && error.raw_os_error().is_none()
+            {
                 SettingError::Unfit {
-                    setting: self.clone(),
+                    setting: Box::new(self.clone()),
                     value: value.clone(),
                 }
             } else {

@@ -124,9 +124,8 @@ impl Namespace {
         Ok(request
             .ifr_name
             .iter()
-            .map(|byte| byte.cast_unsigned())
-            .take_while(|byte| *byte != 0)
-            .map(char::from)
+            .take_while(|byte| **byte != 0)
+            .map(|byte| char::from(*byte as u8))
             .collect())
     }
 
@@ -307,7 +306,7 @@ impl OpenInterface {
         let address = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
         let address = address[..6]
             .iter()
-            .map(|byte| format!("{:02x}", byte.cast_unsigned()))
+            .map(|byte| format!("{:02x}", *byte as u8))
             .collect::<Vec<_>>()
             .join(":");
         if self.read("ifindex")?.trim() == interface.index.to_string()

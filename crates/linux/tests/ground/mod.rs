@@ -198,7 +198,7 @@ fn set_offload(interface: &str, offload: Offload, on: bool) -> io::Result<()> {
     // SAFETY: zeroed integers and pointers are values of ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(15)) {
-        *to = from.cast_signed() as libc::c_char;
+        *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the kernel reads the request and the value, which outlive the call.

@@ -141,14 +141,23 @@ pub(super) fn living<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
 ) -> io::Result<Vec<Kept<S>>> {
-    let mut living = Vec::new();
+    others(folder, except, false)
+}
+
+/// The journals in the folder but for the one at `except`; those of runs that have ended only if `dead` is true. The folder is locked by the caller.
+pub(super) fn others<S: Adjustable>(
+    folder: &Path,
+    except: Option<&Path>,
+    dead: bool,
+) -> io::Result<Vec<Kept<S>>> {
+    let mut others = Vec::new();
     for path in files(folder, "journal")? {
-        if Some(path.as_path()) != except && held(&path)?.is_none() {
+        if Some(path.as_path()) != except && (dead || held(&path)?.is_none()) {
             let file = File::open(&path)?;
-            living.push(read(path, file)?);
+            others.push(read(path, file)?);
         }
     }
-    Ok(living)
+    Ok(others)
 }
 
 /// Puts back what dead runs have left, and removes their journals and locks. The folder is locked by the caller.

@@ -156,10 +156,7 @@ fn leaves_what_somebody_else_has_changed() {
     machine(|machine| machine.values.insert(0, 99));
     assert!(matches!(
         log.apply(&Knob(0), &7),
-        Err(JournalError::Foreign {
-            setting: Knob(0),
-            found: 99
-        })
+        Err(JournalError::Foreign { setting, found: 99 }) if *setting == Knob(0)
     ));
     let restored = log.restore().unwrap();
     assert_eq!(
@@ -196,6 +193,25 @@ fn what_cannot_be_put_back_is_kept_for_the_next_start() {
     let (_log, restored) = Log::<Knob>::open(folder.path()).unwrap();
     assert_eq!(outcomes(restored), [(0, Outcome::Restored)]);
     assert_eq!(values(), [1, 2]);
+}
+
+#[test]
+fn a_run_after_one_that_could_not_put_back_puts_the_first_values_back() {
+    start(&[1]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.apply(&Knob(0), &5).unwrap();
+    machine(|machine| machine.fuse = Some((0, Fault::Before)));
+    assert!(!log.restore().unwrap().is_complete());
+    let mut log = begin(&folder);
+    machine(|machine| machine.fuse = None);
+    log.apply(&Knob(0), &6).unwrap();
+    // Whoever looks now leaves it to the run that goes on.
+    let restored = Log::<Knob>::recover(folder.path()).unwrap();
+    assert_eq!(outcomes(restored), [(0, Outcome::Shared)]);
+    assert_eq!(values(), [6]);
+    drop(log);
+    assert_eq!((values(), left(&folder)), (vec![1], 0));
 }
 
 #[test]
