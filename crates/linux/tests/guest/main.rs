@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mode native on an interface of the test's own: it does what it says, and whatever ends it, the machine is as it was found.
+mod cards;
+#[path = "../ground/mod.rs"]
 mod ground;
+mod killed;
 
-use std::collections::hash_map::RandomState;
-use std::env;
 use std::fs;
-use std::hash::{BuildHasher, Hasher};
 use std::net::UdpSocket;
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ground::{Ground, Namespace, Need, Offload};
 use weir_linux::native::{Device, Native, Note};
 use weir_linux::sched::{self, Policy};
-use weir_linux::settings::ethtool::Flow;
-use weir_linux::settings::journal::Adjustable as _;
 use weir_linux::settings::{
     Interface, Journal, JournalError, Outcome, Restoration, Setting, SettingError, Value,
 };
@@ -219,48 +215,6 @@ fn no_flood_takes_more_than_the_cap() {
 }
 
 #[test]
-fn a_cap_without_room_is_refused() {
-    if stand().is_none() {
-        return;
-    }
-    let period = Duration::from_millis(100);
-    let most = Value::Policy(Policy::Deadline {
-        runtime: period.mul_f64(0.9),
-        deadline: period,
-        period,
-    });
-    // One thread more than there are CPUs, all asleep.
-    let (end, wait) = std::sync::mpsc::channel::<()>();
-    let wait = std::sync::Arc::new(Mutex::new(wait));
-    let cpus = std::thread::available_parallelism().unwrap().get();
-    let (tell, told) = std::sync::mpsc::channel();
-    let sleepers: Vec<_> = (0..=cpus)
-        .map(|_| {
-            let (tell, wait) = (tell.clone(), wait.clone());
-            std::thread::spawn(move || {
-                tell.send(nix::unistd::gettid().as_raw()).unwrap();
-                let _ = wait.lock().unwrap().recv();
-            })
-        })
-        .collect();
-    let refused = (0..=cpus)
-        .map(|_| Setting::Policy {
-            thread: threads::Thread::of(told.recv().unwrap()).unwrap().unwrap(),
-            name: "sleeper".to_owned(),
-        })
-        .filter_map(|setting| setting.apply(&most).err())
-        .last();
-    drop(end);
-    for sleeper in sleepers {
-        sleeper.join().unwrap();
-    }
-    assert!(
-        matches!(refused, Some(SettingError::NoRoom { .. })),
-        "{refused:?}"
-    );
-}
-
-#[test]
 fn what_somebody_else_sets_stays_and_is_told() {
     let Some((_machine, ground)) = stand() else {
         return;
@@ -369,168 +323,4 @@ fn stand_again() -> Ground {
     let ground = ground::begin(NEEDS).unwrap();
     with_napi(&ground);
     ground
-}
-
-#[test]
-fn what_a_card_does_not_have_is_noted() {
-    let Some((_machine, ground)) = stand() else {
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let interface = interface(&ground.receiver);
-    let before = all(&interface);
-    let (mut journal, _) = Journal::open(folder.path()).unwrap();
-    let flow = Flow {
-        tcp: false,
-        v6: false,
-        port: 502,
-    };
-    let native = Native::new(vec![Device {
-        gathering: Some(Duration::from_micros(50)),
-        steered: vec![flow],
-        ..Device::new(interface.clone(), urgency(20))
-    }]);
-    let report = native.apply(&mut journal).unwrap();
-    assert!(
-        matches!(
-            &report.notes[..],
-            [
-                Note::NoSteering(..),
-                Note::Missing(SettingError::Absent(Setting::Coalescing { .. }))
-            ]
-        ),
-        "{:?}",
-        report.notes
-    );
-    drop(journal);
-    // Without GRO veth has no NAPI, so its receive work is done where it is sent; newer kernels then have no `threaded` either.
-    ground.receiver.offload(Offload::Receive, false);
-    let (mut journal, _) = Journal::open(folder.path()).unwrap();
-    let native = Native::new(vec![Device::new(interface.clone(), urgency(20))]);
-    let report = native.apply(&mut journal).unwrap();
-    assert!(
-        matches!(&report.notes[..], [.., Note::NoThread(_)]),
-        "{:?}",
-        report.notes
-    );
-    drop(journal);
-    assert_eq!(all(&interface), before);
-}
-
-#[test]
-fn a_cards_gathering_is_set_and_put_back() {
-    let Some((_machine, ground)) = stand() else {
-        return;
-    };
-    if !Path::new("/dev/net/tun").exists() {
-        println!("skipped: there is no /dev/net/tun, whose interfaces can gather packets");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    ground.receiver.ip("tuntap add name wtap mode tap");
-    let interface = Interface::find("wtap", Some(&ground.receiver.path())).unwrap();
-    let setting = Setting::Coalescing {
-        interface,
-        queue: None,
-    };
-    let frames = || match setting.value() {
-        Ok(Value::Coalescing(coalescing)) => coalescing,
-        other => panic!("{other:?}"),
-    };
-    let before = frames();
-    let (mut journal, _) = Journal::open(folder.path()).unwrap();
-    let eight = Value::Coalescing(before.with_receive_frames(before.receive_frames() + 8));
-    journal.apply(&setting, &eight).unwrap();
-    assert_eq!(frames().receive_frames(), before.receive_frames() + 8);
-    // It cannot gather for a time.
-    let time = Value::Coalescing(before.with_receive_microseconds(50));
-    assert!(matches!(
-        journal.apply(&setting, &time),
-        Err(JournalError::Setting(SettingError::Absent(_)))
-    ));
-    journal.restore().unwrap();
-    assert_eq!(frames(), before);
-}
-
-/// What is killed: sets everything, changes its mind now and then as the mode predicted does, and puts everything back.
-fn victim(folder: &Path) {
-    let name = env::var("WEIR_INTERFACE").unwrap();
-    let interface = Interface::find(&name, None).unwrap();
-    let (mut journal, _) = Journal::open(folder).unwrap();
-    Native::new(vec![wanted(interface.clone())])
-        .apply(&mut journal)
-        .unwrap();
-    for round in 0..20 {
-        for thread in napi(&interface) {
-            let policy = urgency(1 + round % 7).policy();
-            journal
-                .apply(&Setting::policy(&thread), &Value::Policy(policy))
-                .unwrap();
-        }
-    }
-    journal.restore().unwrap();
-}
-
-/// An even random number below `most`.
-fn random(most: Duration) -> Duration {
-    let bits = RandomState::new().build_hasher().finish() >> 32;
-    most.mul_f64(bits as f64 / f64::from(u32::MAX))
-}
-
-#[test]
-fn everything_comes_back_after_kill_9_at_any_moment() {
-    if let Some(folder) = env::var_os("WEIR_FOLDER") {
-        return victim(Path::new(&folder));
-    }
-    let Some((_machine, ground)) = stand() else {
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let interface = interface(&ground.receiver);
-    let before = all(&interface);
-    let start = || -> Child {
-        ground
-            .receiver
-            .command(env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "everything_comes_back_after_kill_9_at_any_moment",
-            ])
-            .env("WEIR_FOLDER", folder.path())
-            .env("WEIR_INTERFACE", &interface.name)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap()
-    };
-    let begin = Instant::now();
-    assert!(start().wait().unwrap().success());
-    let whole = begin.elapsed();
-    assert_eq!((all(&interface), left(folder.path())), (before.clone(), 0));
-    let (mut changed, mut journals) = (0, 0);
-    for round in 0..100 {
-        let mut child = start();
-        sleep(random(whole));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        changed += u32::from(all(&interface) != before);
-        journals += usize::from(left(folder.path()) > 0);
-        let restored = Journal::recover(folder.path()).unwrap();
-        for restoration in &restored {
-            assert!(restoration.is_complete(), "{round}: {restored:?}");
-            assert_eq!(restoration.unreadable, 0);
-        }
-        assert_eq!(all(&interface), before, "{round}: {restored:?}");
-        for thread in napi(&interface) {
-            let policy = sched::get(thread.thread.tid);
-            assert!(policy.is_err() || policy.unwrap() == Policy::Other { nice: 0 });
-        }
-        assert_eq!(left(folder.path()), 0);
-    }
-    println!(
-        "of 100 killed, {journals} had a journal and {changed} had changed something; one run takes {whole:?}"
-    );
-    assert!(
-        changed >= 10,
-        "only {changed} of 100 were killed in the midst"
-    );
 }

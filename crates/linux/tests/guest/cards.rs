@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a card, or the machine, does not have: it is said, and nothing else suffers.
+use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use weir_linux::native::{Device, Native, Note};
+use weir_linux::sched::Policy;
+use weir_linux::settings::ethtool::Flow;
+use weir_linux::settings::journal::Adjustable as _;
+use weir_linux::settings::{Interface, Journal, JournalError, Setting, SettingError, Value};
+use weir_linux::threads;
+
+use super::ground::Offload;
+use super::{all, interface, stand, urgency};
+
+#[test]
+fn what_a_card_does_not_have_is_noted() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let interface = interface(&ground.receiver);
+    let before = all(&interface);
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let flow = Flow {
+        tcp: false,
+        v6: false,
+        port: 502,
+    };
+    let native = Native::new(vec![Device {
+        gathering: Some(Duration::from_micros(50)),
+        steered: vec![flow],
+        ..Device::new(interface.clone(), urgency(20))
+    }]);
+    let report = native.apply(&mut journal).unwrap();
+    assert!(
+        matches!(
+            &report.notes[..],
+            [
+                Note::NoSteering(..),
+                Note::Missing(SettingError::Absent(Setting::Coalescing { .. }))
+            ]
+        ),
+        "{:?}",
+        report.notes
+    );
+    drop(journal);
+    // Without GRO veth has no NAPI, so its receive work is done where it is sent; newer kernels then have no `threaded` either.
+    ground.receiver.offload(Offload::Receive, false);
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let native = Native::new(vec![Device::new(interface.clone(), urgency(20))]);
+    let report = native.apply(&mut journal).unwrap();
+    assert!(
+        matches!(&report.notes[..], [.., Note::NoThread(_)]),
+        "{:?}",
+        report.notes
+    );
+    drop(journal);
+    assert_eq!(all(&interface), before);
+}
+
+#[test]
+fn a_cards_gathering_is_set_and_put_back() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    if !Path::new("/dev/net/tun").exists() {
+        println!("skipped: there is no /dev/net/tun, whose interfaces can gather packets");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    ground.receiver.ip("tuntap add name wtap mode tap");
+    let interface = Interface::find("wtap", Some(&ground.receiver.path())).unwrap();
+    let setting = Setting::Coalescing {
+        interface,
+        queue: None,
+    };
+    let frames = || match setting.value() {
+        Ok(Value::Coalescing(coalescing)) => coalescing,
+        other => panic!("{other:?}"),
+    };
+    let before = frames();
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let eight = Value::Coalescing(before.with_receive_frames(before.receive_frames() + 8));
+    journal.apply(&setting, &eight).unwrap();
+    assert_eq!(frames().receive_frames(), before.receive_frames() + 8);
+    // It cannot gather for a time.
+    let time = Value::Coalescing(before.with_receive_microseconds(50));
+    assert!(matches!(
+        journal.apply(&setting, &time),
+        Err(JournalError::Setting(SettingError::Absent(_)))
+    ));
+    journal.restore().unwrap();
+    assert_eq!(frames(), before);
+}
+
+#[test]
+fn a_cap_without_room_is_refused() {
+    if stand().is_none() {
+        return;
+    }
+    let period = Duration::from_millis(100);
+    let most = Value::Policy(Policy::Deadline {
+        runtime: period.mul_f64(0.9),
+        deadline: period,
+        period,
+    });
+    // One thread more than there are CPUs, all asleep.
+    let (end, wait) = mpsc::channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let (tell, told) = mpsc::channel();
+    let sleepers: Vec<_> = (0..=cpus)
+        .map(|_| {
+            let (tell, wait) = (tell.clone(), wait.clone());
+            std::thread::spawn(move || {
+                tell.send(nix::unistd::gettid().as_raw()).unwrap();
+                let _ = wait.lock().unwrap().recv();
+            })
+        })
+        .collect();
+    let refused = (0..=cpus)
+        .map(|_| Setting::Policy {
+            thread: threads::Thread::of(told.recv().unwrap()).unwrap().unwrap(),
+            name: "sleeper".to_owned(),
+        })
+        .find_map(|setting| setting.apply(&most).err());
+    drop(end);
+    for sleeper in sleepers {
+        sleeper.join().unwrap();
+    }
+    assert!(
+        matches!(refused, Some(SettingError::NoRoom { .. })),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! kill -9 at a hundred random moments of set-up and run.
+use std::collections::hash_map::RandomState;
+use std::env;
+use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use weir_linux::native::Native;
+use weir_linux::sched::{self, Policy};
+use weir_linux::settings::{Interface, Journal, Setting, Value};
+
+use super::{all, interface, left, napi, stand, urgency, wanted};
+
+/// What is killed: sets everything, changes its mind now and then as the mode predicted does, and puts everything back.
+fn victim(folder: &Path) {
+    let name = env::var("WEIR_INTERFACE").unwrap();
+    let interface = Interface::find(&name, None).unwrap();
+    let (mut journal, _) = Journal::open(folder).unwrap();
+    Native::new(vec![wanted(interface.clone())])
+        .apply(&mut journal)
+        .unwrap();
+    for round in 0..20 {
+        for thread in napi(&interface) {
+            let policy = urgency(1 + round % 7).policy();
+            journal
+                .apply(&Setting::policy(&thread), &Value::Policy(policy))
+                .unwrap();
+        }
+    }
+    journal.restore().unwrap();
+}
+
+/// An even random number below `most`.
+fn random(most: Duration) -> Duration {
+    let bits = RandomState::new().build_hasher().finish() >> 32;
+    most.mul_f64(bits as f64 / f64::from(u32::MAX))
+}
+
+#[test]
+fn everything_comes_back_after_kill_9_at_any_moment() {
+    if let Some(folder) = env::var_os("WEIR_FOLDER") {
+        return victim(Path::new(&folder));
+    }
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let interface = interface(&ground.receiver);
+    let before = all(&interface);
+    let start = || -> Child {
+        ground
+            .receiver
+            .command(env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "killed::everything_comes_back_after_kill_9_at_any_moment",
+            ])
+            .env("WEIR_FOLDER", folder.path())
+            .env("WEIR_INTERFACE", &interface.name)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let begin = Instant::now();
+    assert!(start().wait().unwrap().success());
+    let whole = begin.elapsed();
+    assert_eq!((all(&interface), left(folder.path())), (before.clone(), 0));
+    let (mut changed, mut journals) = (0, 0);
+    for round in 0..100 {
+        let mut child = start();
+        sleep(random(whole));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        changed += u32::from(all(&interface) != before);
+        journals += usize::from(left(folder.path()) > 0);
+        let restored = Journal::recover(folder.path()).unwrap();
+        for restoration in &restored {
+            assert!(restoration.is_complete(), "{round}: {restored:?}");
+            assert_eq!(restoration.unreadable, 0);
+        }
+        assert_eq!(all(&interface), before, "{round}: {restored:?}");
+        for thread in napi(&interface) {
+            let policy = sched::get(thread.thread.tid);
+            assert!(policy.is_err() || policy.unwrap() == Policy::Other { nice: 0 });
+        }
+        assert_eq!(left(folder.path()), 0);
+    }
+    println!(
+        "of 100 killed, {journals} had a journal and {changed} had changed something; one run takes {whole:?}"
+    );
+    assert!(
+        changed >= 10,
+        "only {changed} of 100 were killed in the midst"
+    );
+}
