@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::bound::stop_on_signals;
 
+mod raise;
 mod receive;
 mod send;
 mod spin;
@@ -22,6 +23,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Raise(raise::Args),
     Send(send::Args),
     Receive(receive::Args),
     Spin(spin::Args),
@@ -35,6 +37,7 @@ impl Cli {
     pub fn execute(self) -> miette::Result<()> {
         stop_on_signals().into_diagnostic()?;
         match self.command {
+            Command::Raise(arguments) => raise::execute(&arguments),
             Command::Send(arguments) => send::execute(&arguments),
             Command::Receive(arguments) => receive::execute(&arguments),
             Command::Spin(arguments) => spin::execute(&arguments),

@@ -92,6 +92,27 @@ pub enum PlaceError {
     },
 }
 
+/// Why no process was given a policy.
+#[derive(Debug, thiserror::Error)]
+pub enum RaiseError {
+    /// The processes are not to be seen.
+    #[error("cannot read /proc: {0}")]
+    Processes(io::Error),
+    /// No name begins so.
+    #[error(
+        "the name of no process begins with `{0}`: look at `ps -e`; a network card has threads napi/... once its file `threaded` has 1"
+    )]
+    Nobody(String),
+    /// The system refuses.
+    #[error("{name}: {cause}")]
+    Policy {
+        /// The process.
+        name: String,
+        /// Why.
+        cause: PlaceError,
+    },
+}
+
 impl Place {
     /// Moves the calling thread there.
     ///
@@ -106,10 +127,45 @@ impl Place {
             })?;
         }
         if let Some(policy) = self.policy {
-            schedule(policy).map_err(|cause| PlaceError::Policy { policy, cause })?;
+            schedule(SELF, policy).map_err(|cause| PlaceError::Policy { policy, cause })?;
         }
         Ok(())
     }
+}
+
+/// The calling thread, for the system.
+const SELF: libc::pid_t = 0;
+
+/// Gives all processes whose name begins so the policy, kernel threads among them; their names.
+///
+/// # Errors
+/// There is none, or the system refuses.
+pub fn raise(beginning: &str, policy: Policy) -> Result<Vec<String>, RaiseError> {
+    let mut names = Vec::new();
+    let processes = std::fs::read_dir("/proc").map_err(RaiseError::Processes)?;
+    for entry in processes.flatten() {
+        let Some(id) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        // One that has ended in the meantime has no name.
+        let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        let name = name.trim_end();
+        if name.starts_with(beginning) {
+            schedule(id, policy).map_err(|cause| RaiseError::Policy {
+                name: name.to_owned(),
+                cause: PlaceError::Policy { policy, cause },
+            })?;
+            names.push(name.to_owned());
+        }
+    }
+    if names.is_empty() {
+        return Err(RaiseError::Nobody(beginning.to_owned()));
+    }
+    Ok(names)
 }
 
 fn bind(cpu: usize) -> io::Result<()> {
@@ -141,7 +197,7 @@ fn allowed() -> String {
     names.join(", ")
 }
 
-fn schedule(policy: Policy) -> io::Result<()> {
+fn schedule(thread: libc::pid_t, policy: Policy) -> io::Result<()> {
     let (number, priority) = match policy {
         Policy::Other => (libc::SCHED_OTHER, 0),
         Policy::Batch => (libc::SCHED_BATCH, 0),
@@ -154,7 +210,8 @@ fn schedule(policy: Policy) -> io::Result<()> {
     };
     // A system call, since musl's function of this name does nothing.
     // SAFETY: the parameters are valid and only read.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, number, &parameters) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, &parameters) };
     outcome(libc::c_int::from(result != 0))
 }
 

@@ -175,6 +175,32 @@ fn jobs_are_done() {
 }
 
 #[test]
+fn another_process_is_given_a_policy() {
+    // A name that no other process has.
+    let name = format!("weir-{}", std::process::id());
+    let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let mut child = Command::new(&program).arg("30").spawn().unwrap();
+    let of_child =
+        |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", child.id())).unwrap();
+    while !of_child("comm").starts_with(&name) {
+        std::thread::yield_now();
+    }
+    let raised = json(&mut load(&["raise", &name, "--policy", "batch", "--json"]));
+    // The 41st word of proc(5): the policy, of which 3 is SCHED_BATCH.
+    let policy = of_child("stat")
+        .split_whitespace()
+        .nth(40)
+        .unwrap()
+        .to_owned();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(program).unwrap();
+    assert_eq!(policy, "3");
+    assert_eq!(raised["raised"], serde_json::json!([name]));
+}
+
+#[test]
 fn bad_input_is_told_and_exits_with_2() {
     for (arguments, says) in [
         (&["send", "8.8.8.8:53"][..], "public address"),
@@ -202,6 +228,10 @@ fn bad_input_is_told_and_exits_with_2() {
         ),
         (&["spin", "--speed", "NaN"], "is none"),
         (&["spin", "--policy", "fifo:100"], "from 1 to 99"),
+        (
+            &["raise", "napi/nothing-", "--policy", "other"],
+            "begins with `napi/nothing-`",
+        ),
     ] {
         let output = load(arguments).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr);

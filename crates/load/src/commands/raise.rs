@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir-load raise`
+use miette::IntoDiagnostic;
+use serde::Serialize;
+
+use crate::commands::print;
+use crate::place::{Policy, raise};
+
+/// Give processes another scheduling policy, kernel threads among them
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// How their names begin: ksoftirqd/0, napi/eth0-
+    #[arg(value_name = "NAME")]
+    beginning: String,
+
+    /// other, batch, idle, fifo:50, rr:50
+    #[arg(long)]
+    policy: Policy,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir-load raise ksoftirqd/0 --policy fifo:98
+  weir-load raise napi/eth0- --policy fifo:81
+
+It is for machines that are made for an experiment: nothing is put back.";
+
+#[derive(Serialize)]
+struct Raised {
+    raised: Vec<String>,
+}
+
+/// Carries the command out.
+///
+/// # Errors
+/// No such process; the system refuses.
+pub fn execute(arguments: &Args) -> miette::Result<()> {
+    let raised = raise(&arguments.beginning, arguments.policy).into_diagnostic()?;
+    let found = Raised { raised };
+    print(&found, arguments.json, || {
+        format!("{}: {}", found.raised.join(", "), arguments.policy)
+    })
+}
