@@ -76,7 +76,7 @@ pub enum NotForLinux {
     /// No source has an interface.
     #[error("no source of the system `{name}` is a network interface of Linux")]
     #[diagnostic(help(
-        "add `interface = \"eth0\"` to a [[source]]"
+        "add `interface = \"eth0\"` to a [[source]]; `weir linux inspect` drafts a system file of this machine"
     ))]
     NoInterface {
         /// The system.

@@ -382,6 +382,31 @@ fn what_the_machine_does_not_have_is_named_and_nothing_changes() {
 }
 
 #[test]
+fn a_mode_that_is_not_carried_out_is_refused() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let text = fs::read_to_string(machine.file()).unwrap();
+    fs::write(machine.file(), format!("{text}[linux]\nmode = \"exact\"\n")).unwrap();
+    for command in ["plan", "run"] {
+        let output = machine.weir(command).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            said(&output).contains("the mode `exact` is not carried out"),
+            "{}",
+            said(&output)
+        );
+    }
+    assert!(!machine.state().exists());
+    let native = machine
+        .weir("plan")
+        .args(["--mode", "native"])
+        .output()
+        .unwrap();
+    assert!(native.status.success(), "{}", said(&native));
+}
+
+#[test]
 fn systemd_is_told_when_it_is_ready_alive_and_ending() {
     let Some(machine) = Machine::new() else {
         return;

@@ -11,6 +11,7 @@ use crate::machine::{Lacks, Machine};
 use crate::settings::journal;
 use crate::system::Node;
 
+pub mod inspect;
 pub mod plan;
 pub mod run;
 pub mod status;
@@ -34,6 +35,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Inspect(inspect::Args),
     Plan(plan::Args),
     Run(run::Args),
     Status(status::Args),
@@ -56,6 +58,7 @@ impl Cli {
     /// Bad input, or something that it needs is missing: exit code 2.
     pub fn execute(self) -> miette::Result<Outcome> {
         match self.command {
+            Command::Inspect(arguments) => inspect::execute(&arguments),
             Command::Plan(arguments) => plan::execute(&arguments),
             Command::Run(arguments) => run::execute(&arguments),
             Command::Status(arguments) => status::execute(&arguments),
@@ -95,7 +98,16 @@ impl SystemArgs {
     /// What the file asks of this machine.
     fn node(&self) -> miette::Result<Node> {
         let system = weir_model::load(&self.system)?;
-        Ok(Node::of(&system, self.mode.map(Mode::of))?)
+        let node = Node::of(&system, self.mode.map(Mode::of))?;
+        if node.mode == LinuxMode::Native {
+            Ok(node)
+        } else {
+            Err(miette::miette!(
+                help = "write mode = \"native\" in [linux], or add --mode native",
+                "the mode `{}` is not carried out by this program yet; nothing was changed",
+                node.mode.name()
+            ))
+        }
     }
 }
 

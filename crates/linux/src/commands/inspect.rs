@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir linux inspect`: a system file of the machine as it runs.
+use std::path::{Path, PathBuf};
+
+use clap::ValueHint;
+use miette::IntoDiagnostic as _;
+
+use super::{Outcome, print};
+use crate::draft::{Found, draft};
+use crate::receivers::{self, Reach, Receiver, Rules};
+use crate::threads::{self, Work};
+use crate::{machine, sched};
+
+/// Draft a system file from this machine: its interfaces, and the processes that receive from them
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = AFTER)]
+pub(super) struct Args {
+    /// Write the draft to this file, which must not be there yet, in place of the terminal
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+const AFTER: &str = "\
+Examples:
+  weir linux inspect -o node.toml
+  weir linux plan node.toml
+
+It needs CAP_BPF and CAP_PERFMON, and the first process namespace, to see who receives what; nothing is changed. Each process has the urgency of its most
+urgent thread. The costs in the draft are guesses.";
+
+/// Carries the command out.
+///
+/// # Errors
+/// When the receivers cannot be found out, or the file cannot be written.
+pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
+    let receivers = receivers::inspect(Rules::default()).into_diagnostic()?;
+    let mut found = Vec::new();
+    for name in machine::interfaces().into_diagnostic()? {
+        if let Some(interface) = interface(&name, &receivers)? {
+            found.push(interface);
+        }
+    }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").into_diagnostic()?;
+    let text = draft(host.trim(), &found, &receivers);
+    match &arguments.output {
+        None => print(text.trim_end())?,
+        Some(path) => write_new(path, &text)?,
+    }
+    Ok(Outcome::Good)
+}
+
+/// None of the loopback interface, which no card interrupts for.
+fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>> {
+    let reach = Reach::of(name).into_diagnostic()?;
+    if reach.loopback {
+        return Ok(None);
+    }
+    let takes = |receiver: &Receiver| {
+        !receiver.only_loopback
+            && reach
+                .namespace
+                .is_none_or(|namespace| receiver.namespaces.contains(&namespace))
+    };
+    let mut threads = Vec::new();
+    let of_interface =
+        |work: &Work| matches!(work, Work::Napi { interface, .. } if interface == name);
+    for thread in threads::which(of_interface).into_diagnostic()? {
+        // One that has ended meanwhile is not there.
+        if let Ok(policy) = sched::get(thread.thread.tid) {
+            threads.push(format!("{} ({policy})", thread.work));
+        }
+    }
+    let queues = Path::new("/sys/class/net").join(name).join("queues");
+    let names = std::fs::read_dir(queues).into_diagnostic()?;
+    let is_receiving =
+        |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("rx-");
+    Ok(Some(Found {
+        name: name.to_owned(),
+        queues: names.flatten().filter(is_receiving).count(),
+        threads,
+        receivers: receivers
+            .iter()
+            .enumerate()
+            .filter(|(_, receiver)| takes(receiver))
+            .map(|(index, _)| index)
+            .collect(),
+    }))
+}
+
+fn write_new(path: &Path, text: &str) -> miette::Result<()> {
+    use std::io::Write as _;
+    let written =
+        std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| miette::miette!("cannot write {}: {error}", path.display()))
+}

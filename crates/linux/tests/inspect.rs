@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir linux inspect` on this machine as it runs: it only looks.
+mod ground;
+
+use std::net::UdpSocket;
+use std::process::Command;
+
+use ground::Need;
+use weir_linux::system::Node;
+
+#[test]
+fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
+    if ground::begin(&[Need::Namespaces, Need::Bpf]).is_none() {
+        return;
+    }
+    let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    let folder = tempfile::tempdir().unwrap();
+    let draft = folder.path().join("node.toml");
+    let inspect = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir-linux"));
+        command
+            .args(["inspect", "-o"])
+            .arg(&draft)
+            .output()
+            .unwrap()
+    };
+    let output = inspect();
+    assert!(output.status.success(), "{output:?}");
+    let system = weir_model::load(&draft).unwrap();
+    let interfaces = weir_linux::machine::interfaces().unwrap();
+    if interfaces.iter().any(|name| name != "lo") {
+        let node = Node::of(&system, None).unwrap();
+        let mut ports = node.receivers.iter().flat_map(|receiver| &receiver.ports);
+        assert!(ports.any(|known| known.number == port), "{node:?}");
+    }
+    // What is there already is not written over.
+    let again = inspect();
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a system file asks of a machine.
+use std::path::Path;
+use std::time::Duration;
+
+use weir_linux::share::Share;
+use weir_linux::system::{Node, NotForLinux, Port};
+use weir_model::{LinuxMode, Protocol, TopHalf};
+
+const BEGINNING: &str = "
+schema = 1
+name = \"test\"
+[cpu]
+clock = \"1000MHz\"
+interrupts = \"flat\"
+longest_instruction = \"100ns\"
+costs = { off = { request_served = \"2us\" } }
+";
+
+fn node(rest: &str, mode: Option<LinuxMode>) -> Result<Node, NotForLinux> {
+    let system = weir_model::parse("test.toml", &format!("{BEGINNING}{rest}"))
+        .unwrap_or_else(|error| panic!("{error:?}"));
+    Node::of(&system, mode)
+}
+
+fn source(number: u32, interface: &str) -> String {
+    format!(
+        "[[source]]\nname = \"s{number}\"\nvector = {{ name = \"v{number}\", order = {number} }}\nhandler = \"1us\"\n{interface}\n"
+    )
+}
+
+#[test]
+fn the_example_is_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
+    let node = Node::of(&weir_model::load(&path).unwrap(), None).unwrap();
+    let share = Share::of(&node, &node.interfaces[0]);
+    assert!((share.cap.unwrap() - 0.1).abs() < 1e-12);
+    assert!((share.capacity_hz.unwrap() - 20_000.0).abs() < 1.0);
+    assert_eq!(share.safe.len(), 3);
+    assert_eq!(node.interfaces[0].urgent.len(), 1);
+}
+
+#[test]
+fn a_system_without_an_interface_is_refused() {
+    let error = node(&source(1, ""), None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no source of the system `test` is a network interface of Linux"
+    );
+}
+
+#[test]
+fn the_queues_of_an_interface_are_one_with_the_ports_of_its_receivers() {
+    let text = [
+        &source(1, "interface = \"eth0\"\nmoderation = { absolute = \"2ms\" }"),
+        &source(2, "interface = \"eth0\"\nmoderation = { absolute = \"1ms\" }"),
+        &source(3, "interface = \"eth1\""),
+        "[[receiver]]\nname = \"plc\"\nurgency = 60\nmatch = { port = 502, command = \"plc\" }\n",
+        "[[receiver]]\nname = \"log\"\nurgency = 1\n",
+        "[[flow]]\nname = \"a\"\nsource = \"s1\"\nreceiver = \"plc\"\nselector = { protocol = \"tcp\", port = 502 }\n",
+        "[[flow]]\nname = \"b\"\nsource = \"s2\"\nreceiver = \"log\"\nselector = { protocol = \"udp\", port = 514 }\n",
+    ]
+    .concat();
+    let node = node(&text, None).unwrap();
+    let [eth0, eth1] = &node.interfaces[..] else {
+        panic!("{node:?}");
+    };
+    assert_eq!((eth0.name.as_str(), eth1.name.as_str()), ("eth0", "eth1"));
+    assert_eq!(eth0.receivers, [0, 1]);
+    assert_eq!(eth0.deferral, Some(Duration::from_millis(1)));
+    // The port of `match` is of both protocols, and so is the flow's.
+    let port = |protocol, number| Port { protocol, number };
+    assert_eq!(node.receivers[0].ports, [port(None, 502)]);
+    assert_eq!(node.receivers[1].ports, [port(Some(Protocol::Udp), 514)]);
+    assert_eq!(node.receivers[0].command.as_deref(), Some("plc"));
+    assert_eq!(eth0.urgent, [port(None, 502)]);
+    assert_eq!((eth1.urgent.len(), node.urgency_of(eth1).get()), (0, 0));
+    assert_eq!((node.urgency_of(eth0).get(), node.top_half), (60, None));
+}
+
+#[test]
+fn the_exact_mode_is_capped_if_the_file_does_not_say() {
+    let text = source(1, "interface = \"eth0\"");
+    let exact = node(&text, Some(LinuxMode::Exact)).unwrap();
+    let cap = TopHalf::Cap {
+        runtime: Duration::from_micros(500),
+        period: Duration::from_millis(10),
+    };
+    assert_eq!((exact.mode, exact.top_half), (LinuxMode::Exact, Some(cap)));
+    let placed = format!("{text}[linux]\nmode = \"exact\"\ntop_half = {{ urgency = 9 }}\n");
+    assert_eq!(
+        node(&placed, None).unwrap().top_half,
+        Some(TopHalf::Urgency(9))
+    );
+}
