@@ -133,14 +133,14 @@ impl Programs {
         let mut open = ObjectBuilder::default()
             .open_memory(include_bytes!(concat!(env!("OUT_DIR"), "/waiting.bpf.o")))?;
         for mut map in open.maps_mut() {
-            if map.name().to_string_lossy().ends_with(".rodata")
-                && let Some(calls) = map.initial_value_mut()
-            {
-                for (number, how) in CALLS {
-                    let call = usize::try_from(*number).ok();
-                    if let Some(call) = call.and_then(|call| calls.get_mut(call)) {
-                        *call = *how;
-                    }
+            if !map.name().to_string_lossy().ends_with(".rodata") {
+                continue;
+            }
+            let calls = map.initial_value_mut().unwrap_or_default();
+            for (number, how) in CALLS {
+                let call = usize::try_from(*number).ok();
+                if let Some(call) = call.and_then(|call| calls.get_mut(call)) {
+                    *call = *how;
                 }
             }
         }

@@ -80,7 +80,7 @@ impl Follower {
     /// # Errors
     /// When the kernel does not tell any longer.
     pub fn poll(&mut self, timeout: Duration) -> Result<Vec<Change>, Error> {
-        let end = Instant::now() + timeout;
+        let end = later(Instant::now(), timeout);
         loop {
             let now = Instant::now();
             let wait = end.min(self.next_scan()).saturating_duration_since(now);
@@ -152,14 +152,14 @@ impl Follower {
         let records = self.programs.scan(None)?;
         self.table.reconcile(None, records, &mut self.questions);
         self.spend(begin);
-        self.due = self.free.max(begin + self.options.period);
+        self.due = self.free.max(later(begin, self.options.period));
         Ok(())
     }
 
     /// Books the time of a scan.
     fn spend(&mut self, begin: Instant) {
         let now = Instant::now();
-        self.free = now + (now - begin) * self.options.share;
+        self.free = later(now, (now - begin).saturating_mul(self.options.share));
     }
 
     fn answer(&mut self) {
@@ -179,6 +179,11 @@ impl Follower {
             }
         }
     }
+}
+
+/// A time from `now`: a day for all that is longer, so that no clock overflows.
+fn later(now: Instant, time: Duration) -> Instant {
+    now + time.min(Duration::from_secs(86_400))
 }
 
 /// Reads the cgroups that the table asks for.

@@ -114,8 +114,9 @@ impl Programs {
     /// The events until now, after waiting for the first one for at most `timeout`.
     pub fn events(&self, timeout: Duration) -> Result<Vec<Record>, Error> {
         if let Some(events) = &self.events {
+            // It takes whole milliseconds: a part of one is waited for as a whole, not by asking again and again.
+            let result = events.poll_raw(timeout + Duration::from_micros(999));
             // A signal ends the wait early, which is no fault.
-            let result = events.poll_raw(timeout);
             if result < 0 && -result != libc::EINTR {
                 return Err(libbpf_rs::Error::from_raw_os_error(-result).into());
             }

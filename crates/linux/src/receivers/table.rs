@@ -63,6 +63,13 @@ impl Process {
     }
 }
 
+/// What a scan found of a process: its sockets by their cookies, and its threads.
+#[derive(Debug, Default)]
+struct Found {
+    sockets: BTreeMap<u64, Socket>,
+    threads: BTreeMap<u32, Urgency>,
+}
+
 /// Who reads what, and how urgently.
 #[derive(Debug, Default)]
 pub struct ReceiverTable {
@@ -151,8 +158,7 @@ impl ReceiverTable {
         records: impl IntoIterator<Item = Record>,
         questions: &mut Questions,
     ) {
-        let mut found: BTreeMap<u32, (BTreeMap<u64, Socket>, BTreeMap<u32, Urgency>)> =
-            BTreeMap::new();
+        let mut found: BTreeMap<u32, Found> = BTreeMap::new();
         for record in records {
             match record {
                 Record::Bound(seen, socket) => {
@@ -161,19 +167,19 @@ impl ReceiverTable {
                     }
                     self.rename(seen.pid, &seen.comm);
                     self.ask_cgroup(&seen, questions);
-                    let (sockets, _) = found.entry(seen.pid).or_default();
+                    let sockets = &mut found.entry(seen.pid).or_default().sockets;
                     sockets.insert(socket.cookie, socket);
                 }
                 Record::Thread(seen) if self.knows(&seen) => {
-                    let (_, threads) = found.entry(seen.pid).or_default();
+                    let threads = &mut found.entry(seen.pid).or_default().threads;
                     threads.insert(seen.tid, seen.urgency);
                 }
                 _ => {}
             }
         }
         // What is held comes before what is not any longer: a socket is forgotten with its last holder.
-        for (pid, (sockets, _)) in &found {
-            for socket in sockets.values() {
+        for (pid, process) in &found {
+            for socket in process.sockets.values() {
                 self.place(*socket);
                 self.hold(*pid, socket.cookie);
             }
@@ -184,11 +190,11 @@ impl ReceiverTable {
         };
         for pid in known {
             match found.remove(&pid) {
-                Some((sockets, threads)) if !sockets.is_empty() => {
-                    self.keep_only(pid, &sockets);
+                Some(process) if !process.sockets.is_empty() => {
+                    self.keep_only(pid, &process.sockets);
                     // A process that ended in between may be told without.
-                    if !threads.is_empty() {
-                        self.set_threads(pid, threads);
+                    if !process.threads.is_empty() {
+                        self.set_threads(pid, process.threads);
                     }
                 }
                 _ => self.remove(pid),
@@ -211,9 +217,10 @@ impl ReceiverTable {
 
     /// The path of a process's cgroup.
     pub(super) fn set_cgroup(&mut self, pid: u32, cgroup: &str) {
-        if let Some(process) = self.processes.get_mut(&pid)
-            && &*process.cgroup != cgroup
-        {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if &*process.cgroup != cgroup {
             process.cgroup = cgroup.into();
             self.touch(pid);
         }
@@ -324,18 +331,20 @@ impl ReceiverTable {
 
     /// Asks for a process's cgroup if it is another one than before.
     fn ask_cgroup(&mut self, seen: &Seen, questions: &mut Questions) {
-        if let Some(process) = self.processes.get_mut(&seen.pid)
-            && process.cgroup_number != seen.cgroup
-        {
+        let Some(process) = self.processes.get_mut(&seen.pid) else {
+            return;
+        };
+        if process.cgroup_number != seen.cgroup {
             process.cgroup_number = seen.cgroup;
             questions.cgroups.insert(seen.pid);
         }
     }
 
     fn rename(&mut self, pid: u32, comm: &Arc<str>) {
-        if let Some(process) = self.processes.get_mut(&pid)
-            && process.comm != *comm
-        {
+        let Some(process) = self.processes.get_mut(&pid) else {
+            return;
+        };
+        if process.comm != *comm {
             process.comm = comm.clone();
             self.touch(pid);
         }

@@ -70,7 +70,11 @@ impl Actor {
             ForkResult::Parent { child } => {
                 drop(write);
                 // A byte when the part is done; the end when the process is another program.
-                std::fs::File::from(read).read(&mut [0]).expect("the pipe");
+                let mut told = Vec::new();
+                std::fs::File::from(read)
+                    .take(1)
+                    .read_to_end(&mut told)
+                    .expect("the pipe");
                 Self { pid: child }
             }
         }
@@ -78,7 +82,7 @@ impl Actor {
 
     /// Its number.
     pub fn pid(&self) -> u32 {
-        self.pid.as_raw().cast_unsigned()
+        self.pid.as_raw() as u32
     }
 }
 

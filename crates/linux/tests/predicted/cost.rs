@@ -137,8 +137,8 @@ fn costs_are_counted_and_small() {
                 continue;
             }
             let (time, runs) = (time - time_before, runs - runs_before);
-            if runs > 0 {
-                println!("  {name}: {} ns a run, {runs} runs", time / runs);
+            if let Some(each) = time.checked_div(runs) {
+                println!("  {name}: {each} ns a run, {runs} runs");
             }
             if name == "waiting_switch" {
                 switches += runs;

@@ -18,8 +18,10 @@ fn any(port: u16) -> SocketAddr {
     ([0, 0, 0, 0], port).into()
 }
 
-/// The ways to wait for a packet.
-const WAYS: [(&str, fn(i32)); 6] = [
+/// How to wait for a packet of a socket, with a name.
+type Way = (&'static str, fn(i32));
+
+const WAYS: [Way; 6] = [
     ("recv", |socket| {
         let mut byte = 0_u8;
         // SAFETY: the byte outlives the call.
@@ -168,12 +170,12 @@ fn an_urgency_that_changes_while_its_thread_waits_counts_at_once() {
     assert_eq!(pids.len(), 2);
     for priority in [51, 49] {
         for pid in &pids {
-            sched::set(pid.cast_signed(), Policy::Fifo(priority)).unwrap();
+            sched::set(*pid as i32, Policy::Fifo(priority)).unwrap();
         }
         mode.wait_for(priority, "the other urgency");
     }
     for pid in pids {
-        sched::set(pid.cast_signed(), Policy::Other { nice: 0 }).unwrap();
+        sched::set(pid as i32, Policy::Other { nice: 0 }).unwrap();
     }
     mode.wait_for(0, "an ordinary receiver");
 }
