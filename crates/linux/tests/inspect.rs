@@ -29,7 +29,18 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
     assert!(output.status.success(), "{output:?}");
     let system = weir_model::load(&draft).unwrap();
     let interfaces = weir_linux::machine::interfaces().unwrap();
-    if interfaces.iter().any(|name| name != "lo") {
+    let is_up = |name: &&String| {
+        let flags = format!("/sys/class/net/{name}/flags");
+        let flags = std::fs::read_to_string(flags).unwrap();
+        // The lowest bit is IFF_UP.
+        *name != "lo"
+            && flags
+                .trim()
+                .ends_with(['1', '3', '5', '7', '9', 'b', 'd', 'f'])
+    };
+    let up = interfaces.iter().filter(is_up).count();
+    assert_eq!(system.linux.interfaces.len(), up);
+    if up > 0 {
         let node = Node::of(&system, None).unwrap();
         let mut ports = node.receivers.iter().flat_map(|receiver| &receiver.ports);
         assert!(ports.any(|known| known.number == port), "{node:?}");

@@ -49,10 +49,10 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// None of the loopback interface, which no card interrupts for.
+/// None of the loopback interface, which no card interrupts for, and of one that is down.
 fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>> {
     let reach = Reach::of(name).into_diagnostic()?;
-    if reach.loopback {
+    if reach.loopback || !is_up(name)? {
         return Ok(None);
     }
     let takes = |receiver: &Receiver| {
@@ -85,6 +85,13 @@ fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>
             .map(|(index, _)| index)
             .collect(),
     }))
+}
+
+fn is_up(name: &str) -> miette::Result<bool> {
+    let path = Path::new("/sys/class/net").join(name).join("flags");
+    let text = std::fs::read_to_string(path).into_diagnostic()?;
+    let flags = i32::from_str_radix(text.trim().trim_start_matches("0x"), 16).into_diagnostic()?;
+    Ok(flags & libc::IFF_UP != 0)
 }
 
 fn write_new(path: &Path, text: &str) -> miette::Result<()> {
