@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn of(pid: u32) -> Thread {
-        Thread::of(pid.cast_signed()).unwrap().unwrap()
+        Thread::of(i32::try_from(pid).unwrap()).unwrap().unwrap()
     }
 
     #[test]

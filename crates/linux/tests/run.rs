@@ -181,7 +181,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
 }
 
 fn said(output: &Output) -> String {

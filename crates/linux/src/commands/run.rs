@@ -2,7 +2,6 @@
 //! `weir linux run`: carries a system out until it is told to stop, and puts everything back.
 use std::collections::HashSet;
 use std::path::Path;
-use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -112,7 +111,7 @@ struct Told<'a> {
 
 impl<'a> Told<'a> {
     fn new(folder: &'a Path, node: &Node, file: &Path) -> miette::Result<Self> {
-        let process = Thread::of(process::id().cast_signed()).into_diagnostic()?;
+        let process = Thread::of(nix::unistd::getpid().as_raw()).into_diagnostic()?;
         let told = Self {
             folder,
             run: Run {
