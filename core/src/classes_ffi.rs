@@ -10,10 +10,15 @@ pub const NONE: u8 = 0xff;
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub struct Head {
+    /// Slots less one.
     pub mask: u16,
+    /// The first free link.
     pub free: u16,
+    /// Sockets of each kind.
     pub bound: [u16; 4],
+    /// The class of what has no receiver, or 255: it is dropped.
     pub orphans: u8,
+    /// The class of fragments that have none, or 255.
     pub fragments: u8,
 }
 
@@ -21,8 +26,11 @@ pub struct Head {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
+    /// What the socket is bound to; 0: the slot is free, and the rest means nothing.
     pub key: u32,
+    /// The link of its most urgent reader.
     pub first: u16,
+    /// Its class.
     pub which: u8,
 }
 

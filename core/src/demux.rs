@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which receiver a packet is for (`include/weir/demux.h`).
 
-use crate::classes_ffi::{self as ffi, Head, Link, NONE, RawFound, RawPacket, Slot};
+use crate::classes_ffi::{self as ffi, Link, NONE, RawFound, RawPacket};
+
+pub use crate::classes_ffi::{Head, Slot};
 
 /// Classes that there are: a class is an index below this, and a higher one is more urgent.
 pub const CLASSES: u8 = 64;
@@ -293,6 +295,12 @@ impl Demux {
                 class,
             )
         })
+    }
+
+    /// What a lookup reads, as it lies in memory: for a copy in which another program looks up, such as one in a BPF map.
+    #[must_use]
+    pub fn raw(&self) -> (&Head, &[Slot]) {
+        (&self.head, &self.slots)
     }
 
     fn found(&self, raw: RawFound) -> Found {
