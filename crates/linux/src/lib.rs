@@ -2,6 +2,7 @@
 //! Weir on stock Linux: bottom halves run at the urgency of the process that they are for (zhang2006, lee2010), on kernels from 6.1 on, unpatched.
 pub mod commands;
 pub mod draft;
+pub mod exact;
 pub mod instance;
 mod iterator;
 pub mod machine;

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Mode exact (lee2010 §4): finds the receiver of each packet before the kernel spends anything on it, and gives the packet to the kernel thread of the
+ * receiver's class, which the kernel's own scheduler runs at its place. What has no receiver here is left to the kernel untouched.
+ */
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "table.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define ETHERTYPE_ARP 0x0806u
+#define ETHERTYPE_PTP 0x88f7u
+#define UDP 17u
+#define TCP 6u
+#define PTP_EVENT 319u
+#define PTP_GENERAL 320u
+
+/** Bytes of a frame that are looked at, at most: so that the verifier sees a bound. Headers as deep as the core follows them are shorter. */
+#define DEEPEST 0x3fffu
+
+/* The user level sets how many CPUs there are rows for. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, weir_xdp_counts_t);
+} counts SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, WEIR_XDP_PORTS);
+    __type(key, uint32_t);
+    __type(value, uint64_t);
+} ports SEC(".maps");
+
+struct table {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, weir_xdp_table_t);
+};
+
+struct table table_a SEC(".maps");
+struct table table_b SEC(".maps");
+
+/* The table that is in use. A change of this map waits for the programs that run: nobody looks up in the other one afterwards. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __array(values, struct table);
+} in_use SEC(".maps") = {.values = {&table_a}};
+
+/* One entry per CPU that has a kernel thread for the class. */
+struct threads {
+    __uint(type, BPF_MAP_TYPE_CPUMAP);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct bpf_cpumap_val);
+};
+
+struct threads class_0 SEC(".maps");
+struct threads class_1 SEC(".maps");
+struct threads class_2 SEC(".maps");
+struct threads class_3 SEC(".maps");
+struct threads class_4 SEC(".maps");
+struct threads class_5 SEC(".maps");
+struct threads class_6 SEC(".maps");
+struct threads class_7 SEC(".maps");
+
+/*
+ * This function and the next are neither inlined nor static, so that the verifier looks at each of them once, for any arguments: what calls them has too many
+ * paths otherwise.
+ */
+__noinline int weir_xdp_byte_at(struct xdp_md *ctx, uint32_t at)
+{
+    const uint8_t *byte = (const uint8_t *) (long) ctx->data + (at & DEEPEST);
+    /* The core has compared with the length already, but the verifier does not know. */
+    return byte + 1 <= (const uint8_t *) (long) ctx->data_end ? *byte : 0;
+}
+
+static __always_inline uint8_t weir_xdp_byte(const void *frame, uint16_t at)
+{
+    return (uint8_t) weir_xdp_byte_at((struct xdp_md *) frame, at);
+}
+
+/* XDP_REDIRECT, or XDP_PASS if the class has no thread there. */
+static __always_inline long give(uint8_t which, uint32_t cpu)
+{
+    switch (which) {
+    case 0:
+        return bpf_redirect_map(&class_0, cpu, XDP_PASS);
+    case 1:
+        return bpf_redirect_map(&class_1, cpu, XDP_PASS);
+    case 2:
+        return bpf_redirect_map(&class_2, cpu, XDP_PASS);
+    case 3:
+        return bpf_redirect_map(&class_3, cpu, XDP_PASS);
+    case 4:
+        return bpf_redirect_map(&class_4, cpu, XDP_PASS);
+    case 5:
+        return bpf_redirect_map(&class_5, cpu, XDP_PASS);
+    case 6:
+        return bpf_redirect_map(&class_6, cpu, XDP_PASS);
+    default:
+        return bpf_redirect_map(&class_7, cpu, XDP_PASS);
+    }
+}
+
+/* Why a packet is left alone whatever is bound, or WEIR_XDP_NO_RECEIVER if the table decides. */
+static __always_inline uint8_t untouched(const weir_demux_packet_t *packet)
+{
+    switch (packet->outcome) {
+    case WEIR_DEMUX_PORT:
+        /* A clock's packets are worth what their delay is known to be. */
+        return packet->protocol == UDP && (packet->port == PTP_EVENT || packet->port == PTP_GENERAL) ? WEIR_XDP_PTP : WEIR_XDP_NO_RECEIVER;
+    case WEIR_DEMUX_NOT_IP:
+        if (packet->ethertype == ETHERTYPE_ARP) {
+            return WEIR_XDP_ARP;
+        }
+        return packet->ethertype == ETHERTYPE_PTP ? WEIR_XDP_PTP : WEIR_XDP_NO_RECEIVER;
+    case WEIR_DEMUX_OTHER_PROTOCOL:
+        return WEIR_XDP_NO_RECEIVER;
+    case WEIR_DEMUX_TRUNCATED:
+        return WEIR_XDP_TRUNCATED;
+    case WEIR_DEMUX_MALFORMED:
+        return WEIR_XDP_MALFORMED;
+    case WEIR_DEMUX_TOO_DEEP:
+        return WEIR_XDP_TOO_DEEP;
+    default:
+        return WEIR_XDP_FRAGMENT;
+    }
+}
+
+static __always_inline void count_port(const weir_demux_packet_t *packet, uint32_t cpu)
+{
+    if (packet->outcome == WEIR_DEMUX_PORT) {
+        uint32_t at = cpu * WEIR_XDP_PORTS + (packet->protocol == TCP ? WEIR_XDP_PORTS / 2u : 0u) + packet->port;
+        uint64_t *port = bpf_map_lookup_elem(&ports, &at);
+        if (port) {
+            (*port)++;
+        }
+    }
+}
+
+/* Of any arguments `packet` may be null, for the verifier. */
+__noinline int weir_xdp_parse(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
+{
+    if (packet) {
+        *packet = weir_demux_parse((const uint8_t *) ctx, (uint16_t) (length < DEEPEST ? length : DEEPEST));
+    }
+    return 0;
+}
+
+static __always_inline const weir_xdp_table_t *table_in_use(void)
+{
+    uint32_t zero = 0;
+    void *table = bpf_map_lookup_elem(&in_use, &zero);
+    return table ? bpf_map_lookup_elem(table, &zero) : NULL;
+}
+
+SEC("xdp.frags")
+int weir_demux(struct xdp_md *ctx)
+{
+    uint32_t cpu = bpf_get_smp_processor_id();
+    weir_xdp_counts_t *count = bpf_map_lookup_elem(&counts, &cpu);
+    const weir_xdp_table_t *table = table_in_use();
+    if (!count || !table) {
+        return XDP_PASS;
+    }
+    uint32_t length = ctx->data_end - ctx->data;
+    if (bpf_xdp_get_buff_len(ctx) != length) {
+        count->left[WEIR_XDP_MULTI_BUFFER]++;
+        return XDP_PASS;
+    }
+    weir_demux_packet_t packet = {0};
+    weir_xdp_parse(ctx, length, &packet);
+    uint8_t reason = untouched(&packet);
+    if (reason == WEIR_XDP_NO_RECEIVER) {
+        weir_demux_found_t found = weir_demux_classify(&table->head, table->slots, &packet);
+        if (found.kind == WEIR_DEMUX_BOUND) {
+            uint8_t which = found.which & (WEIR_XDP_CLASSES - 1u);
+            uint32_t to = table->cpu[which];
+            if (give(which, to == WEIR_XDP_SAME_CPU ? cpu : to) == XDP_REDIRECT) {
+                count->given[which]++;
+                count_port(&packet, cpu);
+                return XDP_REDIRECT;
+            }
+            reason = WEIR_XDP_NO_THREAD;
+        }
+    }
+    count->left[reason]++;
+    return XDP_PASS;
+}
+
+/* Once for each bulk of packets, 8 at most, that are put into a thread's queue: how many found it full. */
+SEC("tp_btf/xdp_cpumap_enqueue")
+int weir_dropped(uint64_t *arguments)
+{
+    uint32_t map = (uint32_t) arguments[0];
+    uint32_t drops = (uint32_t) arguments[2];
+    uint32_t cpu = bpf_get_smp_processor_id();
+    weir_xdp_counts_t *count = bpf_map_lookup_elem(&counts, &cpu);
+    const weir_xdp_table_t *table = table_in_use();
+    if (drops == 0 || !count || !table) {
+        return 0;
+    }
+    for (uint8_t which = 0; which < WEIR_XDP_CLASSES; which++) {
+        if (table->map[which] == map) {
+            count->dropped[which] += drops;
+        }
+    }
+    return 0;
+}

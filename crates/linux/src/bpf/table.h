@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * What demux.bpf.c shares with the program that loads it: the table it looks receivers up in, and its counters. Twin: src/exact/layout.rs.
+ */
+#ifndef WEIR_LINUX_TABLE_H
+#define WEIR_LINUX_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Slots of a table. The verifier must see the size; half of them are always usable (DEMUX-TABLE-5). */
+#define WEIR_XDP_SLOTS 16384u
+#define WEIR_DEMUX_MASK(table) ((void) (table), (uint16_t) (WEIR_XDP_SLOTS - 1u))
+
+/** How the core reads a frame: weir_xdp_byte(), which the includer defines. `frame` is the program's context, not the bytes. */
+#define WEIR_DEMUX_BYTE(frame, at) weir_xdp_byte(frame, at)
+static __attribute__((always_inline)) inline uint8_t weir_xdp_byte(const void *frame, uint16_t at);
+
+#include "weir/demux.h"
+
+/** Classes at most: one CPUMAP each. */
+#define WEIR_XDP_CLASSES 8u
+
+/** In weir_xdp_table_t::cpu: the CPU that the packet came in on. */
+#define WEIR_XDP_SAME_CPU 0xffffffffu
+
+/** One of the two tables: the program looks up in one while the other is written. */
+typedef struct {
+    weir_demux_t head;
+    uint16_t unused;
+    uint32_t cpu[WEIR_XDP_CLASSES]; /**< where the bottom half of a class runs, or WEIR_XDP_SAME_CPU */
+    uint32_t map[WEIR_XDP_CLASSES]; /**< the number of the CPUMAP of a class */
+    weir_demux_slot_t slots[WEIR_XDP_SLOTS];
+} weir_xdp_table_t;
+
+/** Why a packet is left to the kernel as if no program were there. */
+enum {
+    WEIR_XDP_NO_RECEIVER = 0,
+    WEIR_XDP_ARP = 1,
+    WEIR_XDP_PTP = 2,
+    WEIR_XDP_FRAGMENT = 3,
+    WEIR_XDP_MULTI_BUFFER = 4, /**< lies in several buffers: a jumbo frame, or what the card put together */
+    WEIR_XDP_TRUNCATED = 5,
+    WEIR_XDP_MALFORMED = 6,
+    WEIR_XDP_TOO_DEEP = 7,
+    WEIR_XDP_NO_THREAD = 8, /**< its class has no kernel thread on the CPU it should go to */
+    WEIR_XDP_REASONS = 9
+};
+
+/** Packets since the program was loaded, one such for each CPU: nobody else writes it. */
+typedef struct {
+    uint64_t given[WEIR_XDP_CLASSES];   /**< to the kernel thread of the class */
+    uint64_t dropped[WEIR_XDP_CLASSES]; /**< of these: the thread's queue was full */
+    uint64_t left[WEIR_XDP_REASONS];    /**< to the kernel, by reason */
+    uint64_t unused[7];                 /* No two CPUs write to one cache line. */
+} weir_xdp_counts_t;
+
+/** Ports that are counted, for each CPU: UDP's, then TCP's. */
+#define WEIR_XDP_PORTS 131072u
+
+_Static_assert(sizeof(weir_demux_t) == 14 && sizeof(weir_demux_slot_t) == 8, "as in layout.rs");
+_Static_assert(offsetof(weir_xdp_table_t, cpu) == 16 && offsetof(weir_xdp_table_t, slots) == 80, "as in layout.rs");
+_Static_assert(sizeof(weir_xdp_table_t) == 80 + 8 * WEIR_XDP_SLOTS, "as in layout.rs");
+_Static_assert(offsetof(weir_xdp_counts_t, left) == 128 && sizeof(weir_xdp_counts_t) == 256, "as in layout.rs");
+
+#endif

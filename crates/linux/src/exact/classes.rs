@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The classes' kernel threads: one for each class and CPU, scheduled as the class's receivers are.
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+
+use super::{ExactError, Placement};
+use crate::sched::{self, Cpus};
+use crate::threads::{self, Thread, Work};
+use crate::urgency::Urgency;
+
+/// A kernel thread that runs the bottom half of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClassThread {
+    /// The class.
+    pub class: u8,
+    /// The CPU that it is bound to.
+    pub cpu: u32,
+    /// Which it is.
+    pub thread: Thread,
+}
+
+/// One class.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub urgency: Urgency,
+    /// Its CPUMAP and that one's number.
+    map: MapHandle,
+    pub number: u32,
+    /// The CPUs that it has threads on.
+    cpus: BTreeSet<u32>,
+    /// Whether all these are scheduled at its urgency.
+    is_scheduled: bool,
+}
+
+/// The CPUs that work now.
+pub(super) fn online() -> Result<Cpus, ExactError> {
+    const PATH: &str = "/sys/devices/system/cpu/online";
+    let text = fs::read_to_string(PATH).map_err(system(PATH))?;
+    let cpus = text.trim().parse();
+    cpus.map_err(|error| system(PATH)(io::Error::other(error)))
+}
+
+fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> ExactError {
+    let what = what.into();
+    |source| ExactError::System { what, source }
+}
+
+/// Where a class is to have threads.
+pub(super) fn wanted(placement: &Placement, class: usize, online: &Cpus) -> BTreeSet<u32> {
+    let is_online = |cpu: &u32| online.contains(*cpu as usize);
+    match placement {
+        // A CPU's number is below 8192.
+        Placement::Arrival => online.iter().map(|cpu| cpu as u32).collect(),
+        Placement::Fixed(cpus) => cpus
+            .get(class)
+            .copied()
+            .filter(is_online)
+            .into_iter()
+            .collect(),
+    }
+}
+
+impl Class {
+    pub fn new(urgency: Urgency, map: MapHandle) -> Result<Self, ExactError> {
+        let number = map.info()?.info.id;
+        Ok(Self {
+            urgency,
+            map,
+            number,
+            cpus: BTreeSet::new(),
+            is_scheduled: true,
+        })
+    }
+
+    /// Makes threads, with queues of `queue` packets, where the class `class` is to have them, and ends the others.
+    pub fn settle(
+        &mut self,
+        class: u8,
+        wanted: &BTreeSet<u32>,
+        queue: u32,
+    ) -> Result<(), ExactError> {
+        for cpu in self.cpus.clone().difference(wanted) {
+            // What is in the queue is still delivered.
+            self.map.delete(&cpu.to_ne_bytes())?;
+            self.cpus.remove(cpu);
+        }
+        for cpu in wanted {
+            if !self.cpus.contains(cpu) {
+                // struct bpf_cpumap_val: the queue's size, and no further program.
+                let value = [queue.to_ne_bytes(), 0_u32.to_ne_bytes()].concat();
+                self.map.update(&cpu.to_ne_bytes(), &value, MapFlags::ANY)?;
+                self.cpus.insert(*cpu);
+                self.is_scheduled = false;
+            }
+        }
+        if self.is_scheduled {
+            Ok(())
+        } else {
+            self.schedule(class)
+        }
+    }
+
+    /// Has all its threads scheduled at its urgency.
+    pub fn schedule(&mut self, class: u8) -> Result<(), ExactError> {
+        self.is_scheduled = false;
+        let threads = find(&[(class, self.number)])?;
+        for cpu in &self.cpus {
+            let name = Work::CpuMap {
+                cpu: *cpu,
+                map: self.number,
+            };
+            let found = threads.iter().find(|thread| thread.cpu == *cpu);
+            let found = found.ok_or_else(|| ExactError::NoThread(name.to_string()))?;
+            sched::set(found.thread.tid, self.urgency.policy())
+                .map_err(system(name.to_string()))?;
+        }
+        self.is_scheduled = true;
+        Ok(())
+    }
+}
+
+/// The threads of some classes, which are given with the numbers of their CPUMAPs.
+pub(super) fn find(classes: &[(u8, u32)]) -> Result<Vec<ClassThread>, ExactError> {
+    let classes: BTreeMap<u32, u8> = classes.iter().map(|(class, map)| (*map, *class)).collect();
+    let found = threads::which(
+        |work| matches!(work, Work::CpuMap { map, .. } if classes.contains_key(map)),
+    )
+    .map_err(|error| system("/proc")(io::Error::other(error)))?;
+    let mut threads: Vec<ClassThread> = found
+        .into_iter()
+        .filter_map(|found| match found.work {
+            Work::CpuMap { cpu, map } => Some(ClassThread {
+                class: *classes.get(&map)?,
+                cpu,
+                thread: found.thread,
+            }),
+            _ => None,
+        })
+        .collect();
+    threads.sort();
+    Ok(threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_only_where_cpus_work() {
+        let online: Cpus = "0,2-3".parse().unwrap();
+        let all = BTreeSet::from([0, 2, 3]);
+        assert_eq!(wanted(&Placement::Arrival, 0, &online), all);
+        let fixed = Placement::Fixed(vec![2, 1]);
+        assert_eq!(wanted(&fixed, 0, &online), BTreeSet::from([2]));
+        assert_eq!(wanted(&fixed, 1, &online), BTreeSet::new());
+        assert_eq!(wanted(&fixed, 2, &online), BTreeSet::new());
+    }
+}

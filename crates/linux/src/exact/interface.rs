@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Attaching the program to an interface, as long as this process lives and nobody else's program is there.
+use std::ffi::CString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use libbpf_rs::{ProgramHandle, Xdp, XdpFlags, libbpf_sys};
+use nix::sched::{CloneFlags, setns};
+
+use super::ExactError;
+
+/// An interface, by its name and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Interface {
+    /// Its name there.
+    pub name: String,
+    /// Its network namespace, such as `/run/netns/NAME` or `/proc/PID/ns/net`; none: this process's.
+    pub namespace: Option<PathBuf>,
+}
+
+impl From<&str> for Interface {
+    fn from(name: &str) -> Self {
+        let name = name.to_owned();
+        let namespace = None;
+        Self { name, namespace }
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        match &self.namespace {
+            Some(path) => write!(formatter, " in {}", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// That the program is attached; it is not any more when this is dropped, or the process ends however it does.
+#[derive(Debug)]
+pub(super) struct Attached {
+    pub interface: Interface,
+    link: OwnedFd,
+}
+
+impl Attached {
+    /// Attaches `program`, natively or `generic`ally.
+    pub fn new(
+        program: BorrowedFd<'_>,
+        interface: Interface,
+        generic: bool,
+    ) -> Result<Self, ExactError> {
+        let mode = if generic {
+            XdpFlags::SKB_MODE
+        } else {
+            XdpFlags::DRV_MODE
+        };
+        let link = match interface.namespace.clone() {
+            None => attach(program, &interface, mode),
+            // A thread of its own: the namespace of this one stays.
+            Some(path) => std::thread::scope(|scope| {
+                let inside = scope.spawn(|| {
+                    let refused = |source| ExactError::Namespace {
+                        path: path.clone(),
+                        source,
+                    };
+                    let namespace = File::open(&path).map_err(refused)?;
+                    setns(&namespace, CloneFlags::CLONE_NEWNET)
+                        .map_err(|error| refused(error.into()))?;
+                    attach(program, &interface, mode)
+                });
+                inside
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            }),
+        }?;
+        Ok(Self { interface, link })
+    }
+
+    /// Whether the interface is still there; the kernel detaches the program when it vanishes.
+    pub fn is_there(&self) -> io::Result<bool> {
+        let mut info = libbpf_sys::bpf_link_info::default();
+        let mut size = u32::try_from(size_of_val(&info)).map_err(io::Error::other)?;
+        // SAFETY: the kernel writes at most `size` bytes, which `info` has.
+        let failed = unsafe {
+            libbpf_sys::bpf_link_get_info_by_fd(
+                self.link.as_fd().as_raw_fd(),
+                &raw mut info,
+                &raw mut size,
+            )
+        };
+        if failed < 0 {
+            return Err(io::Error::from_raw_os_error(-failed));
+        }
+        // SAFETY: of a link of XDP the kernel fills in this member; all others are integers in the same place.
+        Ok(unsafe { info.__bindgen_anon_1.xdp.ifindex } != 0)
+    }
+}
+
+/// Attaches in the network namespace of this thread.
+fn attach(
+    program: BorrowedFd<'_>,
+    interface: &Interface,
+    mode: XdpFlags,
+) -> Result<OwnedFd, ExactError> {
+    let refused = |source| ExactError::Refused {
+        interface: interface.clone(),
+        source,
+    };
+    let index =
+        index_of(&interface.name).ok_or_else(|| ExactError::NoInterface(interface.clone()))?;
+    if let Some(occupied) = occupied(program, interface, index) {
+        return Err(occupied);
+    }
+    let options = libbpf_sys::bpf_link_create_opts {
+        sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+        flags: mode.bits(),
+        ..Default::default()
+    };
+    // SAFETY: the options outlive the call.
+    let link = unsafe {
+        libbpf_sys::bpf_link_create(
+            program.as_raw_fd(),
+            index,
+            libbpf_sys::BPF_XDP,
+            &raw const options,
+        )
+    };
+    if link >= 0 {
+        // SAFETY: a new descriptor that nobody else knows.
+        return Ok(unsafe { OwnedFd::from_raw_fd(link) });
+    }
+    match -link {
+        libc::EOPNOTSUPP if mode.contains(XdpFlags::DRV_MODE) => {
+            Err(ExactError::NotNative(interface.clone()))
+        }
+        // Somebody was faster.
+        libc::EBUSY | libc::EEXIST => Err(occupied(program, interface, index)
+            .unwrap_or_else(|| refused(io::Error::from_raw_os_error(-link)))),
+        error => Err(refused(io::Error::from_raw_os_error(error))),
+    }
+}
+
+fn index_of(name: &str) -> Option<i32> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: a string of C.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    i32::try_from(index).ok().filter(|index| *index > 0)
+}
+
+/// Whose program is attached to the interface, in whichever mode.
+fn occupied(program: BorrowedFd<'_>, interface: &Interface, index: i32) -> Option<ExactError> {
+    let there = Xdp::new(program).query(index, XdpFlags::NONE).ok()?;
+    let numbers = [
+        there.prog_id,
+        there.drv_prog_id,
+        there.skb_prog_id,
+        there.hw_prog_id,
+    ];
+    let number = numbers.into_iter().find(|number| *number != 0)?;
+    let name = ProgramHandle::from_prog_id(number).map_or_else(
+        |_| "?".to_owned(),
+        |there| there.name().to_string_lossy().into_owned(),
+    );
+    Some(ExactError::Occupied {
+        interface: interface.clone(),
+        name,
+        number,
+    })
+}

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the XDP program of mode exact does with frames, tried without an interface (BPF_PROG_RUN), against the core's parser and table in this process.
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use libbpf_rs::libbpf_sys;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use weir_core_sys::demux::{DemuxError, Key, Outcome, Reason as Wrong, Receiver, parse};
+use weir_linux::exact::{
+    Counts, Exact, ExactError, Options, Placement, Reason, Table, TableError, Verdict,
+};
+use weir_linux::urgency::Urgency;
+
+#[path = "../../../core/tests/frames/mod.rs"]
+mod frames;
+mod ground;
+
+use frames::frames;
+use ground::Need;
+
+/// Mode exact with `classes` classes and no interface, if the machine allows it.
+fn load(classes: u8) -> Option<Exact> {
+    ground::begin(&[Need::Bpf, Need::Namespaces, Need::RealTime])?;
+    let ordinary = vec![Urgency::ORDINARY; usize::from(classes)];
+    Some(Exact::load(&ordinary, &Options::default()).expect("mode exact loads"))
+}
+
+/// Longer frames lie in several buffers when the kernel tries them: a page less its head room and its tail.
+const ONE_BUFFER: usize = 3_000;
+const SEVERAL_BUFFERS: usize = 4_096;
+
+/// What the program must do: the class, or why it leaves the frame.
+fn expected(table: &Table, frame: &[u8]) -> Result<u8, Reason> {
+    if frame.len() >= SEVERAL_BUFFERS {
+        return Err(Reason::MultiBuffer);
+    }
+    let packet = parse(frame);
+    match packet.outcome() {
+        Err(Wrong::Truncated) => return Err(Reason::Truncated),
+        Err(Wrong::Malformed) => return Err(Reason::Malformed),
+        Err(Wrong::TooDeep) => return Err(Reason::TooDeep),
+        Ok(Outcome::FirstFragment(_) | Outcome::LaterFragment(_)) => return Err(Reason::Fragment),
+        Ok(Outcome::Port {
+            protocol: 17,
+            port: 319 | 320,
+        }) => return Err(Reason::Ptp),
+        Ok(Outcome::NotIp) if packet.ethertype() == Some(0x88f7) => return Err(Reason::Ptp),
+        Ok(Outcome::NotIp) if packet.ethertype() == Some(0x0806) => return Err(Reason::Arp),
+        Ok(_) => {}
+    }
+    let found = table.classify(&packet);
+    match (found.receiver, found.class) {
+        (Receiver::Bound(_), Some(class)) => Ok(class),
+        _ => Err(Reason::NoReceiver),
+    }
+}
+
+/// The only thing that has been counted since `before`.
+fn counted(before: &Counts, after: &Counts) -> Vec<Result<u8, Reason>> {
+    let given = (0..).zip(before.classes.iter().zip(&after.classes));
+    let given = given.flat_map(|(class, (before, after))| {
+        vec![Ok(class); (after.given - before.given) as usize]
+    });
+    let left = Reason::ALL.into_iter();
+    let left = left
+        .flat_map(|reason| vec![Err(reason); (after.left(reason) - before.left(reason)) as usize]);
+    given.chain(left).collect()
+}
+
+/// Tries a frame, and compares what is done and what is counted.
+fn agrees(exact: &mut Exact, frame: &[u8]) -> Result<Result<u8, Reason>, TestCaseError> {
+    let expected = expected(exact.table(), frame);
+    let before = exact.counters().total();
+    let (verdict, _) = exact.try_frame(frame, 1).expect("the kernel tries it");
+    let done = counted(&before, &exact.counters().total());
+    prop_assert_eq!(
+        &done,
+        &vec![expected],
+        "{:02x?}",
+        &frame[..frame.len().min(200)]
+    );
+    let given = if expected.is_ok() {
+        Verdict::Given
+    } else {
+        Verdict::Left
+    };
+    prop_assert_eq!(verdict, given);
+    Ok(expected)
+}
+
+const CLASSES: u8 = 8;
+
+/// Ports that are bound: some next to each other, some anywhere, and those of clocks.
+fn ports() -> Vec<u16> {
+    (0..300_u16)
+        .map(|n| {
+            if n < 100 {
+                5_000 + n
+            } else {
+                n.wrapping_mul(40_503)
+            }
+        })
+        .chain([319, 320])
+        .collect()
+}
+
+fn bind_all(table: &mut Table) {
+    for (reader, port) in (0..).zip(ports()) {
+        let class = (reader % u16::from(CLASSES)) as u8;
+        let key = if reader % 3 == 0 {
+            Key::tcp(port)
+        } else {
+            Key::udp(port)
+        };
+        table.bind(key, reader, class).unwrap();
+    }
+    for (reader, key) in (1_000..).zip([
+        Key::protocol(1),
+        Key::protocol(132),
+        Key::ethertype(0x88a4),
+        Key::ethertype(0x0806),
+        Key::ethertype(0x88f7),
+        Key::pcp(5),
+        Key::pcp(7),
+    ]) {
+        table
+            .bind(key, reader, (reader % u16::from(CLASSES)) as u8)
+            .unwrap();
+    }
+    table.publish().unwrap();
+}
+
+#[test]
+fn does_with_any_frame_what_the_core_says() {
+    let Some(mut exact) = load(CLASSES) else {
+        return;
+    };
+    bind_all(exact.table());
+    let ports = ports();
+    let mut runner = TestRunner::new(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(4_000)
+    });
+    let seen = RefCell::new(BTreeMap::new());
+    let exact = RefCell::new(exact);
+    let choice = (frames(), any::<prop::sample::Index>(), any::<bool>());
+    let spoilt = (
+        any::<prop::sample::Index>(),
+        prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    );
+    let random = prop::collection::vec(any::<u8>(), 14..200);
+    let jumbo =
+        prop_oneof![9 => Just(0_usize), 1 => 100..ONE_BUFFER - 700, 1 => SEVERAL_BUFFERS..9_000];
+    let strategy = (choice, spoilt, random, jumbo);
+    let outcome = runner.run(
+        &strategy,
+        |((mut frame, port, is_bound), (end, spoilt), random, jumbo)| {
+            if is_bound {
+                frame.port = *port.get(&ports);
+            }
+            let (bytes, _) = frame.bytes();
+            let mut tried = vec![bytes.clone(), random];
+            // Cut off anywhere: the kernel itself refuses less than an Ethernet header.
+            tried.push(bytes[..14.max(end.index(bytes.len() + 1))].to_vec());
+            // A few bytes wrong, mostly in the headers.
+            let mut wrong = bytes.clone();
+            for (at, byte) in spoilt {
+                *at.get_mut(&mut wrong) = byte;
+            }
+            tried.push(wrong);
+            // Long, in one buffer or in several.
+            let mut long = bytes;
+            long.resize(long.len() + jumbo, 0);
+            tried.push(long);
+            for frame in tried {
+                let done = agrees(&mut exact.borrow_mut(), &frame)?;
+                *seen.borrow_mut().entry(format!("{done:?}")).or_insert(0) += 1;
+            }
+            Ok(())
+        },
+    );
+    outcome.unwrap();
+    let (mut exact, mut seen) = (exact.into_inner(), seen.into_inner());
+    let deep = frame(
+        frames::Network::V6(vec![frames::Extension::Options(60, 0); 7]),
+        5_000,
+    );
+    let done = agrees(&mut exact, &deep).unwrap();
+    seen.insert(format!("{done:?}"), 1);
+    // The frames were such that each thing has happened, but that there is no thread.
+    for reason in &Reason::ALL[..8] {
+        assert!(
+            seen.contains_key(&format!("Err({reason:?})")),
+            "{reason}: {seen:?}"
+        );
+    }
+    for class in 0..CLASSES {
+        assert!(
+            seen.contains_key(&format!("Ok({class})")),
+            "class {class}: {seen:?}"
+        );
+    }
+}
+
+/// A UDP packet.
+fn frame(network: frames::Network, port: u16) -> Vec<u8> {
+    let (tags, payload) = (Vec::new(), vec![0; 64]);
+    let frame = frames::Frame {
+        tags,
+        network,
+        protocol: 17,
+        port,
+        payload,
+        padding: 0,
+    };
+    frame.bytes().0
+}
+
+/// A UDP packet over IPv4.
+fn udp(port: u16) -> Vec<u8> {
+    frame(
+        frames::Network::V4 {
+            options: 0,
+            offset: 0,
+            more: false,
+            is_authenticated: false,
+        },
+        port,
+    )
+}
+
+#[test]
+fn sockets_come_and_go_by_the_thousand() {
+    let Some(mut exact) = load(2) else { return };
+    let begin = Instant::now();
+    let mut publishing = Duration::ZERO;
+    for round in 0..10_000_u16 {
+        let table = exact.table();
+        table
+            .bind(Key::udp(round), round, (round % 2) as u8)
+            .unwrap();
+        if round >= 1_000 {
+            table
+                .unbind(Key::udp(round - 1_000), round - 1_000)
+                .unwrap();
+        }
+        if round % 500 == 499 {
+            let begin = Instant::now();
+            exact.table().publish().unwrap();
+            publishing += begin.elapsed();
+            for (port, is_bound) in [
+                (round, true),
+                (round.saturating_sub(999), true),
+                (round.wrapping_sub(1_000), false),
+            ] {
+                let done = agrees(&mut exact, &udp(port)).unwrap();
+                assert_eq!(
+                    done.is_ok(),
+                    is_bound || done == Err(Reason::Ptp),
+                    "port {port} after {round}"
+                );
+            }
+        }
+    }
+    let changing = (begin.elapsed() - publishing) / 19_000;
+    println!(
+        "a socket bound or unbound: {changing:?}; published: {:?}",
+        publishing / 20
+    );
+    assert!(
+        begin.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        begin.elapsed()
+    );
+}
+
+#[test]
+fn a_change_is_seen_whole_or_not_at_all() {
+    let Some(mut exact) = load(2) else { return };
+    exact.table().bind(Key::udp(5_000), 1, 1).unwrap();
+    exact.table().publish().unwrap();
+    // The same program and maps, tried by another thread while this one changes the table: the socket that stays is found each time.
+    let frame = udp(5_000);
+    let (done, lost) = (AtomicBool::new(false), AtomicBool::new(false));
+    let looking = exact.program().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let (action, _) = run(looking.as_fd(), &frame, 100);
+                lost.fetch_or(action != libbpf_sys::XDP_REDIRECT, Ordering::Relaxed);
+            }
+        });
+        for round in 0..100_u16 {
+            // So many that some move to make room for others.
+            for port in 0..100 {
+                exact
+                    .table()
+                    .bind(Key::udp(10_000 + round * 100 + port), 2, 0)
+                    .unwrap();
+            }
+            exact.table().publish().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(!lost.load(Ordering::Relaxed));
+    let total = exact.counters().total();
+    assert_eq!(
+        total.classes[1].given,
+        total.seen(),
+        "each was found: {total:?}"
+    );
+}
+
+#[test]
+fn a_full_table_says_so_and_still_works() {
+    let Some(mut exact) = load(1) else { return };
+    let full = (0..=u16::MAX).find_map(|port| {
+        exact
+            .table()
+            .bind(Key::tcp(port), 1, 0)
+            .err()
+            .map(|error| (port, error))
+    });
+    let (refused, error) = full.expect("it is smaller than all ports");
+    assert!(refused >= 8_192, "{refused}");
+    assert!(
+        matches!(error, TableError::Demux(DemuxError::NoSlot)),
+        "{error}"
+    );
+    exact.table().publish().unwrap();
+    for (port, done) in [(refused - 1, Ok(0)), (refused, Err(Reason::NoReceiver))] {
+        let mut frame = udp(port);
+        frame[14 + 9] = 6;
+        assert_eq!(agrees(&mut exact, &frame).unwrap(), done);
+    }
+}
+
+#[test]
+fn refuses_what_cannot_be() {
+    let Some(mut exact) = load(2) else { return };
+    let table = exact.table();
+    assert!(matches!(
+        table.bind(Key::udp(1), 1, 2),
+        Err(TableError::Class {
+            class: 2,
+            classes: 2
+        })
+    ));
+    assert!(matches!(
+        table.bind(Key::pcp(8), 1, 0),
+        Err(TableError::Demux(DemuxError::Key))
+    ));
+    assert!(matches!(
+        table.unbind(Key::udp(1), 1),
+        Err(TableError::Demux(DemuxError::NotBound))
+    ));
+    assert!(matches!(
+        table.set_class(1, 0),
+        Err(TableError::Demux(DemuxError::NotBound))
+    ));
+    assert!(exact.set_urgency(2, Urgency::MOST).is_err());
+    let one = [Urgency::ORDINARY];
+    let load = |classes: &[Urgency], queue, placement| {
+        let options = Options {
+            queue,
+            placement,
+            generic: false,
+        };
+        Exact::load(classes, &options).expect_err("it cannot be")
+    };
+    assert!(matches!(
+        load(&[], 256, Placement::Arrival),
+        ExactError::Classes(0)
+    ));
+    assert!(matches!(
+        load(&[Urgency::ORDINARY; 9], 256, Placement::Arrival),
+        ExactError::Classes(9)
+    ));
+    assert!(matches!(
+        load(&one, 0, Placement::Arrival),
+        ExactError::Queue(0)
+    ));
+    assert!(matches!(
+        load(&one, 16_385, Placement::Arrival),
+        ExactError::Queue(16_385)
+    ));
+    assert!(matches!(
+        load(&one, 256, Placement::Fixed(vec![])),
+        ExactError::Placement {
+            cpus: 0,
+            classes: 1
+        }
+    ));
+    assert!(matches!(
+        load(&one, 256, Placement::Fixed(vec![8_191])),
+        ExactError::Offline(8_191)
+    ));
+}
+
+/// The action that the last of `times` runs of an XDP program ends with, and the mean time of a run.
+fn run(program: BorrowedFd<'_>, frame: &[u8], times: i32) -> (u32, Duration) {
+    let mut options = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
+        data_in: frame.as_ptr().cast(),
+        data_size_in: frame.len() as u32,
+        repeat: times,
+        ..Default::default()
+    };
+    // SAFETY: the frame and the options outlive the call.
+    let failed =
+        unsafe { libbpf_sys::bpf_prog_test_run_opts(program.as_raw_fd(), &raw mut options) };
+    assert_eq!(failed, 0, "{}", io::Error::from_raw_os_error(-failed));
+    (
+        options.retval,
+        Duration::from_nanos(options.duration.into()),
+    )
+}
+
+/// The least that an XDP program can do: leave every packet to the kernel.
+fn pass() -> OwnedFd {
+    // r0 = XDP_PASS; exit
+    let instructions: [u64; 2] = [0x2_0000_00b7, 0x95];
+    // SAFETY: the name and the licence are strings of C, the two instructions outlive the call, and there are no options.
+    let loaded = unsafe {
+        libbpf_sys::bpf_prog_load(
+            libbpf_sys::BPF_PROG_TYPE_XDP,
+            c"weir_pass".as_ptr(),
+            c"Dual MIT/GPL".as_ptr(),
+            instructions.as_ptr().cast(),
+            instructions.len() as libbpf_sys::size_t,
+            std::ptr::null_mut(),
+        )
+    };
+    assert!(loaded >= 0, "{}", io::Error::from_raw_os_error(-loaded));
+    // SAFETY: a new descriptor that nobody else knows.
+    unsafe { OwnedFd::from_raw_fd(loaded) }
+}
+
+/// The kernel's own work per packet is some microseconds: what comes before it must be a small part of that, even where the machine is busy.
+#[test]
+fn costs_little_per_packet() {
+    let Some(mut exact) = load(CLASSES) else {
+        return;
+    };
+    bind_all(exact.table());
+    let (pass, program) = (pass(), exact.program().unwrap());
+    let mut tagged = udp(5_001);
+    tagged.splice(12..12, [0x81, 0, 0, 1]);
+    let mut tcp = udp(5_000);
+    tcp[14 + 9] = 6;
+    let least = |program: BorrowedFd<'_>, frame: &[u8]| {
+        (0..7)
+            .map(|_| run(program, frame, 200_000).1)
+            .min()
+            .unwrap()
+    };
+    for (what, frame) in [
+        ("UDP, given", udp(5_001)),
+        ("UDP, tagged, given", tagged),
+        ("TCP, given", tcp),
+        ("UDP, left", udp(4_999)),
+    ] {
+        let (trivial, whole) = (least(pass.as_fd(), &frame), least(program.as_fd(), &frame));
+        println!("{what}: {whole:?} a packet; XDP_PASS alone: {trivial:?}");
+        assert!(
+            whole < trivial + Duration::from_nanos(500),
+            "{what}: {whole:?}, {trivial:?}"
+        );
+    }
+}
