@@ -14,6 +14,7 @@ mod file;
 mod model;
 mod place;
 mod rates;
+mod series;
 mod simulation;
 mod sweep;
 mod two_sources;
@@ -203,7 +204,7 @@ fn known_claims(file: &File) -> BTreeSet<String> {
         Kind::Rates(_) => rates::known_claims(file),
         Kind::TwoSources(_) => two_sources::known_claims(file),
         Kind::Bounds(spec) => bounds::known_claims(spec),
-        Kind::Simulation(spec) => simulation::known_claims(spec),
+        Kind::Simulation(spec) => series::known_claims(&spec.series),
         Kind::Area(spec) => area::known_claims(spec),
     }
 }
@@ -216,7 +217,7 @@ fn known_series(file: &File) -> BTreeSet<String> {
         Kind::Rates(_) => rates::known_series(file),
         Kind::TwoSources(_) => two_sources::known_series(file),
         Kind::Bounds(_) => bounds::known_series(file),
-        Kind::Simulation(spec) => simulation::known_series(spec),
+        Kind::Simulation(spec) => series::known_series(&spec.series),
     }
 }
 

@@ -1,229 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Figures of papers whose machines nobody has any more, simulated: a described system, run in several ways over the values of an axis.
 //!
-//! Everything that one figure has and another has not stands in its file. A series is a formula over what the simulator counted ([`values`]); a claim is what
-//! comes out of a series over all points and seeds ([`Over`]).
-mod formula;
+//! Everything that one figure has and another has not stands in its file. A series ([`super::series`]) is a formula over what the simulator counted
+//! ([`values`]).
 mod runs;
 mod spec;
 mod values;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use weir_report::Series;
-
+use super::series::Plan;
 use super::{ExperimentError, Measured, Place};
-use formula::Names;
-use runs::{Key, Runs};
-use spec::SeriesSpec;
+use runs::Runs;
 pub(super) use spec::SimulationSpec;
-
-/// What a claim says of a series, after the series' name and a point.
-#[derive(Debug, Clone, Copy)]
-enum Over {
-    /// The largest value at any point with any seed.
-    Max,
-    /// The smallest value at any point with any seed.
-    Min,
-    /// The mean at the first point.
-    First,
-    /// The mean at the last point.
-    Last,
-    /// The point whose mean is the smallest.
-    ArgMin,
-}
-
-impl Over {
-    const ALL: [(&'static str, Self); 5] = [
-        ("max", Self::Max),
-        ("min", Self::Min),
-        ("first", Self::First),
-        ("last", Self::Last),
-        ("argmin", Self::ArgMin),
-    ];
-
-    fn of(self, points: &[Point]) -> Option<f64> {
-        let all = points.iter().flat_map(|point| &point.values).copied();
-        match self {
-            Self::Max => all.reduce(worst(f64::max)),
-            Self::Min => all.reduce(worst(f64::min)),
-            Self::First => points.first().map(Point::mean),
-            Self::Last => points.last().map(Point::mean),
-            Self::ArgMin => points
-                .iter()
-                .min_by(|a, b| a.mean().total_cmp(&b.mean()))
-                .map(|point| point.x),
-        }
-    }
-}
-
-/// A choice of two that does not overlook what is no number.
-fn worst(choose: fn(f64, f64) -> f64) -> impl Fn(f64, f64) -> f64 {
-    move |a, b| {
-        if a.is_nan() || b.is_nan() {
-            f64::NAN
-        } else {
-            choose(a, b)
-        }
-    }
-}
-
-/// A point of a series: its value with each seed.
-#[derive(Debug, Clone, PartialEq)]
-struct Point {
-    x: f64,
-    values: Vec<f64>,
-}
-
-impl Point {
-    #[expect(clippy::cast_precision_loss, reason = "a handful of seeds")]
-    fn mean(&self) -> f64 {
-        self.values.iter().sum::<f64>() / self.values.len() as f64
-    }
-}
-
-pub(super) fn known_claims(spec: &SimulationSpec) -> BTreeSet<String> {
-    let claims_of = |series: &SeriesSpec| {
-        let id = series.id.clone();
-        Over::ALL.map(|(over, _)| format!("{id}.{over}"))
-    };
-    spec.series.iter().flat_map(claims_of).collect()
-}
-
-pub(super) fn known_series(spec: &SimulationSpec) -> BTreeSet<String> {
-    spec.series.iter().map(|series| series.id.clone()).collect()
-}
 
 pub(super) fn measure(place: &Place, spec: &SimulationSpec) -> Result<Measured, ExperimentError> {
     let runs = Runs::plan(place, spec)?;
-    // Before the runs: a name that nothing has should not cost a minute.
-    for series in &spec.series {
-        for formula in std::iter::once(&series.value).chain(&series.only_where) {
-            runs.check(formula)
-                .map_err(|what| in_series(series, &what))?;
-        }
-    }
-    let results = runs.carry_out()?;
-    let mut values = BTreeMap::new();
-    let mut all = Vec::new();
-    for series in &spec.series {
-        let points = points(spec, series, &results).map_err(|what| in_series(series, &what))?;
-        for (over, of) in Over::ALL {
-            if let Some(value) = of.of(&points) {
-                values.insert(format!("{}.{over}", series.id), value);
-            }
-        }
-        all.push(Series {
-            id: series.id.clone(),
-            x: spec.x.title.clone(),
-            y: series.y.clone(),
-            points: points.iter().map(|point| (point.x, point.mean())).collect(),
-        });
-    }
-    Ok(Measured {
-        values,
-        series: all,
-        costs: None,
-        ..Measured::default()
-    })
-}
-
-fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
-    ExperimentError::Evaluation(format!("the series `{}`: {what}", series.id))
-}
-
-/// The points of a series at which its condition holds, with the seeds for which it does.
-fn points(
-    spec: &SimulationSpec,
-    series: &SeriesSpec,
-    results: &BTreeMap<Key, values::Values>,
-) -> Result<Vec<Point>, String> {
-    let mut points = Vec::new();
-    for (index, &x) in spec.x.values.iter().enumerate() {
-        let mut values = Vec::new();
-        for &seed in &spec.seeds {
-            let names = Found {
-                results,
-                index,
-                seed,
-                x: formula::number(x),
-            };
-            let holds = series
-                .only_where
-                .as_ref()
-                .map_or(Ok(true), |condition| condition.holds(&names))?;
-            if holds {
-                values.push(series.value.evaluate(&names)?);
-            }
-        }
-        if !values.is_empty() {
-            points.push(Point { x, values });
-        }
-    }
-    Ok(points)
-}
-
-/// What the names of a formula mean at one point with one seed.
-struct Found<'a> {
-    results: &'a BTreeMap<Key, values::Values>,
-    index: usize,
-    seed: u64,
-    x: formula::Number,
-}
-
-/// Before the name of a value: its value at the first point.
-const FIRST: &str = "first.";
-/// The point.
-const X: &str = "x";
-
-impl Names for Found<'_> {
-    fn find(&self, name: &str) -> Option<&formula::Number> {
-        if name == X {
-            return Some(&self.x);
-        }
-        let (index, name) = match name.strip_prefix(FIRST) {
-            Some(name) => (0, name),
-            None => (self.index, name),
-        };
-        let (variant, value) = name.split_once('.')?;
-        let key = Key {
-            variant: variant.to_owned(),
-            index,
-            seed: self.seed,
-        };
-        self.results.get(&key)?.get(value)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn points() -> Vec<Point> {
-        [(1.0, [4.0, 6.0]), (2.0, [1.0, 3.0]), (3.0, [0.0, 7.0])]
-            .map(|(x, values)| Point {
-                x,
-                values: values.to_vec(),
-            })
-            .to_vec()
-    }
-
-    #[test]
-    fn a_claim_is_about_every_seed_or_about_means() {
-        let points = points();
-        assert_eq!(Over::Max.of(&points), Some(7.0));
-        assert_eq!(Over::Min.of(&points), Some(0.0));
-        assert_eq!(Over::First.of(&points), Some(5.0));
-        assert_eq!(Over::Last.of(&points), Some(3.5));
-        assert_eq!(Over::ArgMin.of(&points), Some(2.0));
-        assert_eq!(Over::Max.of(&[]), None);
-    }
-
-    #[test]
-    fn what_is_no_number_is_not_overlooked() {
-        let mut points = points();
-        points[1].values[0] = f64::NAN;
-        assert!(Over::Max.of(&points).is_some_and(f64::is_nan));
-        assert!(Over::Min.of(&points).is_some_and(f64::is_nan));
-    }
+    let plan = Plan {
+        x: &spec.x,
+        seeds: &spec.seeds,
+        series: &spec.series,
+    };
+    plan.check(runs.variants(), |value| runs.knows(value))?;
+    plan.measure(&runs.carry_out()?)
 }

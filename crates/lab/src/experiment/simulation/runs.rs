@@ -7,21 +7,12 @@ use weir_arrivals::Pattern;
 use weir_model::{Duration, System};
 use weir_sim::{Batches, Feed, Options, Target, Tick, simulate};
 
-use super::FIRST;
-use super::formula::{Formula, Template};
 use super::spec::{SimulationSpec, VariantSpec};
-use super::values::{Values, names, values};
+use super::values::{names, values};
 use crate::experiment::batch::bar;
+use crate::experiment::series::formula::Template;
+use crate::experiment::series::{Key, Values, list};
 use crate::experiment::{ExperimentError, Place};
-
-/// Which run it is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub variant: String,
-    /// Of the point.
-    pub index: usize,
-    pub seed: u64,
-}
 
 /// A run that has not begun.
 struct Run {
@@ -83,25 +74,21 @@ impl Runs {
         Ok(runs)
     }
 
-    /// Whether every name of a formula is one that runs have.
-    pub fn check(&self, formula: &Formula) -> Result<(), String> {
-        let names = formula.names().filter(|&name| name != super::X);
-        for name in names.map(|name| name.strip_prefix(FIRST).unwrap_or(name)) {
-            let (variant, value) = name.split_once('.').unwrap_or((name, ""));
-            if !self.variants.contains(variant) {
-                return Err(format!(
-                    "`{name}` does not begin with a variant, which are {}",
-                    list(&self.variants)
-                ));
-            }
-            if !self.names.contains(value) {
-                return Err(format!(
-                    "a run has no value `{value}`; it has {}",
-                    list(&self.names)
-                ));
-            }
+    /// What formulas are over.
+    pub fn variants(&self) -> &BTreeSet<String> {
+        &self.variants
+    }
+
+    /// Whether a run has a value of this name.
+    pub fn knows(&self, value: &str) -> Result<(), String> {
+        if self.names.contains(value) {
+            Ok(())
+        } else {
+            Err(format!(
+                "a run has no value `{value}`; it has {}",
+                list(&self.names)
+            ))
         }
-        Ok(())
     }
 
     /// Runs all on all processors; the bar is on stderr, and only on a terminal. The first failure ends it.
@@ -125,11 +112,6 @@ impl Runs {
         bar.finish_and_clear();
         results
     }
-}
-
-fn list(names: &BTreeSet<String>) -> String {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    names.join(", ")
 }
 
 /// What a variant runs at a point, with any seed.

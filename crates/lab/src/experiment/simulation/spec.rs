@@ -6,8 +6,9 @@ use serde::Deserialize;
 use weir_model::Duration;
 use weir_sim::{Batches, By, Compensation, Costs, Defer, Spread, Ties};
 
-use super::formula::{Formula, Template};
 use crate::experiment::file::Quantity;
+use crate::experiment::series::formula::Template;
+use crate::experiment::series::{Axis, SeriesSpec};
 
 /// The parameters.
 #[derive(Debug, Deserialize)]
@@ -35,7 +36,7 @@ pub(in crate::experiment) struct SimulationSpec {
     pub x: Axis,
     /// The ways to run the system.
     pub variant: Vec<VariantSpec>,
-    /// What is looked at.
+    /// What is looked at, over the names `VARIANT.WHOSE.WHAT` ([`super::values`]).
     pub series: Vec<SeriesSpec>,
 }
 
@@ -84,15 +85,6 @@ pub(in crate::experiment) struct FeedSpec {
     pub to: String,
     /// As `weir simulate --flood` takes it.
     pub pattern: Template,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::experiment) struct Axis {
-    /// With its unit.
-    pub title: String,
-    /// In ascending order.
-    pub values: Vec<f64>,
 }
 
 /// A way to run the system.
@@ -182,18 +174,4 @@ impl CompensationSpec {
             Self::Measured => Compensation::Measured,
         }
     }
-}
-
-/// A curve, and what claims are about.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(in crate::experiment) struct SeriesSpec {
-    pub id: String,
-    /// What it is, with its unit.
-    pub y: String,
-    /// Over x and the names `VARIANT.WHOSE.WHAT` ([`super::values`]); with `first.` before it, a name means what it is at the first point.
-    pub value: Formula,
-    /// A condition: the points where it does not hold are left out.
-    #[serde(rename = "where")]
-    pub only_where: Option<Formula>,
 }

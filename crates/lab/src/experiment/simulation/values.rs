@@ -10,16 +10,12 @@
 //! | `NAME.arrived`, `.delivered`, `.lost` | a flow | packets |
 //! | `NAME.latency.mean`, `.median`, `.most` | a flow | from a packet's arrival to the end of its bottom half |
 //! | `NAME.arrived`, `.interrupts`, `.served`, `.taken`, `.lost` | a source | packets or requests that arrived; its interrupts; runs of its handler; packets taken out of the device; lost |
-use std::collections::BTreeMap;
-
 use weir_model::System;
 use weir_sim::Tally;
 use weir_sim::tally::Spans;
 
-use super::formula::{Number, number};
-
-/// The values of a run.
-pub(super) type Values = BTreeMap<String, Number>;
+use crate::experiment::series::Values;
+use crate::experiment::series::formula::number;
 
 /// The names of all values. Those of two things that are called the same are there twice.
 pub(super) fn names(system: &System) -> Vec<String> {

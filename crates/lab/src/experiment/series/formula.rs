@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 pub(in crate::experiment) type Number = Value;
 
 /// A number as formulas know it: all are floating, so that nothing is divided as integers are.
-pub(super) fn number(value: f64) -> Number {
+pub(in crate::experiment) fn number(value: f64) -> Number {
     Value::Float(value)
 }
 

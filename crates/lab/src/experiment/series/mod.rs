@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Series over what runs have counted: every variant at every point of an axis with every seed. A series is a formula over the values of the runs; a claim is what comes
+//! out of a series over all points and seeds ([`Over`]).
+pub(super) mod formula;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use weir_report::Series;
+
+use super::{ExperimentError, Measured};
+use formula::{Formula, Names, Number};
+
+/// The values of a run, by name.
+pub(super) type Values = BTreeMap<String, Number>;
+
+/// Which run it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub variant: String,
+    /// Of the point.
+    pub index: usize,
+    pub seed: u64,
+}
+
+/// What differs from point to point.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Axis {
+    /// With its unit.
+    pub title: String,
+    /// In ascending order.
+    pub values: Vec<f64>,
+}
+
+/// A curve, and what claims are about.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct SeriesSpec {
+    pub id: String,
+    /// What it is, with its unit.
+    pub y: String,
+    /// Over x and the names `VARIANT.VALUE`; with `first.` before it, a name means what it is at the first point.
+    pub value: Formula,
+    /// A condition: the points where it does not hold are left out.
+    #[serde(rename = "where")]
+    pub only_where: Option<Formula>,
+}
+
+/// The runs and what is made of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plan<'a> {
+    pub x: &'a Axis,
+    pub seeds: &'a [u64],
+    pub series: &'a [SeriesSpec],
+}
+
+/// What a claim says of a series, after the series' name and a point.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    /// The largest value at any point with any seed.
+    Max,
+    /// The smallest value at any point with any seed.
+    Min,
+    /// The mean at the first point.
+    First,
+    /// The mean at the last point.
+    Last,
+    /// The point whose mean is the smallest.
+    ArgMin,
+}
+
+impl Over {
+    const ALL: [(&'static str, Self); 5] = [
+        ("max", Self::Max),
+        ("min", Self::Min),
+        ("first", Self::First),
+        ("last", Self::Last),
+        ("argmin", Self::ArgMin),
+    ];
+
+    fn of(self, points: &[Point]) -> Option<f64> {
+        let all = points.iter().flat_map(|point| &point.values).copied();
+        match self {
+            Self::Max => all.reduce(worst(f64::max)),
+            Self::Min => all.reduce(worst(f64::min)),
+            Self::First => points.first().map(Point::mean),
+            Self::Last => points.last().map(Point::mean),
+            Self::ArgMin => points
+                .iter()
+                .min_by(|a, b| a.mean().total_cmp(&b.mean()))
+                .map(|point| point.x),
+        }
+    }
+}
+
+/// A choice of two that does not overlook what is no number.
+fn worst(choose: fn(f64, f64) -> f64) -> impl Fn(f64, f64) -> f64 {
+    move |a, b| {
+        if a.is_nan() || b.is_nan() {
+            f64::NAN
+        } else {
+            choose(a, b)
+        }
+    }
+}
+
+/// A point of a series: its value with each seed.
+#[derive(Debug, Clone, PartialEq)]
+struct Point {
+    x: f64,
+    values: Vec<f64>,
+}
+
+impl Point {
+    #[expect(clippy::cast_precision_loss, reason = "a handful of seeds")]
+    fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+}
+
+pub(super) fn known_claims(series: &[SeriesSpec]) -> BTreeSet<String> {
+    let claims_of = |series: &SeriesSpec| {
+        let id = series.id.clone();
+        Over::ALL.map(|(over, _)| format!("{id}.{over}"))
+    };
+    series.iter().flat_map(claims_of).collect()
+}
+
+pub(super) fn known_series(series: &[SeriesSpec]) -> BTreeSet<String> {
+    series.iter().map(|series| series.id.clone()).collect()
+}
+
+impl Plan<'_> {
+    /// Whether every name of a formula is one that runs have: of one of the variants, and `knows` says nothing against what follows. Before the runs: a name that
+    /// nothing has should not cost a minute.
+    pub fn check(
+        &self,
+        variants: &BTreeSet<String>,
+        knows: impl Fn(&str) -> Result<(), String>,
+    ) -> Result<(), ExperimentError> {
+        for series in self.series {
+            for formula in std::iter::once(&series.value).chain(&series.only_where) {
+                for name in formula.names().filter(|&name| name != X) {
+                    let name = name.strip_prefix(FIRST).unwrap_or(name);
+                    let (variant, value) = name.split_once('.').unwrap_or((name, ""));
+                    let checked = if variants.contains(variant) {
+                        knows(value)
+                    } else {
+                        Err(format!(
+                            "`{name}` does not begin with a variant, which are {}",
+                            list(variants)
+                        ))
+                    };
+                    checked.map_err(|what| in_series(series, &what))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The series and what claims can say of them.
+    pub fn measure(&self, results: &BTreeMap<Key, Values>) -> Result<Measured, ExperimentError> {
+        let mut values = BTreeMap::new();
+        let mut all = Vec::new();
+        for series in self.series {
+            let points = self
+                .points(series, results)
+                .map_err(|what| in_series(series, &what))?;
+            for (over, of) in Over::ALL {
+                if let Some(value) = of.of(&points) {
+                    values.insert(format!("{}.{over}", series.id), value);
+                }
+            }
+            all.push(Series {
+                id: series.id.clone(),
+                x: self.x.title.clone(),
+                y: series.y.clone(),
+                points: points.iter().map(|point| (point.x, point.mean())).collect(),
+            });
+        }
+        Ok(Measured {
+            values,
+            series: all,
+            costs: None,
+            ..Measured::default()
+        })
+    }
+
+    /// The points of a series at which its condition holds, with the seeds for which it does.
+    fn points(
+        &self,
+        series: &SeriesSpec,
+        results: &BTreeMap<Key, Values>,
+    ) -> Result<Vec<Point>, String> {
+        let mut points = Vec::new();
+        for (index, &x) in self.x.values.iter().enumerate() {
+            let mut values = Vec::new();
+            for &seed in self.seeds {
+                let names = Found {
+                    results,
+                    index,
+                    seed,
+                    x: formula::number(x),
+                };
+                let holds = series
+                    .only_where
+                    .as_ref()
+                    .map_or(Ok(true), |condition| condition.holds(&names))?;
+                if holds {
+                    values.push(series.value.evaluate(&names)?);
+                }
+            }
+            if !values.is_empty() {
+                points.push(Point { x, values });
+            }
+        }
+        Ok(points)
+    }
+}
+
+/// Names, for messages.
+pub(super) fn list(names: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.join(", ")
+}
+
+fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
+    ExperimentError::Evaluation(format!("the series `{}`: {what}", series.id))
+}
+
+/// What the names of a formula mean at one point with one seed.
+struct Found<'a> {
+    results: &'a BTreeMap<Key, Values>,
+    index: usize,
+    seed: u64,
+    x: Number,
+}
+
+/// Before the name of a value: its value at the first point.
+const FIRST: &str = "first.";
+/// The point.
+pub(super) const X: &str = "x";
+
+impl Names for Found<'_> {
+    fn find(&self, name: &str) -> Option<&Number> {
+        if name == X {
+            return Some(&self.x);
+        }
+        let (index, name) = match name.strip_prefix(FIRST) {
+            Some(name) => (0, name),
+            None => (self.index, name),
+        };
+        let (variant, value) = name.split_once('.')?;
+        let key = Key {
+            variant: variant.to_owned(),
+            index,
+            seed: self.seed,
+        };
+        self.results.get(&key)?.get(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points() -> Vec<Point> {
+        [(1.0, [4.0, 6.0]), (2.0, [1.0, 3.0]), (3.0, [0.0, 7.0])]
+            .map(|(x, values)| Point {
+                x,
+                values: values.to_vec(),
+            })
+            .to_vec()
+    }
+
+    #[test]
+    fn a_claim_is_about_every_seed_or_about_means() {
+        let points = points();
+        assert_eq!(Over::Max.of(&points), Some(7.0));
+        assert_eq!(Over::Min.of(&points), Some(0.0));
+        assert_eq!(Over::First.of(&points), Some(5.0));
+        assert_eq!(Over::Last.of(&points), Some(3.5));
+        assert_eq!(Over::ArgMin.of(&points), Some(2.0));
+        assert_eq!(Over::Max.of(&[]), None);
+    }
+
+    #[test]
+    fn what_is_no_number_is_not_overlooked() {
+        let mut points = points();
+        points[1].values[0] = f64::NAN;
+        assert!(Over::Max.of(&points).is_some_and(f64::is_nan));
+        assert!(Over::Min.of(&points).is_some_and(f64::is_nan));
+    }
+}
