@@ -13,6 +13,7 @@ use weir_report::{Colour, Curve, Goal, Panel, Plot, Scale, Series, Stroke};
 use super::area::AreaSpec;
 use super::bounds::BoundsSpec;
 use super::constants::ConstantsSpec;
+use super::linux::LinuxSpec;
 use super::rates::RatesSpec;
 use super::simulation::SimulationSpec;
 use super::sweep::{self, SweepSpec};
@@ -205,6 +206,7 @@ struct Written {
     bounds: Option<BoundsSpec>,
     simulation: Option<SimulationSpec>,
     area: Option<AreaSpec>,
+    linux: Option<LinuxSpec>,
 }
 
 #[derive(Deserialize)]
@@ -271,6 +273,7 @@ impl File {
             bounds: written.bounds,
             simulation: written.simulation,
             area: written.area,
+            linux: written.linux,
         };
         let kind = kinds.named(&pointer, &written.kind)?;
         let machine = machine(&pointer, written.board.as_ref(), &kind)?;

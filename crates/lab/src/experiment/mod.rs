@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments: a figure or table of a paper, measured on the emulated board, or simulated, and held against its claims.
+//! Experiments: a figure or table of a paper, measured on an emulated machine, or simulated, and held against its claims.
 //!
 //! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come out. There are a few
 //! kinds of experiment; a kind knows which claims it can measure.
@@ -11,6 +11,7 @@ mod constants;
 mod costs;
 mod error;
 mod file;
+mod linux;
 mod model;
 mod place;
 mod rates;
@@ -124,6 +125,7 @@ impl Experiment {
     pub fn shorten(&mut self) -> Result<(), ExperimentError> {
         let shortened = match &mut self.file.kind {
             Kind::OverheadSweep(spec) => spec.shorten(),
+            Kind::Linux(spec) => spec.shorten(),
             _ => false,
         };
         if shortened {
@@ -158,6 +160,7 @@ impl Experiment {
             Kind::Bounds(spec) => bounds::measure(&bench()?, spec)?,
             Kind::Simulation(spec) => simulation::measure(place, spec)?,
             Kind::Area(spec) => area::measure(place, spec)?,
+            Kind::Linux(spec) => linux::measure(place, spec)?,
         };
         let claims = self
             .file
@@ -206,6 +209,7 @@ fn known_claims(file: &File) -> BTreeSet<String> {
         Kind::Bounds(spec) => bounds::known_claims(spec),
         Kind::Simulation(spec) => series::known_claims(&spec.series),
         Kind::Area(spec) => area::known_claims(spec),
+        Kind::Linux(spec) => linux::known_claims(spec),
     }
 }
 
@@ -218,6 +222,7 @@ fn known_series(file: &File) -> BTreeSet<String> {
         Kind::TwoSources(_) => two_sources::known_series(file),
         Kind::Bounds(_) => bounds::known_series(file),
         Kind::Simulation(spec) => series::known_series(&spec.series),
+        Kind::Linux(spec) => series::known_series(&spec.series),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::experiment::ExperimentError;
 use crate::experiment::area::AreaSpec;
 use crate::experiment::bounds::BoundsSpec;
 use crate::experiment::constants::ConstantsSpec;
+use crate::experiment::linux::LinuxSpec;
 use crate::experiment::rates::RatesSpec;
 use crate::experiment::simulation::SimulationSpec;
 use crate::experiment::sweep::SweepSpec;
@@ -23,12 +24,13 @@ pub(in crate::experiment) enum Kind {
     Bounds(BoundsSpec),
     Simulation(Box<SimulationSpec>),
     Area(AreaSpec),
+    Linux(Box<LinuxSpec>),
 }
 
 impl Kind {
     /// Whether it compiles firmware and runs it.
     pub(super) fn runs_firmware(&self) -> bool {
-        !matches!(self, Self::Simulation(_) | Self::Area(_))
+        !matches!(self, Self::Simulation(_) | Self::Area(_) | Self::Linux(_))
     }
 
     /// Whether its firmware can run on this board.
@@ -38,21 +40,21 @@ impl Kind {
             Self::Constants(_) | Self::TwoSources(_) | Self::Bounds(_) => {
                 machine == Machine::Atmega128
             }
-            Self::Simulation(_) | Self::Area(_) => false,
+            Self::Simulation(_) | Self::Area(_) | Self::Linux(_) => false,
         }
     }
 
-    /// The title, which says so if nothing was measured on a board.
+    /// The title, which says so if it was not measured on a board's own firmware.
     pub(super) fn marked(&self, title: String) -> String {
         match self {
             Self::Simulation(_) => format!("{title} (simulated)"),
+            Self::Linux(_) => format!("{title} (Linux in an emulated machine)"),
             _ => title,
         }
     }
 }
 
-const KINDS: &str =
-    "`overhead-sweep`, `constants`, `rates`, `two-sources`, `bounds`, `simulation` and `area`";
+const KINDS: &str = "`overhead-sweep`, `constants`, `rates`, `two-sources`, `bounds`, `simulation`, `area` and `linux`";
 
 /// The tables of which a file has the one that its kind names.
 pub(super) struct Kinds {
@@ -63,6 +65,7 @@ pub(super) struct Kinds {
     pub bounds: Option<BoundsSpec>,
     pub simulation: Option<SimulationSpec>,
     pub area: Option<AreaSpec>,
+    pub linux: Option<LinuxSpec>,
 }
 
 impl Kinds {
@@ -76,6 +79,7 @@ impl Kinds {
             self.bounds.is_some(),
             self.simulation.is_some(),
             self.area.is_some(),
+            self.linux.is_some(),
         ];
         let found = match name.get_ref().as_str() {
             "overhead-sweep" => self.sweep.map(|spec| Kind::OverheadSweep(Box::new(spec))),
@@ -85,6 +89,7 @@ impl Kinds {
             "bounds" => self.bounds.map(Kind::Bounds),
             "simulation" => self.simulation.map(|spec| Kind::Simulation(Box::new(spec))),
             "area" => self.area.map(Kind::Area),
+            "linux" => self.linux.map(|spec| Kind::Linux(Box::new(spec))),
             other => {
                 return Err(pointer.wrong(
                     name,

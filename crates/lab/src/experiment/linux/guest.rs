@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The guest: made by `boards/linux/build`, started by `boards/linux/run`.
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::experiment::{ExperimentError, Place};
+
+const BUILD: &str = "boards/linux/build";
+const RUN: &str = "boards/linux/run";
+
+/// A kernel, and all that it is started with.
+#[derive(Debug)]
+pub(super) struct Guest {
+    run: PathBuf,
+    folder: PathBuf,
+    version: String,
+}
+
+/// What a run has left.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// What the job has printed.
+    pub result: Value,
+    /// What QEMU says of the flood.
+    pub sent: Value,
+}
+
+impl Guest {
+    /// Makes it ready; a first time loads the kernel.
+    pub fn build(place: &Place, kernel: &str) -> Result<Self, ExperimentError> {
+        let printed = output(Command::new(place.path(BUILD)).arg(kernel), BUILD)?;
+        let folder = PathBuf::from(printed.trim_end());
+        let path = folder.join("version");
+        let version = std::fs::read_to_string(&path)
+            .map_err(|cause| ExperimentError::Read { path, cause })?;
+        Ok(Self {
+            run: place.path(RUN),
+            folder,
+            version: version.trim_end().to_owned(),
+        })
+    }
+
+    /// The package of the kernel, with its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Starts it, and waits until it has ended.
+    pub fn run(&self, job: &str, floods: &[u8]) -> Result<Answer, ExperimentError> {
+        let workspace = tempfile::tempdir().map_err(ExperimentError::Workspace)?;
+        let path = |name: &str| workspace.path().join(name);
+        std::fs::write(path("job"), job).map_err(ExperimentError::Workspace)?;
+        std::fs::write(path("floods"), floods).map_err(ExperimentError::Workspace)?;
+        let mut command = Command::new(&self.run);
+        command.args([&self.folder, &path("job"), &path("floods"), &path("out")]);
+        let result = output(&mut command, RUN)?;
+        let sent = std::fs::read_to_string(path("out/sent")).map_err(ExperimentError::Workspace)?;
+        let read = |text: &str, whose: &str| {
+            serde_json::from_str(text).map_err(|error| ExperimentError::Flow {
+                program: RUN.to_owned(),
+                what: format!("left what is no JSON ({whose}: {error}):\n{text}"),
+            })
+        };
+        Ok(Answer {
+            result: read(&result, "the guest")?,
+            sent: read(&sent, "QEMU")?,
+        })
+    }
+}
+
+/// What a script prints; its messages go to the caller's.
+fn output(command: &mut Command, program: &str) -> Result<String, ExperimentError> {
+    let failed = |what: String| ExperimentError::Flow {
+        program: program.to_owned(),
+        what,
+    };
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| failed(format!("cannot be started: {error}")))?;
+    if !output.status.success() {
+        return Err(failed(format!("failed ({})", output.status)));
+    }
+    String::from_utf8(output.stdout)
+        .map_err(|error| failed(format!("prints what is no text: {error}")))
+}

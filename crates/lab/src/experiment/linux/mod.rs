@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Experiments on stock Linux in an emulated machine (boards/linux): real processes, real kernels, packets at exact times of the guest's own clock.
+//!
+//! Each variant is started anew for every point and every seed, so that nothing of one run is left for the next. One instruction takes a nanosecond, and the same run
+//! gives the same numbers, however busy the host is; what spreads does so by the seed of its flood.
+mod floods;
+mod guest;
+mod job;
+mod spec;
+mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use super::batch::bar;
+use super::series::{Key, Plan, Values};
+use super::{Detail, ExperimentError, Measured, Place, series};
+use guest::Guest;
+pub(super) use spec::LinuxSpec;
+use spec::VariantSpec;
+
+/// The claim that every file can make: the largest difference of any number between the last run and the same run again, in percent of the larger.
+const REPEATED: &str = "repeated";
+
+pub(super) fn known_claims(spec: &LinuxSpec) -> BTreeSet<String> {
+    let mut claims = series::known_claims(&spec.series);
+    claims.insert(REPEATED.to_owned());
+    claims
+}
+
+pub(super) fn measure(place: &Place, spec: &LinuxSpec) -> Result<Measured, ExperimentError> {
+    let plan = Plan {
+        x: &spec.x,
+        seeds: &spec.seeds,
+        series: &spec.series,
+    };
+    let variants = spec.variant.iter().map(|of| of.id.clone()).collect();
+    plan.check(&variants, |name| values::is_known(spec, name))?;
+    let mut runs = runs(spec)?;
+    let Some(last) = runs.last().map(|run| run.key.clone()) else {
+        return Err(ExperimentError::Evaluation(
+            "there is nothing to run: no variant, no point or no seed".to_owned(),
+        ));
+    };
+    // No variant is called so.
+    let repeated = Key {
+        variant: String::new(),
+        ..last.clone()
+    };
+    runs.extend(runs.last().cloned().map(|run| Run {
+        key: repeated.clone(),
+        ..run
+    }));
+    let guests: BTreeMap<&str, Guest> = spec
+        .variant
+        .iter()
+        .map(|variant| spec.kernel_of(variant))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .map(|kernel| Ok((kernel, Guest::build(place, kernel)?)))
+        .collect::<Result<_, ExperimentError>>()?;
+    let bar = bar(runs.len() as u64);
+    let results: Result<BTreeMap<Key, Values>, ExperimentError> = runs
+        .into_par_iter()
+        .map(|run| {
+            let answer = guests[spec.kernel_of(run.variant)].run(&run.job, &run.floods)?;
+            bar.inc(1);
+            Ok((run.key, values::values(&answer)))
+        })
+        .collect();
+    bar.finish_and_clear();
+    let mut results = results?;
+    let again = results.remove(&repeated);
+    let mut measured = plan.measure(&results)?;
+    if let (Some(once), Some(twice)) = (results.get(&last), again) {
+        measured
+            .values
+            .insert(REPEATED.to_owned(), values::difference(once, &twice));
+    }
+    measured.detail = Some(kernels(spec, &guests));
+    Ok(measured)
+}
+
+/// A start of the guest that has not begun.
+#[derive(Clone)]
+struct Run<'a> {
+    key: Key,
+    variant: &'a VariantSpec,
+    job: String,
+    floods: Vec<u8>,
+}
+
+fn runs(spec: &LinuxSpec) -> Result<Vec<Run<'_>>, ExperimentError> {
+    let mut runs = Vec::new();
+    for variant in &spec.variant {
+        let job = job::script(spec, variant).map_err(ExperimentError::Evaluation)?;
+        for (index, &x) in spec.x.values.iter().enumerate() {
+            for &seed in &spec.seeds {
+                let floods = floods::flood(spec, x, seed).map_err(|what| {
+                    ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))
+                })?;
+                runs.push(Run {
+                    key: Key {
+                        variant: variant.id.clone(),
+                        index,
+                        seed,
+                    },
+                    variant,
+                    job: job.clone(),
+                    floods,
+                });
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Which kernel each variant had.
+fn kernels(spec: &LinuxSpec, guests: &BTreeMap<&str, Guest>) -> Detail {
+    let row = |variant: &VariantSpec| {
+        let version = guests[spec.kernel_of(variant)].version().to_owned();
+        vec![variant.id.clone(), version]
+    };
+    Detail {
+        columns: vec!["variant".to_owned(), "kernel".to_owned()],
+        rows: spec.variant.iter().map(row).collect(),
+    }
+}
