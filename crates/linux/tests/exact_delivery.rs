@@ -221,7 +221,7 @@ fn program_of(ground: &Ground) -> u32 {
 fn index_of(name: &str) -> i32 {
     let name = std::ffi::CString::new(name).unwrap();
     // SAFETY: a string of C.
-    unsafe { libc::if_nametoindex(name.as_ptr()) }.cast_signed()
+    unsafe { libc::if_nametoindex(name.as_ptr()) as i32 }
 }
 
 #[test]
