@@ -12,7 +12,7 @@ ALONE := env -u MAKEFLAGS -u MFLAGS
 # --locked: what was tested is what is built; a dependency changes in a commit of Cargo.lock, never by the way.
 CARGO_TEST := $(ALONE) cargo test --locked
 
-TEST_PARTS := test-format test-core test-host test-avr test-rtl
+TEST_PARTS := test-format test-core test-host test-avr test-rtl test-linux
 
 .PHONY: help demo test $(TEST_PARTS) bench format clean bootstrap-%
 
@@ -44,7 +44,11 @@ test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, th
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
 	$(ALONE) scripts/test-rtl
 
-bench: bootstrap-demo bootstrap-rtl ## reproduce every figure and table, the board's costs anew; time the commands
+test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and a guest
+	$(CARGO_TEST) -p weir-load -p weir-linux
+	$(ALONE) scripts/test-guest
+
+bench: bootstrap-demo bootstrap-rtl bootstrap-linux ## reproduce every figure and table, the board's costs anew; time the commands
 	$(ALONE) scripts/bench
 
 format: bootstrap-format ## apply the formatters
