@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sockets that are bound in every way there is, and released.
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -149,6 +150,19 @@ fn what_a_listener_accepted_outlives_it() {
     wait_for(&mut follower, "its end", |f| keys_of(f, pid).is_empty());
 }
 
+/// A socket at this port. A process that another test forks has a copy of the port's last socket until it ends, which is waited for.
+fn bound(port: u16) -> UdpSocket {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match UdpSocket::bind(any4(port)) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            result => return result.unwrap(),
+        }
+    }
+}
+
 #[test]
 fn ten_thousand_sockets_leave_nothing_behind() {
     let Some(ground) = Stand::begin() else {
@@ -159,9 +173,9 @@ fn ten_thousand_sockets_leave_nothing_behind() {
     let binder = ground.receiver.run(|| {
         std::thread::spawn(|| {
             for _ in 0..10_000 {
-                drop(UdpSocket::bind(any4(4008)).unwrap());
+                drop(bound(4008));
             }
-            UdpSocket::bind(any4(4009)).unwrap()
+            bound(4009)
         })
     });
     let mut most = 0;
@@ -187,9 +201,9 @@ fn events_that_find_no_room_are_made_up_for() {
     // More than the ring holds, while nobody reads it.
     let sockets = ground.receiver.run(|| {
         for _ in 0..10_000 {
-            drop(UdpSocket::bind(any4(4010)).unwrap());
+            drop(bound(4010));
         }
-        [4011, 4012].map(|port| UdpSocket::bind(any4(port)).unwrap())
+        [4011, 4012].map(bound)
     });
     let me = std::process::id();
     wait_for(&mut follower, "what was bound at last", |f| {
