@@ -14,7 +14,7 @@ CARGO_TEST := $(ALONE) cargo test --locked
 
 TEST_PARTS := test-format test-core test-host test-avr test-rtl test-linux
 
-.PHONY: help demo test $(TEST_PARTS) bench format clean bootstrap-%
+.PHONY: help demo test $(TEST_PARTS) test-guest bench format clean bootstrap-%
 
 help: ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,8 +44,12 @@ test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, th
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
 	$(ALONE) scripts/test-rtl
 
-test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and a guest
-	$(CARGO_TEST) -p weir-load -p weir-linux
+test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own; skipped without root
+	$(CARGO_TEST) -p weir-load
+# One after the other: these fork, and change what the machine has once, such as the priority of ksoftirqd.
+	RUST_TEST_THREADS=1 $(CARGO_TEST) -p weir-linux
+
+test-guest: bootstrap-linux ## stock kernels in an emulated machine; not part of `make test` yet
 	$(ALONE) scripts/test-guest
 
 bench: bootstrap-demo bootstrap-rtl bootstrap-linux ## reproduce every figure and table, the board's costs anew; time the commands
