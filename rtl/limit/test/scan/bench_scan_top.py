@@ -34,7 +34,8 @@ class Top:
         dut = self.dut
         dut.irq_i.value, dut.ack_i.value = self.lines, self.acknowledge
         await Timer(1, "step")
-        self.seen = int(dut.irq_o.value) if dut.irq_o.value.is_resolvable else None
+        outputs = dut.irq_o.value
+        self.seen = int(outputs) if outputs.is_resolvable else None
         self.ready = bool(int(dut.pready_o.value))
         self.refused, self.read = bool(int(dut.pslverr_o.value)), int(dut.prdata_o.value) if dut.prdata_o.value.is_resolvable else None
         dut.clk_i.value = 1

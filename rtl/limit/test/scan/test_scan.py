@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds weir_limit_scan in two shapes, and runs its benches: everything on and the sources unlike each other; 64 strict sources, the least;
-and weir_limit with it inside.
+and weir_limit with it inside, with few sources and with as many as there can be.
 """
 
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import test_limit
 from cocotb_tools.runner import get_results, get_runner
+from model import ENABLE
 from scan_model import Shape
 
 HERE = Path(__file__).resolve().parent
@@ -78,8 +79,14 @@ def test_scan(name, shape, benches):
     simulate(name, top(shape), SOURCES, shape, benches)
 
 
-def test_top():
-    numbers = {"sources": 10, "phase_bits": 6, "rate_bits": 6, "burst_bits": 2, "held_bits": 2}
+LARGEST = {"sources": 1024, "phase_bits": 6, "rate_bits": 6, "control_reset": ENABLE}
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "bench"),
+    [("top", {"sources": 10, "phase_bits": 6, "rate_bits": 6, "burst_bits": 2, "held_bits": 2}, "bench_scan_top"), ("largest", LARGEST, "bench_scan_largest")],
+)
+def test_top(name, numbers, bench):
     limit = test_limit.Shape(**numbers)
     limit.form = 1
-    simulate("top", test_limit.top(limit), test_limit.SOURCES, Shape(**numbers), ["bench_scan_top"])
+    simulate(name, test_limit.top(limit), test_limit.SOURCES, Shape(**numbers), [bench])

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""weir_limit with FORM = 1 and as many sources as there can be: each is itself, up to the last, and the interval is exact at the longest scan."""
+
+import random
+
+import cocotb
+from bench_scan_top import ALL, SHAPE, Top
+from model import CONTROL, ENABLE, LIMIT, RATE, SOURCE, TICK
+
+
+def place(source):
+    """The clock of the scan in which a source can come out, from that of source 0: a row of the memory comes out at once."""
+    return source // SHAPE.group * (SHAPE.group + 1)
+
+
+@cocotb.test()
+async def each_source_is_itself(dut):
+    """Lines that rise together come out in their rows' places of the scan, and no other comes: half of them at random, then the other half."""
+    top = await Top(dut).start()
+    assert await top.access(TICK) == SHAPE.period
+    for _ in range(SHAPE.period):
+        await top.step()
+    half = random.getrandbits(SHAPE.sources)
+    for rising in (half, ALL & ~half):
+        came, top.lines, top.acknowledge = {}, rising, 0
+        while top.seen != rising and len(came) <= 2 * SHAPE.period:
+            before = top.seen
+            await top.step()
+            new = top.seen & ~before
+            came |= {source: top.clock for source in range(SHAPE.sources) if new and new >> source & 1}
+        assert top.seen == rising
+        first = came[min(came)] - place(min(came))
+        assert {(clock - place(source) - first) % SHAPE.period for source, clock in came.items()} == {0}
+        top.lines, top.acknowledge = 0, ALL
+        for _ in range(SHAPE.sync + SHAPE.lateness):
+            await top.step()
+        assert top.seen == 0
+
+
+@cocotb.test()
+async def intervals_are_exact(dut):
+    """T from output to output, of the first and last sources of rows and of the scan, while all others are in overload, too."""
+    top = await Top(dut).start()
+    rates = {source: (1 << SHAPE.rate_bits) - 1 for source in (0, SHAPE.group - 1, SHAPE.group, SHAPE.sources - 1)}
+    for source, rate in rates.items():
+        assert await top.write(source, RATE, rate) and await top.write(source, CONTROL, ENABLE | LIMIT)
+        assert await top.access(SOURCE + 32 * source + RATE) == rate
+    rises, before = {source: [] for source in rates}, 0
+    # The first delivery may have been on its way when the rate was written.
+    while min(map(len, rises.values())) < 3:
+        # Some edges in each interval; the simulator's time goes by how often lines change.
+        top.lines, top.acknowledge = ALL if top.clock % 256 < 128 else 0, top.seen
+        await top.step()
+        for source in rates:
+            if top.seen & ~before & 1 << source:
+                rises[source].append(top.clock)
+        before = top.seen
+        assert top.clock < 20 * SHAPE.period
+    for source, clocks in rises.items():
+        assert {later - earlier for earlier, later in zip(clocks[1:], clocks[2:])} == {SHAPE.interval(rates[source])}, f"source {source}"
