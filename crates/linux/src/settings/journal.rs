@@ -17,6 +17,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::slice;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -255,23 +256,49 @@ impl<S: Adjustable> Log<S> {
     /// When it cannot be recorded, read or set, and when somebody else has changed it since this run set it; then it is left as it is.
     pub fn apply(&mut self, setting: &S, value: &S::Value) -> Result<Applied, JournalError<S>> {
         let current = setting.read().map_err(JournalError::Setting)?;
-        let known = self
-            .entries
-            .iter()
-            .position(|entry| entry.setting == *setting);
-        if let Some(entry) = known.map(|known| &self.entries[known]) {
-            if current == *value {
-                return Ok(Applied::Already);
-            }
-            if current == entry.before || entry.ours.contains(&current) {
-                if !entry.ours.contains(value) {
-                    let before = entry.before.clone();
-                    self.record(setting, before, vec![value.clone()])?;
-                }
-                setting.apply(value).map_err(JournalError::Setting)?;
-                return Ok(Applied::Changed);
+        let is_known = self.settings().any(|known| known == setting);
+        if is_known && current == *value {
+            return Ok(Applied::Already);
+        }
+        self.own(setting, &current, slice::from_ref(value))?;
+        if current == *value {
+            return Ok(Applied::Already);
+        }
+        setting.apply(value).map_err(JournalError::Setting)?;
+        Ok(Applied::Changed)
+    }
+
+    /// Records that this run may set `setting` to any of `values`, whenever and however often it likes: then it does so without the journal, and each of them is
+    /// put back to what the setting is now. `values` has at least one; if another run sets it too, the last is what it is left at.
+    ///
+    /// # Errors
+    /// When it cannot be recorded or read, and when somebody else has changed it since this run set it.
+    pub fn announce(&mut self, setting: &S, values: &[S::Value]) -> Result<(), JournalError<S>> {
+        let current = setting.read().map_err(JournalError::Setting)?;
+        self.own(setting, &current, values)
+    }
+
+    /// Records `values` as this run's own, unless the setting, which is `current`, has the only one and nobody will put it back to anything else.
+    fn own(
+        &mut self,
+        setting: &S,
+        current: &S::Value,
+        values: &[S::Value],
+    ) -> Result<(), JournalError<S>> {
+        let known = self.entries.iter().find(|entry| entry.setting == *setting);
+        if let Some(entry) = known {
+            if *current == entry.before || entry.ours.contains(current) {
+                let before = entry.before.clone();
+                let is_new = |value: &&S::Value| !entry.ours.contains(value);
+                let new: Vec<S::Value> = values.iter().filter(is_new).cloned().collect();
+                return if new.is_empty() {
+                    Ok(())
+                } else {
+                    self.record(setting, before, new)
+                };
             }
         }
+        let is_known = known.is_some();
         let _alone = alone(&self.folder).map_err(unkept(&self.folder))?;
         // Also of a run that has ended, if its first value could not be put back.
         let other = restore::others::<S>(&self.folder, Some(&self.path), true)
@@ -279,27 +306,22 @@ impl<S: Adjustable> Log<S> {
             .into_iter()
             .flat_map(|journal| journal.entries)
             .find(|entry| entry.setting == *setting);
-        let (before, mut after) = match (other, known) {
-            (Some(other), _) if other.before == current || other.ours.contains(&current) => {
+        let (before, mut after) = match other {
+            Some(other) if other.before == *current || other.ours.contains(current) => {
                 (other.before, other.ours)
             }
-            (_, Some(_)) => {
+            _ if is_known => {
                 return Err(JournalError::Foreign {
                     setting: Box::new(setting.clone()),
-                    found: current,
+                    found: current.clone(),
                 });
             }
             // It is as it should be, and nobody will put it back to anything else.
-            (_, None) if current == *value => return Ok(Applied::Already),
-            (_, None) => (current.clone(), Vec::new()),
+            _ if values.iter().all(|value| value == current) => return Ok(()),
+            _ => (current.clone(), Vec::new()),
         };
-        after.push(value.clone());
-        self.record(setting, before, after)?;
-        if current == *value {
-            return Ok(Applied::Already);
-        }
-        setting.apply(value).map_err(JournalError::Setting)?;
-        Ok(Applied::Changed)
+        after.extend_from_slice(values);
+        self.record(setting, before, after)
     }
 
     /// Puts everything back, the last change first, and ends the journal. What could not be put back stays in it for the next start.

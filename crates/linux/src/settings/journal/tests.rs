@@ -393,3 +393,52 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_was_announced_is_put_back_from_any_of_its_values() {
+    for (now, expected) in [
+        (1, Outcome::Unchanged),
+        (20, Outcome::Restored),
+        (30, Outcome::Restored),
+        (40, Outcome::Foreign(40)),
+    ] {
+        for is_killed in [false, true] {
+            start(&[1]);
+            let folder = folder();
+            let mut log = begin(&folder);
+            log.announce(&Knob(0), &[20, 30]).unwrap();
+            assert_eq!(values(), [1]);
+            // Once more says nothing new.
+            log.announce(&Knob(0), &[20, 30]).unwrap();
+            assert_eq!(log.entries[0].ours, [20, 30]);
+            Knob(0).apply(&now).unwrap();
+            let restored = if is_killed {
+                die(log);
+                Log::recover(folder.path()).unwrap()
+            } else {
+                vec![log.restore().unwrap()]
+            };
+            assert_eq!(outcomes(restored), [(0, expected.clone())]);
+            let left_at = if now == 40 { 40 } else { 1 };
+            assert_eq!(values(), [left_at]);
+            assert_eq!(left(&folder), 0);
+        }
+    }
+}
+
+#[test]
+fn what_was_announced_may_be_set_by_the_log_too_and_by_nobody_else() {
+    start(&[1]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.announce(&Knob(0), &[20, 30]).unwrap();
+    Knob(0).apply(&30).unwrap();
+    assert_eq!(log.apply(&Knob(0), &25).unwrap(), Applied::Changed);
+    log.announce(&Knob(0), &[20, 25, 26]).unwrap();
+    assert_eq!(log.entries[0].ours, [20, 30, 25, 26]);
+    Knob(0).apply(&7).unwrap();
+    assert!(matches!(
+        log.announce(&Knob(0), &[20]),
+        Err(JournalError::Foreign { found: 7, .. })
+    ));
+}
