@@ -7,6 +7,7 @@ pub mod instance;
 mod iterator;
 pub mod machine;
 pub mod native;
+pub mod parts;
 pub mod plan;
 pub mod predicted;
 pub mod receivers;

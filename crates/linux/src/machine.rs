@@ -239,6 +239,7 @@ mod tests {
             name: "node".to_owned(),
             mode,
             predict: weir_model::Predict::Waiting,
+            priorities_at_once: false,
             top_half: None,
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),

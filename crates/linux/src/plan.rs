@@ -9,7 +9,7 @@ use crate::native::{Device, Native, Report};
 use crate::settings::ethtool::Flow;
 use crate::settings::{Interface, SettingError};
 use crate::share::Share;
-use crate::system::{Node, Port};
+use crate::system::{self, Node, Port};
 
 /// All that a run changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -81,10 +81,13 @@ fn changes(report: &Report) -> Vec<Change> {
         now: Some(change.from.to_string()),
         new: change.to.to_string(),
     });
-    let expected = report.expected.iter().map(|(interface, policy)| Change {
-        setting: format!("the policy of the threads of {interface}"),
-        now: None,
-        new: policy.to_string(),
+    let expected = report.expected.iter().map(|expected| Change {
+        setting: expected.thread.as_ref().map_or_else(
+            || format!("the policy of the threads of {}", expected.interface),
+            |(setting, _)| setting.to_string(),
+        ),
+        now: expected.thread.as_ref().map(|(_, now)| now.to_string()),
+        new: expected.scheduled.to_string(),
     });
     listed.chain(expected).collect()
 }
@@ -94,24 +97,32 @@ fn changes(report: &Report) -> Vec<Change> {
 /// # Errors
 /// When an interface is not there.
 pub fn native(node: &Node) -> Result<Native, PlanError> {
-    let devices = node.interfaces.iter().map(|of| {
-        let interface = Interface::find(&of.name, None).map_err(|cause| PlanError::Interface {
-            name: of.name.clone(),
-            cause,
-        })?;
-        Ok(Device {
-            top_half: node.top_half,
-            deferral: of.deferral,
-            gathering: of.deferral,
-            steered: if node.mode == LinuxMode::Native {
-                of.urgent.iter().flat_map(|&port| flows(port)).collect()
-            } else {
-                Vec::new()
-            },
-            ..Device::new(interface, node.urgency_of(of))
-        })
-    });
+    let devices = node.interfaces.iter().map(|of| device(node, of));
     Ok(Native::new(devices.collect::<Result<_, PlanError>>()?))
+}
+
+/// What is wanted of one interface of `node`, as it is found now.
+///
+/// # Errors
+/// When it is not there.
+pub fn device(node: &Node, of: &system::Interface) -> Result<Device, PlanError> {
+    let interface = Interface::find(&of.name, None).map_err(|cause| PlanError::Interface {
+        name: of.name.clone(),
+        cause,
+    })?;
+    let follows = (node.mode == LinuxMode::Predicted).then(|| node.most_of(of));
+    Ok(Device {
+        top_half: node.top_half,
+        follows,
+        deferral: of.deferral,
+        gathering: of.deferral,
+        steered: if node.mode == LinuxMode::Native {
+            of.urgent.iter().flat_map(|&port| flows(port)).collect()
+        } else {
+            Vec::new()
+        },
+        ..Device::new(interface, node.urgency_of(of))
+    })
 }
 
 /// A card tells the protocols and the versions of IP apart.

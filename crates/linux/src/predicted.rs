@@ -10,7 +10,7 @@ mod programs;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,6 +21,15 @@ use crate::urgency::Urgency;
 
 pub use programs::DEVICES;
 use programs::{Programs, Shared};
+
+/// What the thread that sets urgencies is scheduled by: above all that it sets.
+pub const SETTER: Policy = Policy::Fifo(99);
+
+/// The highest urgency that a device's bottom half may be given.
+pub const MOST: Urgency = match Urgency::new(98) {
+    Ok(most) => most,
+    Err(_) => Urgency::MOST,
+};
 
 /// Whose urgency a device's bottom half has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,23 +49,90 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device whose bottom half is the work of these kernel threads (`napi/INTERFACE-ID` and, on PREEMPT_RT, `irq/N-INTERFACE`). A thread that is gone is left
-    /// out; none runs at a higher urgency than `most`.
+    /// A device whose bottom half is the work of these kernel threads (`napi/INTERFACE-ID` and, on PREEMPT_RT, `irq/N-INTERFACE`).
     #[must_use]
-    pub fn of_threads(reach: Reach, threads: Vec<Thread>, most: Urgency) -> Self {
-        let set = move |urgency: Urgency| {
-            for thread in &threads {
-                if thread.exists().map_err(io::Error::other)? {
-                    sched::set(thread.tid, urgency.min(most).policy())?;
-                }
-            }
-            Ok(())
-        };
+    pub fn of_threads(reach: Reach, threads: &Threads) -> Self {
+        let threads = threads.clone();
         Self {
             reach,
-            set: Box::new(set),
+            set: Box::new(move |urgency| threads.set(urgency)),
         }
     }
+}
+
+/// The kernel threads that do a device's bottom half, which may become others: an interface that was taken down and up has new ones.
+#[derive(Debug, Clone)]
+pub struct Threads {
+    most: Urgency,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    threads: Vec<Thread>,
+    /// What they were given last; `None`: nothing yet.
+    urgency: Option<Urgency>,
+}
+
+impl Threads {
+    /// None yet; none of them will run at a higher urgency than `most`.
+    #[must_use]
+    pub fn new(most: Urgency) -> Self {
+        Self {
+            most,
+            held: Arc::default(),
+        }
+    }
+
+    /// These from now on. Those that are new get the urgency that the others have.
+    ///
+    /// # Errors
+    /// When a thread's policy cannot be set.
+    pub fn replace(&self, threads: Vec<Thread>) -> io::Result<()> {
+        let mut held = self.held();
+        let before = std::mem::replace(&mut held.threads, threads);
+        let Some(urgency) = held.urgency else {
+            return Ok(());
+        };
+        let new = held.threads.iter().filter(|one| !before.contains(one));
+        new.copied().try_for_each(|thread| give(thread, urgency))
+    }
+
+    /// Those that were given last, those that are gone among them.
+    #[must_use]
+    pub fn get(&self) -> Vec<Thread> {
+        self.held().threads.clone()
+    }
+
+    /// The urgency that they have; `None`: they were given none yet.
+    #[must_use]
+    pub fn urgency(&self) -> Option<Urgency> {
+        self.held().urgency
+    }
+
+    fn set(&self, urgency: Urgency) -> io::Result<()> {
+        let urgency = urgency.min(self.most);
+        let mut held = self.held();
+        held.urgency = Some(urgency);
+        let mut threads = held.threads.iter();
+        threads.try_for_each(|thread| give(*thread, urgency))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread that is gone is left out.
+fn give(thread: Thread, urgency: Urgency) -> io::Result<()> {
+    if thread.exists().map_err(io::Error::other)? {
+        match sched::set(thread.tid, urgency.policy()) {
+            // It has ended just now.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            other => return other,
+        }
+    }
+    Ok(())
 }
 
 /// Why the mode cannot be started or kept.
@@ -90,8 +166,7 @@ enum Way {
 }
 
 impl Predicted {
-    /// Starts it; call [`update`](Self::update) next. The thread that sets urgencies has the policy `setter`, if one is given; it is to be above what it sets,
-    /// so SCHED_FIFO 98 or 99.
+    /// Starts it; call [`update`](Self::update) next. The thread that sets urgencies has the policy `setter`, if one is given: [`SETTER`] is above all that it sets.
     ///
     /// # Errors
     /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed), when there are more than [`DEVICES`] devices, or without CAP_SYS_NICE.
@@ -137,6 +212,22 @@ impl Predicted {
                 Ok(())
             }
             Way::Waiting(waiting) => waiting.register(table.waiters(&self.reaches)),
+        }
+    }
+
+    /// From which receivers the device of this number is, counted from 0, has changed.
+    pub fn set_reach(&mut self, device: usize, reach: Reach) {
+        if let Some(known) = self.reaches.get_mut(device) {
+            *known = reach;
+        }
+    }
+
+    /// How many threads wait for a packet from the device of this number; `None` with [`Basis::Registered`], where nobody counts them.
+    #[must_use]
+    pub fn waiting(&self, device: usize) -> Option<u32> {
+        match &self.way {
+            Way::Registered(_) => None,
+            Way::Waiting(waiting) => Some(waiting.programs.shared().waiting(device)),
         }
     }
 

@@ -37,6 +37,7 @@ impl Share {
             Some(TopHalf::Urgency(_)) | None => None,
         };
         let urgency = match node.top_half {
+            _ if node.mode == LinuxMode::Predicted => Some(node.most_of(interface).get()),
             Some(TopHalf::Cap { .. }) => None,
             Some(TopHalf::Urgency(urgency)) => Some(urgency),
             None => Some(node.urgency_of(interface).get()),
@@ -88,6 +89,7 @@ mod tests {
             name: "node".to_owned(),
             mode,
             predict: weir_model::Predict::Waiting,
+            priorities_at_once: false,
             top_half,
             interfaces: vec![Interface {
                 name: "eth0".to_owned(),

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use weir_model::{LinuxMode, Predict, Protocol, System, TopHalf};
 
+use crate::predicted;
+use crate::receivers::{self, Rule, Rules};
 use crate::urgency::{TooUrgent, Urgency};
 
 /// The cap of the top half in the mode [`LinuxMode::Exact`], if the file does not say: 5 % of a processor, in pieces that a job of some ms can bear.
@@ -21,6 +23,8 @@ pub struct Node {
     pub mode: LinuxMode,
     /// Whom they follow in the mode [`LinuxMode::Predicted`].
     pub predict: Predict,
+    /// Whether a receiver's new policy counts at once; else it is seen within some seconds.
+    pub priorities_at_once: bool,
     /// What the top half may do; none: it has the urgency of the most urgent receiver that it has to serve.
     pub top_half: Option<TopHalf>,
     /// Each interface once, in the file's order; at least one.
@@ -82,6 +86,26 @@ pub enum NotForLinux {
         /// The system.
         name: String,
     },
+    /// A cap on threads that follow receivers.
+    #[error(
+        "the mode `predicted` gives an interface's threads the urgency of a receiver, and `top_half` of the system `{name}` gives them a cap, which has none"
+    )]
+    #[diagnostic(help(
+        "write `top_half = {{ urgency = 40 }}` for the highest urgency that they get, or leave it out; the modes `native` and `exact` take a cap"
+    ))]
+    CapFollows {
+        /// The system.
+        name: String,
+    },
+    /// More interfaces than receivers can be told to wait for.
+    #[error("the mode `predicted` serves {DEVICES} interfaces at most, and the system `{name}` has {found}", DEVICES = predicted::DEVICES)]
+    #[diagnostic(help("leave some out, or take the mode `native`"))]
+    Interfaces {
+        /// The system.
+        name: String,
+        /// Its interfaces.
+        found: usize,
+    },
     /// A receiver is more urgent than Linux knows.
     #[error("the receiver `{name}` has {cause}")]
     TooUrgent {
@@ -113,14 +137,83 @@ impl Node {
         }
         let linux = &system.linux;
         let mode = mode.unwrap_or(linux.mode);
+        if mode == LinuxMode::Predicted {
+            if matches!(linux.top_half, Some(TopHalf::Cap { .. })) {
+                return Err(NotForLinux::CapFollows {
+                    name: system.name.clone(),
+                });
+            }
+            if interfaces.len() > predicted::DEVICES {
+                return Err(NotForLinux::Interfaces {
+                    name: system.name.clone(),
+                    found: interfaces.len(),
+                });
+            }
+        }
         Ok(Self {
             name: system.name.clone(),
             mode,
             predict: linux.predict,
+            priorities_at_once: linux.priorities_at_once,
             top_half: linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP)),
             interfaces,
             receivers,
         })
+    }
+
+    /// What the file says of receivers that are followed: one rule for each port of a receiver. A receiver that says nothing of its sockets has none.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        let rules = self.receivers.iter().flat_map(|receiver| {
+            let of = |protocol, port| Rule {
+                protocol,
+                port,
+                cgroup: receiver.cgroup.clone(),
+                command: receiver.command.clone(),
+                urgency: receiver.urgency,
+            };
+            let mut rules: Vec<Rule> = receiver
+                .ports
+                .iter()
+                .filter_map(|port| {
+                    let protocol = match port.protocol {
+                        None => None,
+                        Some(Protocol::Tcp) => Some(receivers::Protocol::Tcp),
+                        Some(Protocol::Udp) => Some(receivers::Protocol::Udp),
+                        // It has no ports.
+                        Some(Protocol::Icmp) => return None,
+                    };
+                    Some(of(protocol, Some(port.number)))
+                })
+                .collect();
+            let says_who = receiver.cgroup.is_some() || receiver.command.is_some();
+            if receiver.ports.is_empty() && says_who {
+                rules.push(of(None, None));
+            }
+            rules
+        });
+        Rules::new(rules.collect())
+    }
+
+    /// How closely receivers are followed.
+    #[must_use]
+    pub fn following(&self) -> receivers::Options {
+        receivers::Options {
+            priorities_at_once: self.priorities_at_once,
+            ..receivers::Options::default()
+        }
+    }
+
+    /// The highest urgency that the threads of an interface get in the mode predicted: the place of the top half, else the urgency of the interface's most urgent
+    /// receiver in the file, so that no other process takes what the file gives to nobody; with neither, that of any receiver.
+    #[must_use]
+    pub fn most_of(&self, interface: &Interface) -> Urgency {
+        let most = match self.top_half {
+            Some(TopHalf::Urgency(place)) => Urgency::new(place).unwrap_or(Urgency::MOST),
+            _ if interface.receivers.is_empty() => Urgency::MOST,
+            _ => self.urgency_of(interface),
+        };
+        most.min(predicted::MOST)
     }
 
     /// The most urgent receiver of an interface; ordinary if it has none.

@@ -1,195 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux` as its users meet it, on an interface of the test's own: what plan lists is what run changes, and all of it is put back however a run ends.
 mod ground;
+mod machine;
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use ground::{Ground, Need, Offload};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use ground::Offload;
+use machine::{FILES, Machine, PATIENCE, said, signal};
+use nix::sys::signal::Signal;
 use serde_json::Value;
-use tempfile::TempDir;
 use weir_linux::sched::{self, Policy};
 use weir_linux::settings::Interface;
 use weir_linux::threads::{self, Work};
-
-/// Whatever is waited for comes sooner, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
-const FILES: [&str; 3] = ["threaded", "gro_flush_timeout", "napi_defer_hard_irqs"];
-
-/// ksoftirqd is the whole machine's: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A machine with an interface, a system file for it, and a folder for what runs.
-struct Machine {
-    ground: Ground,
-    folder: TempDir,
-    _alone: MutexGuard<'static, ()>,
-}
-
-/// The settings that this is about.
-#[derive(Debug, PartialEq)]
-struct Settings {
-    files: Vec<String>,
-    softirqs: Vec<Policy>,
-    napi: usize,
-}
-
-impl Machine {
-    fn new() -> Option<Self> {
-        let alone = alone();
-        let ground = ground::begin(&[Need::Namespaces, Need::RealTime])?;
-        ground.receiver.offload(Offload::Receive, true);
-        let folder = tempfile::tempdir().unwrap();
-        let machine = Self {
-            ground,
-            folder,
-            _alone: alone,
-        };
-        machine.write(&machine.ground.receiver.interface);
-        Some(machine)
-    }
-
-    fn write(&self, interface: &str) {
-        let text = SYSTEM.replace("INTERFACE", interface);
-        fs::write(self.file(), text).unwrap();
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("system.toml")
-    }
-
-    fn state(&self) -> PathBuf {
-        self.folder.path().join("state")
-    }
-
-    fn weir(&self, command: &str) -> Command {
-        let mut weir = self
-            .ground
-            .receiver
-            .command(env!("CARGO_BIN_EXE_weir-linux"));
-        weir.arg(command).stdin(Stdio::null());
-        if command != "plan" {
-            weir.arg("--state").arg(self.state());
-        }
-        if matches!(command, "plan" | "run") {
-            weir.arg(self.file());
-        }
-        weir
-    }
-
-    fn settings(&self) -> Settings {
-        let name = &self.ground.receiver.interface;
-        let path = self.ground.receiver.path();
-        let open = Interface::find(name, Some(&path)).unwrap().open().unwrap();
-        let read = |file: &&str| open.read(file).unwrap().trim().to_owned();
-        Settings {
-            files: FILES.iter().map(read).collect(),
-            softirqs: policies(|work| matches!(work, Work::SoftIrq { .. })),
-            napi: self.napi().len(),
-        }
-    }
-
-    fn napi(&self) -> Vec<Policy> {
-        let name = &self.ground.receiver.interface;
-        policies(|work| matches!(work, Work::Napi { interface, .. } if interface == name))
-    }
-
-    /// What runs, by `status --json`.
-    fn status(&self) -> Value {
-        let output = self.weir("status").arg("--json").output().unwrap();
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    /// A run that is ready.
-    fn run(&self) -> Child {
-        let child = self
-            .weir("run")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        until("the run is ready", || {
-            let status = self.status();
-            status["systems"][0]["running"] == true
-                && status["systems"][0]["status"]["changes"]
-                    .as_u64()
-                    .is_some_and(|changes| changes > 0)
-        });
-        child
-    }
-
-    /// Nothing is noted any longer.
-    fn is_clean(&self) -> bool {
-        fs::read_dir(self.state()).unwrap().next().is_none()
-    }
-}
-
-const SYSTEM: &str = r#"
-schema = 1
-name = "test"
-[cpu]
-clock = "1000MHz"
-interrupts = "flat"
-longest_instruction = "100ns"
-costs = { off = { request_served = "2us" } }
-[[source]]
-name = "net"
-vector = { name = "net", order = 1 }
-handler = "2us"
-interface = "INTERFACE"
-moderation = { absolute = "1ms" }
-[[receiver]]
-name = "control"
-urgency = 3
-period = "10ms"
-wcet = "1ms"
-[[receiver]]
-name = "server"
-urgency = 2
-[[flow]]
-name = "requests"
-source = "net"
-receiver = "server"
-selector = { protocol = "udp", port = 9 }
-top_half = "1us"
-bottom_half = "4us"
-"#;
-
-fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<Policy> {
-    let found = threads::which(wanted).unwrap();
-    found
-        .iter()
-        .map(|thread| sched::get(thread.thread.tid).unwrap())
-        .collect()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < end, "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
-}
-
-fn said(output: &Output) -> String {
-    // miette breaks lines where they are too long.
-    let all = [&output.stdout[..], &output.stderr[..]].concat();
-    let text = String::from_utf8(all).unwrap().replace('│', " ");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
 
 #[test]
 fn plan_lists_what_run_changes_and_stop_puts_it_back() {

@@ -9,6 +9,8 @@ pub struct Linux {
     pub mode: LinuxMode,
     /// Whom they follow in the mode [`LinuxMode::Predicted`].
     pub predict: Predict,
+    /// Whether a receiver's new policy counts at once in the modes that follow receivers; else it is seen within some seconds.
+    pub priorities_at_once: bool,
     /// What the file says of the thread that takes packets from the device; none: nothing, so the mode decides.
     pub top_half: Option<TopHalf>,
     /// The sources that are queues of a network interface, in the file's order. Several may be of the same.

@@ -72,12 +72,15 @@ impl Cli {
 enum Mode {
     /// Each interface's threads have the urgency of its most urgent receiver
     Native,
+    /// They have that of the most urgent receiver that waits for a packet
+    Predicted,
 }
 
 impl Mode {
     const fn of(self) -> LinuxMode {
         match self {
             Self::Native => LinuxMode::Native,
+            Self::Predicted => LinuxMode::Predicted,
         }
     }
 }
@@ -99,14 +102,14 @@ impl SystemArgs {
     fn node(&self) -> miette::Result<Node> {
         let system = weir_model::load(&self.system)?;
         let node = Node::of(&system, self.mode.map(Mode::of))?;
-        if node.mode == LinuxMode::Native {
-            Ok(node)
-        } else {
+        if node.mode == LinuxMode::Exact {
             Err(miette::miette!(
                 help = "write mode = \"native\" in [linux], or add --mode native",
                 "the mode `{}` is not carried out by this program yet; nothing was changed",
                 node.mode.name()
             ))
+        } else {
+            Ok(node)
         }
     }
 }

@@ -99,7 +99,7 @@ fn share(share: &Share) -> String {
     lines.push(match share.capacity_hz {
         Some(rate) => format!(
             "Its capacity is {} packets a second, by the costs in the file; what comes beyond is dropped.",
-            count(rate as u64)
+            count(rate.round() as u64)
         ),
         None => "Its capacity is not known: the file states no costs of its flows.".to_owned(),
     });

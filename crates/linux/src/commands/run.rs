@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux run`: carries a system out until it is told to stop, and puts everything back.
-use std::collections::HashSet;
+use std::iter;
+use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic as _, WrapErr as _};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use sd_notify::NotifyState;
 use serde_json::json;
 
-use super::{Outcome, StateArgs, SystemArgs, able, print};
+use super::{Outcome, StateArgs, SystemArgs, able};
 use crate::instance::Run;
-use crate::plan;
+use crate::parts::{Parts, Said};
 use crate::restored;
 use crate::settings::Journal;
 use crate::system::Node;
 use crate::threads::Thread;
-
-/// An interface that was taken down and up has new threads, which get their policies so much later at the latest.
-const PERIOD: Duration = Duration::from_secs(2);
 
 /// Carry a system out until Ctrl-C or `weir linux stop`, and put everything back then
 #[derive(Debug, clap::Args)]
@@ -29,6 +30,10 @@ pub(super) struct Args {
 
     #[command(flatten)]
     state: StateArgs,
+
+    /// Tell what happens as JSON, an object a line: `event` is ready, note or stopped
+    #[arg(long)]
+    json: bool,
 }
 
 const AFTER: &str = "\
@@ -45,35 +50,59 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     able(&node)?;
     // Before anything is changed, since without it Ctrl-C would put nothing back.
     let stop = told_to_stop()?;
+    let mut said = Said::new(arguments.json);
     let folder = &arguments.state.state;
     let (mut journal, left) = Journal::open(folder).into_diagnostic()?;
     restored::forget_crashed(folder)?;
     for left in &left {
-        say(&format!(
+        said.line(&format!(
             "a crashed run had left settings: {} are put back",
             restored::count(left)
         ));
-        restored::remarks(left).iter().for_each(|line| say(line));
+        restored::remarks(left)
+            .iter()
+            .for_each(|line| said.line(line));
     }
     let mut told = Told::new(folder, &node, &arguments.system.system)?;
-    let mut work = Work::new(&node);
-    work.apply(&mut journal).wrap_err("nothing stays changed")?;
-    told.tell(json!({ "changes": work.changes }))?;
+    // After the journal, so that they end before it puts everything back, also after an error.
+    let mut parts = Parts::start(&node).wrap_err("nothing was changed")?;
+    parts
+        .turn(&mut journal, &mut said)
+        .wrap_err("nothing stays changed")?;
+    told.tell(parts.status())?;
     notify(&[NotifyState::Ready]);
-    print(&format!(
-        "{}: mode {} on {}; {} settings changed. Ctrl-C ends it and puts them back.",
-        node.name,
-        node.mode.name(),
-        told.run.interfaces.join(", "),
-        work.changes
-    ))?;
-    work.go_on(&mut journal, &stop, &mut told)?;
+    said.step(
+        "ready",
+        &format!(
+            "{}: mode {} on {}; {} settings changed. Ctrl-C ends it and puts them back.",
+            node.name,
+            node.mode.name(),
+            told.run.interfaces.join(", "),
+            told.run.status["changes"]
+        ),
+        json!({ "schema": 1, "run": told.run }),
+    );
+    while !wait(&stop, &parts)? {
+        if parts.turn(&mut journal, &mut said)? {
+            told.tell(parts.status())?;
+        }
+    }
     notify(&[NotifyState::Stopping]);
+    let status = parts.status();
+    drop(parts);
     let restoration = journal.restore().into_diagnostic()?;
-    restored::remarks(&restoration)
-        .iter()
-        .for_each(|line| say(line));
-    print(&format!("{} is stopped", node.name))?;
+    let remarks = restored::remarks(&restoration);
+    remarks.iter().for_each(|line| said.line(line));
+    said.step(
+        "stopped",
+        &format!("{} is stopped", node.name),
+        json!({
+            "system": node.name,
+            "status": status,
+            "put_back": restored::count(&restoration),
+            "complete": restoration.is_complete(),
+        }),
+    );
     Ok(if restoration.is_complete() {
         Outcome::Good
     } else {
@@ -81,20 +110,40 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     })
 }
 
-/// Receives when the process is asked to end.
-fn told_to_stop() -> miette::Result<Receiver<()>> {
-    let (tell, told) = mpsc::channel();
+/// Readable when the process is asked to end.
+fn told_to_stop() -> miette::Result<Arc<EventFd>> {
+    let stop = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC).into_diagnostic()?);
+    let told = stop.clone();
     let handler = move || {
-        // Nobody receives any more when it is about to end.
-        let _ = tell.send(());
+        // It has room for more signals than anybody sends.
+        let _ = told.write(1);
     };
     ctrlc::set_handler(handler).into_diagnostic()?;
-    Ok(told)
+    Ok(stop)
 }
 
-/// To whoever looks at the terminal or the journal of the service.
-fn say(line: &str) {
-    eprintln!("weir linux: {line}");
+/// Waits until there is something to do; whether that is to end.
+fn wait(stop: &EventFd, parts: &Parts) -> miette::Result<bool> {
+    let watchdog = sd_notify::watchdog_enabled();
+    if watchdog.is_some() {
+        notify(&[NotifyState::Watchdog]);
+    }
+    let mut time = parts.due().saturating_duration_since(Instant::now());
+    if let Some(most) = watchdog {
+        time = time.min(most / 3);
+    }
+    // A part of a millisecond is waited for as a whole, not by asking again and again.
+    let timeout = PollTimeout::try_from(time + Duration::from_micros(999)).into_diagnostic()?;
+    let of = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
+    let mut all: Vec<PollFd<'_>> = iter::once(stop.as_fd())
+        .chain(parts.descriptors())
+        .map(of)
+        .collect();
+    match poll(&mut all, timeout) {
+        // A signal, of which the next call tells.
+        Ok(_) | Err(Errno::EINTR) => Ok(all[0].any() == Some(true)),
+        Err(error) => Err(error).into_diagnostic(),
+    }
 }
 
 /// Systemd, if it has started this.
@@ -141,69 +190,5 @@ impl Drop for Told<'_> {
     fn drop(&mut self) {
         // A file that stays is taken for that of a crashed run, which it then is.
         let _ = self.run.forget(self.folder);
-    }
-}
-
-/// What is done while it runs.
-struct Work<'a> {
-    node: &'a Node,
-    /// How many settings were changed.
-    changes: usize,
-    /// What was said already.
-    said: HashSet<String>,
-}
-
-impl<'a> Work<'a> {
-    fn new(node: &'a Node) -> Self {
-        Self {
-            node,
-            changes: 0,
-            said: HashSet::new(),
-        }
-    }
-
-    /// Sets everything as it should be.
-    fn apply(&mut self, journal: &mut Journal) -> miette::Result<()> {
-        let native = plan::native(self.node).into_diagnostic()?;
-        let report = native.apply(journal).into_diagnostic()?;
-        self.changes += report.changes.len();
-        for note in &report.notes {
-            self.once(note.to_string());
-        }
-        Ok(())
-    }
-
-    fn once(&mut self, line: String) {
-        if !self.said.contains(&line) {
-            say(&line);
-            self.said.insert(line);
-        }
-    }
-
-    /// Until it is told to stop.
-    fn go_on(
-        &mut self,
-        journal: &mut Journal,
-        stop: &Receiver<()>,
-        told: &mut Told<'_>,
-    ) -> miette::Result<()> {
-        let watchdog = sd_notify::watchdog_enabled();
-        let period = watchdog.map_or(PERIOD, |most| PERIOD.min(most / 3));
-        let mut looked = Instant::now();
-        while stop.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
-            if watchdog.is_some() {
-                notify(&[NotifyState::Watchdog]);
-            }
-            if looked.elapsed() < PERIOD {
-                continue;
-            }
-            looked = Instant::now();
-            // An interface that has gone may come back; until then there is nothing to be done for it.
-            if let Err(error) = self.apply(journal) {
-                self.once(format!("{error:#}"));
-            }
-            told.tell(json!({ "changes": self.changes }))?;
-        }
-        Ok(())
     }
 }

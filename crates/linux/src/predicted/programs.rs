@@ -113,6 +113,14 @@ impl Shared {
             .unwrap_or(Urgency::ORDINARY)
     }
 
+    /// How many receivers' threads wait for the device, those that are not urgent left out.
+    pub fn waiting(&self, device: usize) -> u32 {
+        let classes = self.state().waiting.get(device).into_iter().flatten();
+        // A count may be negative for a moment, while a thread changes its class.
+        let counts = classes.map(|class| u32::try_from(class.load(Ordering::Relaxed)).unwrap_or(0));
+        counts.sum()
+    }
+
     /// The device's bottom half has this urgency now.
     pub fn applied(&self, device: usize, urgency: Urgency) {
         if let Some(applied) = self.state().applied.get(device) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keeps the table as the system is: books events, answers what the table asks, and scans within a budget.
 use std::mem;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::programs::{Error, Programs, Told};
@@ -31,7 +32,7 @@ impl Default for Options {
         Self {
             period: Duration::from_secs(2),
             share: 50,
-            priorities_at_once: true,
+            priorities_at_once: false,
         }
     }
 }
@@ -105,6 +106,27 @@ impl Follower {
     #[must_use]
     pub fn table(&self) -> &ReceiverTable {
         &self.table
+    }
+
+    /// Readable when [`poll`](Self::poll) has something to do before [`due`](Self::due).
+    #[must_use]
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.programs.descriptor()
+    }
+
+    /// When [`poll`](Self::poll) has something to do whatever happens: the next scan.
+    #[must_use]
+    pub fn due(&self) -> Instant {
+        self.next_scan()
+    }
+
+    /// How it stands, for people and programs.
+    #[must_use]
+    pub fn status(&self) -> serde_json::Value {
+        serde_json::json!({
+            "sockets": self.table.sockets(),
+            "lost_events": self.lost,
+        })
     }
 
     /// How many events the kernel had no room for until now; each led to a scan.

@@ -2,7 +2,7 @@
 //! The BPF programs of src/bpf/follow.bpf.c: loaded, attached, and read.
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -123,6 +123,13 @@ impl Programs {
         }
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(queue.drain(..).collect())
+    }
+
+    /// Readable when there are events.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        let events = self.events.as_ref()?;
+        // SAFETY: the descriptor is the ring buffer's as long as that lives, which the borrow sees to.
+        Some(unsafe { BorrowedFd::borrow_raw(events.epoll_fd()) })
     }
 
     /// How many events had no room until now.

@@ -2,11 +2,9 @@
 //! Which receivers the packets of an interface can be for.
 use std::fs;
 use std::io;
-use std::net::UdpSocket;
-use std::os::fd::AsRawFd;
-use std::path::Path;
 
 use super::Place;
+use crate::settings::Interface;
 
 /// Which receivers can receive from an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,35 +18,32 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// That of the interface `name` of the caller's network namespace. Its packets may get to other namespaces if IPv4 or IPv6 is forwarded from it, or if it
-    /// is a port of a bridge or such.
+    /// That of the interface `name` of the caller's network namespace.
     ///
     /// # Errors
-    /// When there is no such interface, or /sys shows another namespace than the caller's.
+    /// When there is no such interface, or it cannot be looked at.
     pub fn of(name: &str) -> io::Result<Self> {
-        if name.is_empty() || name.contains('/') || name == ".." {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let folder = Path::new("/sys/class/net").join(name);
-        let number = |file: &str| -> io::Result<u32> {
-            let text = fs::read_to_string(folder.join(file))?;
-            text.trim().parse().map_err(io::Error::other)
-        };
+        Self::of_interface(&Interface::find(name, None)?)
+    }
+
+    /// That of an interface of the caller's network namespace. Its packets may get to other namespaces if IPv4 or IPv6 is forwarded from it, or if it is a port of
+    /// a bridge or such.
+    ///
+    /// # Errors
+    /// When it is gone, or cannot be looked at.
+    pub fn of_interface(interface: &Interface) -> io::Result<Self> {
         /// ARPHRD_LOOPBACK of <linux/if_arp.h>.
-        const LOOPBACK: u32 = 772;
+        const LOOPBACK: &str = "772";
+        let open = interface.open()?;
         let forwards = ["ipv4", "ipv6"].iter().any(|family| {
-            let setting = format!("/proc/sys/net/{family}/conf/{name}/forwarding");
+            let setting = format!("/proc/sys/net/{family}/conf/{}/forwarding", open.name());
             fs::read_to_string(setting).is_ok_and(|text| text.trim() != "0")
         });
-        let is_port = folder.join("master").exists();
+        let is_port = open.read("master/ifindex").is_ok();
         Ok(Self {
-            index: number("ifindex")?,
-            loopback: number("type")? == LOOPBACK,
-            namespace: if forwards || is_port {
-                None
-            } else {
-                Some(own_namespace()?)
-            },
+            index: u32::try_from(interface.index).map_err(io::Error::other)?,
+            loopback: open.read("type")?.trim() == LOOPBACK,
+            namespace: Some(interface.namespace).filter(|_| !forwards && !is_port),
         })
     }
 
@@ -63,25 +58,4 @@ impl Reach {
             _ => self.loopback || !place.loopback,
         }
     }
-}
-
-/// The cookie of the caller's network namespace.
-pub(crate) fn own_namespace() -> io::Result<u64> {
-    let socket = UdpSocket::bind(("127.0.0.1", 0)).or_else(|_| UdpSocket::bind(("::1", 0)))?;
-    let mut cookie = 0_u64;
-    let mut length = 8;
-    // SAFETY: the kernel writes at most `length` bytes to `cookie`.
-    let returned = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_NETNS_COOKIE,
-            (&raw mut cookie).cast(),
-            &raw mut length,
-        )
-    };
-    if returned < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(cookie)
 }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ground::{Ground, Namespace, Need, Offload};
-use weir_linux::native::{Device, Native, Note};
+use weir_linux::native::{Device, Expected, Native, Note, Scheduled};
 use weir_linux::sched::{self, Policy};
 use weir_linux::settings::{
     Interface, Journal, JournalError, Outcome, Restoration, Setting, SettingError, Value,
@@ -114,7 +114,12 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
 
     let plan = native.plan().unwrap();
     assert_eq!(all(&interface), before);
-    assert_eq!(plan.expected, [(interface.name.clone(), Policy::Fifo(30))]);
+    let expected = Expected {
+        thread: None,
+        interface: interface.name.clone(),
+        scheduled: Scheduled::By(Policy::Fifo(30)),
+    };
+    assert_eq!(plan.expected, [expected]);
 
     let (mut journal, restored) = Journal::open(folder.path()).unwrap();
     assert!(restored.is_empty());

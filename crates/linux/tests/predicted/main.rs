@@ -65,6 +65,7 @@ impl Mode {
         let given = Given::default();
         let options = Options {
             period: Duration::from_secs(600),
+            priorities_at_once: true,
             ..Options::default()
         };
         let follower = Follower::start(Rules::default(), options).unwrap();

@@ -4,10 +4,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use libc::SOCK_DGRAM;
-use weir_linux::predicted::{Basis, Device, Predicted};
+use weir_linux::predicted::{Basis, Device, Predicted, Threads};
 use weir_linux::receivers::{Follower, Options, Reach, Rules};
 use weir_linux::sched::{self, Policy};
-use weir_linux::threads::{Work, which};
+use weir_linux::threads::{Thread, Work, which};
 use weir_linux::urgency::Urgency;
 
 use super::actor::{Actor, Stand, become_fifo, bind, child};
@@ -219,9 +219,10 @@ fn the_thread_of_a_device_runs_at_the_urgency_of_who_waits() {
         loopback: false,
         namespace: ground.receiver.run(|| Reach::of("lo").unwrap().namespace),
     };
-    let threads = threads.iter().map(|found| found.thread).collect();
-    let most = Urgency::new(70).unwrap();
-    let device = Device::of_threads(reach, threads, most);
+    let all: Vec<Thread> = threads.iter().map(|found| found.thread).collect();
+    let threads = Threads::new(Urgency::new(70).unwrap());
+    threads.replace(all.clone()).unwrap();
+    let device = Device::of_threads(reach, &threads);
     let mut predicted = Predicted::start(vec![device], Basis::Waiting, None).unwrap();
     let mut follower = Follower::start(Rules::default(), Options::default()).unwrap();
     let mut wait_for = |policy| {
@@ -239,4 +240,9 @@ fn the_thread_of_a_device_runs_at_the_urgency_of_who_waits() {
     wait_for(Policy::Other { nice: 0 });
     let _actor = waiter(&ground, 4371, 80, WAYS[0].1);
     wait_for(Policy::Fifo(70));
+    // A thread that comes later has what the others have.
+    sched::set(tid, Policy::Other { nice: 0 }).unwrap();
+    threads.replace(Vec::new()).unwrap();
+    threads.replace(all).unwrap();
+    assert_eq!(sched::get(tid).unwrap(), Policy::Fifo(70));
 }

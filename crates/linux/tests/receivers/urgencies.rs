@@ -199,6 +199,7 @@ fn rules_come_before_policies() {
     ]);
     let options = Options {
         period: Duration::from_secs(600),
+        priorities_at_once: true,
         ..Options::default()
     };
     let mut follower = Follower::start(rules, options).unwrap();
@@ -223,7 +224,6 @@ fn policies_are_found_by_scans_if_no_system_call_is_to_pay() {
     };
     let options = Options {
         period: Duration::from_millis(100),
-        priorities_at_once: false,
         ..Options::default()
     };
     let mut follower = Follower::start(Rules::default(), options).unwrap();

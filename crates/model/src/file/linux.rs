@@ -3,7 +3,7 @@
 use miette::SourceSpan;
 use toml_edit::Item;
 
-use super::leaf::{Text, Whole};
+use super::leaf::{Text, Truth, Whole};
 use super::sections::Port;
 use super::value::{Form, Shape, Value, choice, mismatch, printable, section};
 use crate::diagnostics::{Problem, Problems};
@@ -42,6 +42,9 @@ section! {
         optional mode: LinuxModeWord, default "\"native\"", example "\"exact\"";
         /// In the mode `predicted`: whom the threads of an interface follow.
         optional predict: PredictWord, default "\"waiting\"", example "\"registered\"";
+        /// In the modes `predicted` and `exact`: whether a priority counts as soon as a process is given it, which makes every system call on the machine a little
+        /// longer (docs/linux-receivers.md); else within 2 s.
+        optional priorities_at_once: Truth, default "false", example "true";
         /// What the thread that takes packets from the device may do.
         optional top_half: TopHalf, default "in the mode `exact` 500us in every 10ms; else it is as urgent as the most urgent receiver that it serves", example "{ runtime = \"1ms\", period = \"10ms\" }";
     }

@@ -7,7 +7,7 @@ use toml_edit::{Item, Table};
 
 use super::units::Clock;
 use crate::diagnostics::{Problem, Problems};
-use crate::file::leaf::Whole;
+use crate::file::leaf::{Truth, Whole};
 use crate::file::linux::{self as raw, LinuxModeWord, PredictWord};
 use crate::file::sections::Root;
 use crate::file::value::Value;
@@ -44,6 +44,7 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
             PredictWord::Waiting => Predict::Waiting,
             PredictWord::Registered => Predict::Registered,
         },
+        priorities_at_once: section.priorities_at_once.or(Truth(false))?.0,
         top_half: top_half?,
         interfaces: interfaces?,
         matches: matches?,

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is wanted of one interface, and the settings and threads that it is wanted of.
+use std::time::Duration;
+
+use weir_model::TopHalf;
+
+use super::{Note, find, missing, policy};
+use crate::sched::{Cpus, Policy};
+use crate::settings::ethtool::{self, Flow, Rule};
+use crate::settings::{Interface, OpenInterface, Setting, SettingError, Value};
+use crate::threads::{KernelThread, Work};
+use crate::urgency::Urgency;
+
+/// How many polls without a packet end a deferral: after them the interface waits for an interrupt again.
+const EMPTY_POLLS: u32 = 2;
+
+/// The least run time of SCHED_DEADLINE that the kernel takes.
+pub(super) const LEAST_RUNTIME: Duration = Duration::from_nanos(1024);
+
+/// What is wanted of one interface.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// Which.
+    pub interface: Interface,
+    /// The urgency of the most urgent of its receivers.
+    pub urgency: Urgency,
+    /// What its threads may do; `None`: they have `urgency`.
+    pub top_half: Option<TopHalf>,
+    /// Its threads follow its receivers, up to this urgency, so that their policies are left alone here (the mode predicted); `None`: they do not.
+    pub follows: Option<Urgency>,
+    /// How long packets may wait for the next poll instead of an interrupt each; `None`: this is left as it is.
+    pub deferral: Option<Duration>,
+    /// How long the card gathers packets before an interrupt, in whole microseconds; `None`: this is left as it is. The queue of `steered` does not gather.
+    pub gathering: Option<Duration>,
+    /// Packets that get the last receive queue for themselves, where the card can steer and has more than one.
+    pub steered: Vec<Flow>,
+    /// The CPUs that do the stack's work for it, where the card does not spread it itself (veth); `None`: this is left as it is.
+    pub spread: Option<Cpus>,
+}
+
+impl Device {
+    /// An interface whose most urgent receiver is of `urgency`, with nothing else wanted.
+    #[must_use]
+    pub fn new(interface: Interface, urgency: Urgency) -> Self {
+        Self {
+            interface,
+            urgency,
+            top_half: None,
+            follows: None,
+            deferral: None,
+            gathering: None,
+            steered: Vec::new(),
+            spread: None,
+        }
+    }
+
+    /// What each of its `number` NAPI threads is scheduled by: a cap is that of all together, since all can run on one CPU.
+    pub(super) fn policy(&self, number: usize) -> Policy {
+        match self.top_half {
+            None => self.urgency.policy(),
+            Some(TopHalf::Urgency(priority)) => {
+                Urgency::new(priority).unwrap_or(Urgency::MOST).policy()
+            }
+            Some(TopHalf::Cap { runtime, period }) => {
+                let parts = u32::try_from(number.max(1)).unwrap_or(u32::MAX);
+                // A part that is too short for the kernel is the same share of a longer period.
+                let (mut runtime, mut period) = (runtime / parts, period);
+                while runtime < LEAST_RUNTIME && !runtime.is_zero() {
+                    runtime *= 2;
+                    period *= 2;
+                }
+                Policy::Deadline {
+                    runtime,
+                    deadline: period,
+                    period,
+                }
+            }
+        }
+    }
+
+    /// The kernel threads that do its work now: those of its NAPI instances, and those of its interrupts where they have threads (PREEMPT_RT).
+    ///
+    /// NAPI's are found by the interface's name: one of another namespace that is named alike and has such threads cannot be told apart.
+    ///
+    /// # Errors
+    /// When /proc cannot be read.
+    pub fn threads(&self) -> Result<Vec<KernelThread>, SettingError> {
+        let numbers = self
+            .interface
+            .open()
+            .map(|open| interrupts(&open))
+            .unwrap_or_default();
+        find(|work| match work {
+            Work::Napi { interface, .. } => *interface == self.interface.name,
+            Work::Irq { number, .. } => numbers.contains(number),
+            _ => false,
+        })
+    }
+
+    /// The policies that `threads`, its own, are to have.
+    pub(super) fn policies(&self, threads: &[KernelThread]) -> Vec<(Setting, Value)> {
+        let of_napi = self.policy(threads.iter().filter(|thread| is_napi(thread)).count());
+        // A thread of an interrupt wakes NAPI's and does no more: it precedes nobody whom the interface's receivers do not precede.
+        let of_irq = match of_napi {
+            Policy::Deadline { .. } => self.urgency.policy(),
+            policy => policy,
+        };
+        let of = |thread| if is_napi(thread) { of_napi } else { of_irq };
+        threads
+            .iter()
+            .map(|thread| policy(thread, of(thread)))
+            .collect()
+    }
+}
+
+/// Whether it takes packets; else it serves an interrupt.
+pub(super) fn is_napi(thread: &KernelThread) -> bool {
+    matches!(thread.work, Work::Napi { .. })
+}
+
+/// The interface's own settings. The time of a deferral is set before the number that turns it on, and put back after it.
+pub(super) fn settings(
+    device: &Device,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<(Setting, Value)>, SettingError> {
+    let interface = &device.interface;
+    let mut wanted = Vec::new();
+    let mut file = |name: String, text: String| {
+        wanted.push((Setting::device(interface, name), Value::Text(text)));
+    };
+    if let Some(time) = device.deferral {
+        file("gro_flush_timeout".into(), time.as_nanos().to_string());
+        file("napi_defer_hard_irqs".into(), EMPTY_POLLS.to_string());
+    }
+    let open = match interface.open() {
+        Ok(open) => open,
+        Err(error) => {
+            let setting = Setting::device(interface, "threaded");
+            notes.push(missing(setting.explain(error))?);
+            return Ok(Vec::new());
+        }
+    };
+    if let Some(cpus) = &device.spread {
+        let queues = open.list("queues").unwrap_or_default();
+        for queue in queues.iter().filter(|queue| queue.starts_with("rx-")) {
+            file(format!("queues/{queue}/rps_cpus"), cpus.mask());
+        }
+    }
+    file("threaded".into(), "1".into());
+    let steered = steering(device, &open, notes, &mut wanted);
+    if let Some(time) = device.gathering {
+        gathering(device, &open, time, steered, &mut wanted);
+    }
+    Ok(wanted)
+}
+
+/// The rules that give `device.steered` the last queue; which that is, if it is one.
+fn steering(
+    device: &Device,
+    open: &OpenInterface,
+    notes: &mut Vec<Note>,
+    wanted: &mut Vec<(Setting, Value)>,
+) -> Option<u32> {
+    if device.steered.is_empty() {
+        return None;
+    }
+    let name = || device.interface.name.clone();
+    let (queues, places) = match ethtool::queues(open)
+        .and_then(|queues| Ok((queues, ethtool::free_places(open, device.steered.len())?)))
+    {
+        Ok(found) => found,
+        Err(error) => {
+            notes.push(Note::NoSteering(name(), error.to_string()));
+            return None;
+        }
+    };
+    if queues < 2 || places.len() < device.steered.len() {
+        let reason = format!(
+            "{queues} receive queues and {} free places for rules; {} are needed",
+            places.len(),
+            device.steered.len()
+        );
+        notes.push(Note::NoSteering(name(), reason));
+        return None;
+    }
+    let queue = queues - 1;
+    for (flow, place) in device.steered.iter().zip(places) {
+        let setting = Setting::Steering {
+            interface: device.interface.clone(),
+            place,
+        };
+        wanted.push((setting, Value::Rule(Some(Rule::new(*flow, queue, place)))));
+    }
+    Some(queue)
+}
+
+/// Lets each queue but `steered` gather packets for `time`, or the whole card where its queues have no settings of their own and none is steered.
+fn gathering(
+    device: &Device,
+    open: &OpenInterface,
+    time: Duration,
+    steered: Option<u32>,
+    wanted: &mut Vec<(Setting, Value)>,
+) {
+    let microseconds = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+    let queues = ethtool::queues(open).unwrap_or(0);
+    let own = queues > 0 && ethtool::coalescing(open, Some(0)).is_ok();
+    let of: Vec<Option<u32>> = match steered {
+        _ if own => (0..queues)
+            .filter(|queue| steered != Some(*queue))
+            .map(Some)
+            .collect(),
+        Some(_) => return,
+        None => vec![None],
+    };
+    for queue in of {
+        let setting = Setting::Coalescing {
+            interface: device.interface.clone(),
+            queue,
+        };
+        // Where it cannot be read it cannot be set: the caller notes that it is not there.
+        let now = ethtool::coalescing(open, queue).unwrap_or_default();
+        let value = Value::Coalescing(now.with_receive_microseconds(microseconds));
+        wanted.push((setting, value));
+    }
+}
+
+/// The numbers of an interface's interrupts; none for one that is no device.
+fn interrupts(open: &OpenInterface) -> Vec<u32> {
+    // The PCI device below a virtio device has the interrupts; above a PCI device is a bridge, whose interrupts are its own.
+    let folder = if open.read("device/class").is_ok() || open.read("device/features").is_err() {
+        "device"
+    } else {
+        "device/.."
+    };
+    let listed = open
+        .list(&format!("{folder}/msi_irqs"))
+        .unwrap_or_default()
+        .into_iter();
+    let single = open.read(&format!("{folder}/irq")).ok();
+    listed
+        .chain(single)
+        .filter_map(|number| number.trim().parse().ok())
+        // 0 stands for none.
+        .filter(|number| *number != 0)
+        .collect()
+}

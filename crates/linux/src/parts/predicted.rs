@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mode predicted in a run: which threads follow which receivers.
+use miette::IntoDiagnostic as _;
+use serde_json::{Value, json};
+use weir_model::Predict;
+
+use super::{Part, Turn};
+use crate::plan;
+use crate::predicted::{Basis, Device, Predicted, SETTER, Threads};
+use crate::receivers::Reach;
+use crate::settings::{self, Journal, Setting};
+use crate::system::{Interface, Node};
+use crate::urgency::Urgency;
+
+/// Each interface's threads at the urgency of the receiver that they follow.
+pub struct Following {
+    node: Node,
+    predicted: Predicted,
+    /// Of each interface of the node.
+    threads: Vec<Threads>,
+}
+
+impl Following {
+    /// Loads the programs. No policy is set before the first turn.
+    pub fn start(node: &Node) -> miette::Result<Self> {
+        let mut devices = Vec::new();
+        let mut threads = Vec::new();
+        for of in &node.interfaces {
+            let its = Threads::new(node.most_of(of));
+            devices.push(Device::of_threads(reach(of)?, &its));
+            threads.push(its);
+        }
+        let basis = match node.predict {
+            Predict::Waiting => Basis::Waiting,
+            Predict::Registered => Basis::Registered,
+        };
+        let predicted = Predicted::start(devices, basis, Some(SETTER)).into_diagnostic()?;
+        Ok(Self {
+            node: node.clone(),
+            predicted,
+            threads,
+        })
+    }
+
+    /// Takes over the threads that the interface of this number has now, and whom its packets can be for.
+    fn look_at(&mut self, number: usize, journal: &mut Journal) -> miette::Result<()> {
+        let of = &self.node.interfaces[number];
+        self.predicted.set_reach(number, reach(of)?);
+        let device = plan::device(&self.node, of).into_diagnostic()?;
+        let found = device.threads().into_diagnostic()?;
+        let threads = &self.threads[number];
+        let now: Vec<_> = found.iter().map(|found| found.thread).collect();
+        if now == threads.get() {
+            return Ok(());
+        }
+        let most = self.node.most_of(of);
+        for thread in &found {
+            let announced = journal.announce(&Setting::policy(thread), &policies(most));
+            announced.into_diagnostic()?;
+        }
+        threads.replace(now).into_diagnostic()
+    }
+}
+
+fn reach(of: &Interface) -> miette::Result<Reach> {
+    Reach::of(&of.name)
+        .map_err(|error| miette::miette!("the interface `{}` cannot be found: {error}", of.name))
+}
+
+/// All that a thread may be given, the least urgent last.
+fn policies(most: Urgency) -> Vec<settings::Value> {
+    let urgencies = (0..=most.get())
+        .rev()
+        .filter_map(|one| Urgency::new(one).ok());
+    urgencies
+        .map(Urgency::policy)
+        .map(settings::Value::Policy)
+        .collect()
+}
+
+impl Part for Following {
+    fn name(&self) -> &'static str {
+        "predicted"
+    }
+
+    fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
+        if turn.is_period {
+            for number in 0..self.threads.len() {
+                // One that has gone may come back; the others go on.
+                if let Err(error) = self.look_at(number, turn.journal) {
+                    turn.said.once(&format!("{error:#}"));
+                }
+            }
+        }
+        match turn.receivers {
+            Some(receivers) if turn.is_period || !turn.changes.is_empty() => {
+                self.predicted.update(receivers).into_diagnostic()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn status(&self) -> Value {
+        let interfaces = self.node.interfaces.iter().zip(&self.threads).enumerate();
+        let interfaces = interfaces.map(|(number, (of, threads))| {
+            json!({
+                "name": of.name,
+                "urgency": threads.urgency(),
+                "most": self.node.most_of(of),
+                "waiting": self.predicted.waiting(number),
+            })
+        });
+        json!({
+            "predict": self.node.predict.name(),
+            "changes": self.predicted.changes(),
+            "interfaces": interfaces.collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A machine of the test's own on which `weir linux` is run as its users run it.
+// Each test program compiles this file for itself, and uses a part of it.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tempfile::TempDir;
+use weir_linux::sched::{self, Policy};
+use weir_linux::settings::Interface;
+use weir_linux::threads::{self, Work};
+
+use crate::ground::{self, Ground, Need, Offload};
+
+/// Whatever is waited for comes sooner, also on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const FILES: [&str; 3] = ["threaded", "gro_flush_timeout", "napi_defer_hard_irqs"];
+
+/// ksoftirqd is the whole machine's: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A machine with an interface, a system file for it, and a folder for what runs.
+pub struct Machine {
+    pub ground: Ground,
+    pub folder: TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// The settings that this is about.
+#[derive(Debug, PartialEq)]
+pub struct Settings {
+    pub files: Vec<String>,
+    pub softirqs: Vec<Policy>,
+    pub napi: usize,
+}
+
+impl Machine {
+    /// The machine, or `None` where a test is not allowed what it needs.
+    pub fn new() -> Option<Self> {
+        Self::with(&[Need::Namespaces, Need::RealTime])
+    }
+
+    /// The same for what needs more.
+    pub fn with(needs: &[Need]) -> Option<Self> {
+        let alone = alone();
+        let ground = ground::begin(needs)?;
+        ground.receiver.offload(Offload::Receive, true);
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Self {
+            ground,
+            folder,
+            _alone: alone,
+        };
+        machine.write(&machine.ground.receiver.interface);
+        Some(machine)
+    }
+
+    /// Makes the system file be about this interface.
+    pub fn write(&self, interface: &str) {
+        let text = SYSTEM.replace("INTERFACE", interface);
+        fs::write(self.file(), text).unwrap();
+    }
+
+    /// Makes the system file have this section `[linux]`.
+    pub fn linux(&self, section: &str) {
+        self.write(&self.ground.receiver.interface);
+        let text = fs::read_to_string(self.file()).unwrap();
+        fs::write(self.file(), format!("{text}[linux]\n{section}\n")).unwrap();
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("system.toml")
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    pub fn weir(&self, command: &str) -> Command {
+        let mut weir = self
+            .ground
+            .receiver
+            .command(env!("CARGO_BIN_EXE_weir-linux"));
+        weir.arg(command).stdin(Stdio::null());
+        if command != "plan" {
+            weir.arg("--state").arg(self.state());
+        }
+        if matches!(command, "plan" | "run") {
+            weir.arg(self.file());
+        }
+        weir
+    }
+
+    pub fn settings(&self) -> Settings {
+        let name = &self.ground.receiver.interface;
+        let path = self.ground.receiver.path();
+        let open = Interface::find(name, Some(&path)).unwrap().open().unwrap();
+        let read = |file: &&str| open.read(file).unwrap().trim().to_owned();
+        Settings {
+            files: FILES.iter().map(read).collect(),
+            softirqs: policies(|work| matches!(work, Work::SoftIrq { .. })),
+            napi: self.napi().len(),
+        }
+    }
+
+    pub fn napi(&self) -> Vec<Policy> {
+        let name = &self.ground.receiver.interface;
+        policies(|work| matches!(work, Work::Napi { interface, .. } if interface == name))
+    }
+
+    /// What runs, by `status --json`.
+    pub fn status(&self) -> Value {
+        let output = self.weir("status").arg("--json").output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// A run that is ready.
+    pub fn run(&self) -> Child {
+        let child = self
+            .weir("run")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until("the run is ready", || {
+            let status = self.status();
+            status["systems"][0]["running"] == true
+                && status["systems"][0]["status"]["changes"]
+                    .as_u64()
+                    .is_some_and(|changes| changes > 0)
+        });
+        child
+    }
+
+    /// Nothing is noted any longer.
+    pub fn is_clean(&self) -> bool {
+        fs::read_dir(self.state()).unwrap().next().is_none()
+    }
+}
+
+const SYSTEM: &str = r#"
+schema = 1
+name = "test"
+[cpu]
+clock = "1000MHz"
+interrupts = "flat"
+longest_instruction = "100ns"
+costs = { off = { request_served = "2us" } }
+[[source]]
+name = "net"
+vector = { name = "net", order = 1 }
+handler = "2us"
+interface = "INTERFACE"
+moderation = { absolute = "1ms" }
+[[receiver]]
+name = "control"
+urgency = 3
+period = "10ms"
+wcet = "1ms"
+[[receiver]]
+name = "server"
+urgency = 2
+[[flow]]
+name = "requests"
+source = "net"
+receiver = "server"
+selector = { protocol = "udp", port = 9 }
+top_half = "1us"
+bottom_half = "4us"
+"#;
+
+pub fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<Policy> {
+    let found = threads::which(wanted).unwrap();
+    found
+        .iter()
+        .map(|thread| sched::get(thread.thread.tid).unwrap())
+        .collect()
+}
+
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+pub fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+}
+
+pub fn said(output: &Output) -> String {
+    // miette breaks lines where they are too long.
+    let all = [&output.stdout[..], &output.stderr[..]].concat();
+    let text = String::from_utf8(all).unwrap().replace('│', " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mode predicted.
+use nix::sys::signal::Signal;
+use weir_linux::sched::Policy;
+
+use super::machine::{FILES, Machine, policies, said, signal, until};
+use super::{listed, machine, plan, receiver};
+use crate::ground::Offload;
+
+const ORDINARY: Policy = Policy::Other { nice: 0 };
+
+fn wait_for(machine: &Machine, policy: Policy) {
+    until(&format!("the thread has {policy}"), || {
+        machine.napi() == [policy]
+    });
+}
+
+#[test]
+fn threads_follow_who_waits_up_to_what_the_plan_says() {
+    for (section, most) in [("", 2), ("top_half = { urgency = 40 }", 40)] {
+        let Some(machine) = machine(&format!("mode = \"predicted\"\n{section}")) else {
+            return;
+        };
+        let before = machine.settings();
+        let listed = listed(&plan(&machine));
+        assert_eq!(machine.settings(), before);
+
+        let child = machine.run();
+        wait_for(&machine, ORDINARY);
+        let now = machine.settings();
+        let interface = &machine.ground.receiver.interface;
+        let mut changed: Vec<_> = FILES
+            .iter()
+            .zip(before.files.iter().zip(&now.files))
+            .filter(|(_, (before, now))| before != now)
+            .map(|(file, (_, now))| (format!("{file} of {interface}"), now.clone()))
+            .collect();
+        for thread in threads_of_softirqs() {
+            changed.push((format!("the policy of {thread}"), "SCHED_FIFO 2".to_owned()));
+        }
+        changed.push((
+            format!("the policy of the threads of {interface}"),
+            format!("its receivers', up to SCHED_FIFO {most}"),
+        ));
+        changed.sort();
+        assert_eq!(listed, changed);
+        assert!(now.softirqs.iter().all(|policy| *policy == Policy::Fifo(2)));
+
+        // The file says that whoever receives at port 9 has the urgency 2.
+        let of_the_file = receiver(&machine, 9, 30);
+        wait_for(&machine, Policy::Fifo(2));
+        let less = receiver(&machine, 4400, 1);
+        drop(of_the_file);
+        wait_for(&machine, Policy::Fifo(1));
+        let more = receiver(&machine, 4401, 50);
+        wait_for(&machine, Policy::Fifo(most));
+        drop(more);
+        wait_for(&machine, Policy::Fifo(1));
+        drop(less);
+        wait_for(&machine, ORDINARY);
+        until("the status says so", || {
+            let status = &machine.status()["systems"][0]["status"];
+            let interface = &status["predicted"]["interfaces"][0];
+            status["predicted"]["changes"].as_u64() >= Some(6)
+                && interface["urgency"] == 0
+                && interface["waiting"] == 0
+                && interface["most"] == most
+        });
+
+        signal(&child, Signal::SIGINT);
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        assert_eq!(machine.settings(), before);
+        assert!(machine.is_clean());
+    }
+}
+
+fn threads_of_softirqs() -> Vec<String> {
+    use weir_linux::threads::{Work, which};
+    which(|work| matches!(work, Work::SoftIrq { .. }))
+        .unwrap()
+        .iter()
+        .map(|found| format!("{} (thread {})", found.work, found.thread.tid))
+        .collect()
+}
+
+#[test]
+fn threads_that_come_while_it_runs_follow_too_and_the_first_values_come_back() {
+    let Some(machine) = machine("mode = \"predicted\"\npredict = \"registered\"") else {
+        return;
+    };
+    let before = machine.settings();
+    let _receiver = receiver(&machine, 9, 30);
+    let child = machine.run();
+    wait_for(&machine, Policy::Fifo(2));
+    // A veth without GRO has no NAPI, and a new one with it.
+    machine.ground.receiver.offload(Offload::Receive, false);
+    assert_eq!(machine.napi(), []);
+    machine.ground.receiver.offload(Offload::Receive, true);
+    wait_for(&machine, Policy::Fifo(2));
+    let status = &machine.status()["systems"][0]["status"]["predicted"];
+    assert_eq!(status["predict"], "registered");
+    assert!(status["interfaces"][0]["waiting"].is_null());
+    signal(&child, Signal::SIGTERM);
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{}", said(&ended));
+    assert_eq!(machine.settings(), before);
+    assert!(
+        policies(|work| work
+            .to_string()
+            .contains(&machine.ground.receiver.interface))
+        .is_empty()
+    );
+    assert!(machine.is_clean());
+}
+
+#[test]
+fn a_cap_on_what_follows_is_refused() {
+    let section = "mode = \"predicted\"\ntop_half = { runtime = \"1ms\", period = \"10ms\" }";
+    let Some(machine) = machine(section) else {
+        return;
+    };
+    for command in ["plan", "run"] {
+        let output = machine.weir(command).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let text = said(&output);
+        assert!(text.contains("gives them a cap, which has none"), "{text}");
+        assert!(text.contains("top_half = { urgency = 40 }"), "{text}");
+    }
+    assert!(!machine.state().exists());
+    let native = machine.weir("plan").args(["--mode", "native"]).output();
+    assert!(native.unwrap().status.success());
+}
+
+#[test]
+fn what_it_may_not_do_is_named() {
+    let Some(machine) = machine("mode = \"predicted\"") else {
+        return;
+    };
+    for (dropped, name) in [
+        ("-bpf", "CAP_BPF"),
+        ("-perfmon", "CAP_PERFMON"),
+        ("-net_admin", "CAP_NET_ADMIN"),
+        ("-sys_nice", "CAP_SYS_NICE"),
+    ] {
+        let mut without = machine.ground.receiver.command("setpriv");
+        without
+            .arg(format!("--bounding-set={dropped}"))
+            .args([env!("CARGO_BIN_EXE_weir-linux"), "run"])
+            .arg(machine.file())
+            .arg("--state")
+            .arg(machine.state());
+        let output = without.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let text = said(&output);
+        let wanted = format!("this process lacks {name}, which the mode `predicted` needs");
+        assert!(text.contains(&wanted), "{text}");
+    }
+    assert!(!machine.state().exists());
+}
