@@ -321,6 +321,10 @@ int follow_files(struct bpf_iter__task_file *context)
     if (task == NULL || file == NULL) {
         return 0;
     }
+    /* A process that ends has said so, but its files are closed only after that. */
+    if (BPF_CORE_READ(task, signal, live.counter) == 0) {
+        return 0;
+    }
     struct socket *socket = bpf_sock_from_file(file);
     if (socket == NULL) {
         return 0;
