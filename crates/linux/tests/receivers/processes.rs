@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes that share sockets, and become or stop being their readers.
 use libc::{SOCK_CLOEXEC, SOCK_DGRAM, SOCK_STREAM};
-use weir_linux::receivers::{Follower, Key};
+use weir_linux::receivers::{Follower, Key, Reach};
 
 use super::actor::{Actor, Stand, bind, child, close, execute_sleep};
 use super::{any4, by_events, by_scans, keys_of, reader, tcp, udp, wait_for};
 
-/// All that read a key.
-fn pids(follower: &Follower, key: Key) -> Vec<u32> {
-    follower
-        .table()
-        .readers(key)
+/// All that read a key on the test's own ground: others may run the same test beside it.
+fn pids(follower: &Follower, key: Key, ground: &Stand) -> Vec<u32> {
+    let here = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
+    let readers = follower.table().readers(key);
+    readers
+        .filter(|reader| Some(reader.id.place.namespace) == here)
         .map(|reader| reader.id.pid)
         .collect()
 }
@@ -26,13 +27,13 @@ fn a_fork_shares_its_parents_sockets_until_both_are_gone() {
         child(|| ());
     });
     wait_for(&mut follower, "two readers", |f| {
-        let readers = pids(f, udp(4101));
+        let readers = pids(f, udp(4101), &ground);
         readers.len() == 2 && readers.contains(&actor.pid())
     });
     // The child dies with its parent.
     drop(actor);
     wait_for(&mut follower, "no reader", |f| {
-        pids(f, udp(4101)).is_empty()
+        pids(f, udp(4101), &ground).is_empty()
     });
 }
 
@@ -48,7 +49,7 @@ fn what_only_one_of_two_closes_is_found_by_a_scan() {
         close(socket);
     });
     wait_for(&mut follower, "the child alone", |f| {
-        let readers = pids(f, udp(4102));
+        let readers = pids(f, udp(4102), &ground);
         readers.len() == 1 && readers[0] != actor.pid()
     });
 }
@@ -81,10 +82,10 @@ fn a_child_that_executes_another_program_leaves_its_parents_sockets() {
         child(execute_sleep);
     });
     wait_for(&mut follower, "the parent", |f| {
-        pids(f, tcp(4105)).contains(&actor.pid())
+        pids(f, tcp(4105), &ground).contains(&actor.pid())
     });
     wait_for(&mut follower, "the parent alone", |f| {
-        pids(f, tcp(4105)) == [actor.pid()]
+        pids(f, tcp(4105), &ground) == [actor.pid()]
     });
 }
 
@@ -106,7 +107,7 @@ fn a_socket_that_is_passed_is_found_by_a_scan() {
         close(socket);
     });
     wait_for(&mut follower, "the receiver alone", |f| {
-        let readers = pids(f, udp(4106));
+        let readers = pids(f, udp(4106), &ground);
         readers.len() == 1 && readers[0] != actor.pid()
     });
 }
