@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::bound::stop_on_signals;
 
+mod drop;
 mod raise;
 mod receive;
 mod send;
@@ -23,6 +24,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Drop(drop::Args),
     Raise(raise::Args),
     Send(send::Args),
     Receive(receive::Args),
@@ -37,6 +39,7 @@ impl Cli {
     pub fn execute(self) -> miette::Result<()> {
         stop_on_signals().into_diagnostic()?;
         match self.command {
+            Command::Drop(arguments) => drop::execute(&arguments),
             Command::Raise(arguments) => raise::execute(&arguments),
             Command::Send(arguments) => send::execute(&arguments),
             Command::Receive(arguments) => receive::execute(&arguments),

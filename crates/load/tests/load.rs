@@ -226,6 +226,7 @@ fn bad_input_is_told_and_exits_with_2() {
             &["spin", "--work", "2ms", "--period", "1ms"],
             "make the period longer",
         ),
+        (&["drop", "nowhere0"], "no network interface `nowhere0`"),
         (&["spin", "--speed", "NaN"], "is none"),
         (&["spin", "--policy", "fifo:100"], "from 1 to 99"),
         (

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir-load drop`
+use miette::IntoDiagnostic;
+use serde::Serialize;
+
+use crate::bound::Time;
+use crate::commands::print;
+use crate::drop::Drops;
+
+/// Drop all packets of an interface by XDP: the least that a packet can cost
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Args {
+    /// The interface: nothing is received over it meanwhile
+    #[arg(value_name = "NAME")]
+    interface: String,
+
+    /// For how long, at most 10 minutes
+    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
+    time: Time,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir-load drop eth0 --for 5s
+
+Prints `ready` to its standard error when packets are dropped. It is for machines that are made for an
+experiment: whoever is logged in over the interface is cut off.";
+
+#[derive(Serialize)]
+struct Dropped<'a> {
+    interface: &'a str,
+}
+
+/// Carries the command out.
+///
+/// # Errors
+/// No such interface; the kernel or the driver refuses.
+pub fn execute(arguments: &Args) -> miette::Result<()> {
+    let drops = Drops {
+        interface: arguments.interface.clone(),
+        time: arguments.time,
+    };
+    drops.run(|| eprintln!("ready")).into_diagnostic()?;
+    let found = Dropped {
+        interface: &arguments.interface,
+    };
+    print(&found, arguments.json, || {
+        format!("{}: all packets were dropped", arguments.interface)
+    })
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The least that a received packet can cost: an XDP program that drops each, before the kernel has made anything of it. What else is done with packets is held
+//! against that.
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+use libbpf_sys::{bpf_insn, bpf_link_create_opts};
+
+use crate::bound::{End, Time};
+use crate::clock;
+
+/// `r0 = XDP_DROP`, with a constant of 64 bits (BPF_ALU64 | BPF_MOV | BPF_K).
+const MOVE: u8 = 0xb7;
+/// `return r0` (BPF_JMP | BPF_EXIT).
+const EXIT: u8 = 0x95;
+
+/// Why no packet is dropped.
+#[derive(Debug, thiserror::Error)]
+pub enum DropError {
+    /// No interface has this name.
+    #[error("there is no network interface `{0}`: `ip link` lists them")]
+    NoInterface(String),
+    /// The kernel does not take the program, or the driver runs none.
+    #[error(
+        "no XDP program can be attached to {interface}: {cause}; it needs root, and a driver that runs such programs itself"
+    )]
+    Refused {
+        /// The interface.
+        interface: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+/// Drops all packets that an interface receives, and so ends all that goes over it.
+#[derive(Debug, Clone)]
+pub struct Drops {
+    /// As `ip link` shows it.
+    pub interface: String,
+    /// For how long.
+    pub time: Time,
+}
+
+impl Drops {
+    /// Attaches the program, calls `ready`, and waits until the time is over or a signal comes. The program goes with the process, however that ends.
+    ///
+    /// # Errors
+    /// No such interface; the kernel or the driver refuses.
+    pub fn run(&self, ready: impl FnOnce()) -> Result<(), DropError> {
+        let no_interface = || DropError::NoInterface(self.interface.clone());
+        let name = CString::new(self.interface.as_str()).map_err(|_| no_interface())?;
+        // SAFETY: the name is a string that ends with 0, and is only read.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        let index = i32::try_from(index)
+            .ok()
+            .filter(|&index| index > 0)
+            .ok_or_else(no_interface)?;
+        let refused = |cause| DropError::Refused {
+            interface: self.interface.clone(),
+            cause,
+        };
+        let program = load().map_err(refused)?;
+        let _attached = attach(&program, index).map_err(refused)?;
+        let end = End::after(self.time);
+        ready();
+        while !end.is_over(clock::now()) {
+            clock::sleep_until(end.at());
+        }
+        Ok(())
+    }
+}
+
+fn load() -> io::Result<OwnedFd> {
+    let instruction = |code, value| bpf_insn {
+        code,
+        imm: value,
+        ..Default::default()
+    };
+    #[expect(clippy::cast_possible_wrap, reason = "it is 1")]
+    let program = [
+        instruction(MOVE, libbpf_sys::XDP_DROP as i32),
+        instruction(EXIT, 0),
+    ];
+    // SAFETY: the strings end with 0, and as many instructions are there as is said; no options are given.
+    let result = unsafe {
+        libbpf_sys::bpf_prog_load(
+            libbpf_sys::BPF_PROG_TYPE_XDP,
+            c"weir_load_drop".as_ptr(),
+            c"Dual MIT/GPL".as_ptr(),
+            program.as_ptr(),
+            program.len() as libbpf_sys::size_t,
+            std::ptr::null_mut(),
+        )
+    };
+    descriptor(result)
+}
+
+/// By the driver itself: in place of one that cannot, the kernel would run it after the packet has cost all.
+fn attach(program: &OwnedFd, index: i32) -> io::Result<OwnedFd> {
+    use std::os::fd::AsRawFd as _;
+    let options = bpf_link_create_opts {
+        sz: size_of::<bpf_link_create_opts>() as libbpf_sys::size_t,
+        flags: libbpf_sys::XDP_FLAGS_DRV_MODE,
+        ..Default::default()
+    };
+    // SAFETY: the options say their own size, and are only read.
+    let result = unsafe {
+        libbpf_sys::bpf_link_create(program.as_raw_fd(), index, libbpf_sys::BPF_XDP, &options)
+    };
+    descriptor(result)
+}
+
+/// What libbpf's functions return: a descriptor, or an error's number below 0.
+fn descriptor(result: RawFd) -> io::Result<OwnedFd> {
+    if result < 0 {
+        return Err(io::Error::from_raw_os_error(-result));
+    }
+    // SAFETY: it was just opened, and is nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(result) })
+}
