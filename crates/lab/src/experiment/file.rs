@@ -141,10 +141,13 @@ impl Variant {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct PanelSpec {
-    pub title: String,
+    pub title: Spanned<String>,
     #[serde(default)]
     pub x_scale: Scale,
+    #[serde(default)]
     pub curves: Vec<CurveSpec>,
+    /// In place of `curves`, where variants say how they are drawn: this series of each of them.
+    pub each: Option<Spanned<String>>,
 }
 
 /// A curve of a panel.
@@ -335,6 +338,19 @@ impl File {
                 })
             })
             .collect::<Result<Vec<Goal>, _>>()?;
+        let mut panel = written.panel;
+        for panel in &mut panel {
+            if let Some(each) = &panel.each {
+                panel.curves.extend(kind.curves(each));
+            }
+            if panel.curves.is_empty() {
+                return Err(pointer.wrong(
+                    &panel.title,
+                    format!("the panel `{}` has no curve", panel.title.get_ref()),
+                    "give it `curves`, or with the kind `linux` `each`, the series that every variant has",
+                ));
+            }
+        }
         let claim_ids: Vec<Spanned<String>> =
             written.claim.iter().map(|claim| claim.id.clone()).collect();
         let file = Self {
@@ -356,7 +372,7 @@ impl File {
             run: written.run,
             flavour: written.flavour,
             variant: written.variant,
-            panel: written.panel,
+            panel,
         };
         let known = known_claims(&file);
         for id in &claim_ids {
@@ -424,7 +440,7 @@ impl File {
                     })
                     .collect::<Result<_, ExperimentError>>()?;
                 Ok(Panel {
-                    title: panel.title.clone(),
+                    title: panel.title.get_ref().clone(),
                     x: axes.0,
                     y: axes.1,
                     x_scale: panel.x_scale,

@@ -222,7 +222,7 @@ fn known_series(file: &File) -> BTreeSet<String> {
         Kind::TwoSources(_) => two_sources::known_series(file),
         Kind::Bounds(_) => bounds::known_series(file),
         Kind::Simulation(spec) => series::known_series(&spec.series),
-        Kind::Linux(spec) => series::known_series(&spec.series),
+        Kind::Linux(spec) => series::known_series(&spec.series()),
     }
 }
 

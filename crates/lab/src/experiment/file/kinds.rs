@@ -2,7 +2,7 @@
 //! The kinds of experiments, and which of them a file is.
 use toml::Spanned;
 
-use super::Pointer;
+use super::{CurveSpec, Pointer};
 use crate::experiment::ExperimentError;
 use crate::experiment::area::AreaSpec;
 use crate::experiment::bounds::BoundsSpec;
@@ -41,6 +41,14 @@ impl Kind {
                 machine == Machine::Atmega128
             }
             Self::Simulation(_) | Self::Area(_) | Self::Linux(_) => false,
+        }
+    }
+
+    /// The curves of the series that all variants have, after their names and a point; none where variants are not drawn by themselves.
+    pub(super) fn curves(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
+        match self {
+            Self::Linux(spec) => spec.curves(series),
+            _ => Vec::new(),
         }
     }
 

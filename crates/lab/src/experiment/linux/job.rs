@@ -13,8 +13,22 @@ give_up() { cat /run/*.err >&2; echo \"$*\" >&2; exit 1; }
 await() { until grep -q ready \"/run/$1.err\"; do kill -0 \"$2\" || give_up \"$1 has ended\"; usleep 1000; done; }
 ";
 
-/// The script of a variant, which prints an object with a member per process.
-pub(super) fn script(spec: &LinuxSpec, variant: &VariantSpec) -> Result<String, String> {
+/// What the values of `weir-linux` are called, and its files.
+pub(super) const WEIR: &str = "weir";
+
+/// The system is carried out, as a service would be, before there are servers. It is ready when it says how it is ended.
+const START: &str = "\
+weir-linux run /run/system.toml OPTIONS >/run/weir.out 2>/run/weir.err &
+weir=$!
+until grep -q 'Ctrl-C' /run/weir.out; do kill -0 $weir || give_up 'weir-linux has ended'; usleep 1000; done
+";
+
+/// The script of a variant, which prints an object with a member per process. `system` is what weir-linux carries out.
+pub(super) fn script(
+    spec: &LinuxSpec,
+    variant: &VariantSpec,
+    system: Option<&str>,
+) -> Result<String, String> {
     let (awaited, servers): (Vec<_>, Vec<_>) =
         spec.process.iter().partition(|process| process.awaited);
     let [awaited] = awaited.as_slice() else {
@@ -24,7 +38,14 @@ pub(super) fn script(spec: &LinuxSpec, variant: &VariantSpec) -> Result<String, 
         ));
     };
     let mut script = format!("{HEAD}{}\n{}\n", spec.prepare, variant.prepare);
-    // A string takes everything.
+    if let Some(system) = system {
+        let start = START.replace("OPTIONS", &variant.options);
+        // A string takes everything.
+        let _ = write!(
+            script,
+            "cat >/run/system.toml <<'SYSTEM'\n{system}SYSTEM\n{start}"
+        );
+    }
     for server in &servers {
         let id = &server.id;
         let _ = writeln!(
@@ -36,13 +57,24 @@ pub(super) fn script(spec: &LinuxSpec, variant: &VariantSpec) -> Result<String, 
     let id = &awaited.id;
     let _ = writeln!(
         script,
-        "flood 1\n{} >/run/{id}.json 2>/run/{id}.err || give_up {id} has failed\nflood 0\nkill -TERM $servers\nwait $servers",
+        "flood 1\n{{ {}; }} >/run/{id}.json 2>/run/{id}.err || give_up {id} has failed\nflood 0",
         awaited.command
     );
-    let members: Vec<String> = spec
-        .process
-        .iter()
-        .map(|process| format!("echo '\"{0}\":'; cat /run/{0}.json", process.id))
+    if system.is_some() {
+        script.push_str(
+            "weir-linux status --json >/run/weir.json || give_up weir-linux has no status\n",
+        );
+    }
+    script.push_str("kill -TERM $servers\nwait $servers\n");
+    if system.is_some() {
+        script.push_str(
+            "kill -INT $weir\nwait $weir || give_up weir-linux has put back too little\n",
+        );
+    }
+    let all = spec.process.iter().map(|process| process.id.as_str());
+    let members: Vec<String> = all
+        .chain(system.map(|_| WEIR))
+        .map(|id| format!("echo '\"{id}\":'; cat /run/{id}.json"))
         .collect();
     let _ = writeln!(
         script,
@@ -50,4 +82,57 @@ pub(super) fn script(spec: &LinuxSpec, variant: &VariantSpec) -> Result<String, 
         members.join("; echo ','; ")
     );
     Ok(script)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPERIMENT: &str = r#"
+        kernel = "6.1"
+        seeds = [1]
+        feed = []
+        feed-for = "1s"
+        x = { title = "x", values = [0] }
+        series = []
+        process = [
+            { id = "low", command = "receive" },
+            { id = "cpu", command = "spin && usleep 1", awaited = true },
+        ]
+        variant = [{ id = "weir", label = "Weir", colour = "blue", options = "--quiet" }]
+    "#;
+
+    #[test]
+    fn the_system_is_carried_out_before_there_are_servers_and_until_they_have_ended() {
+        let spec: LinuxSpec = toml::from_str(EXPERIMENT).unwrap();
+        let script = |system| script(&spec, &spec.variant[0], system).unwrap();
+        let with = script(Some("schema = 1\n"));
+        let order = [
+            "schema = 1\nSYSTEM",
+            "weir-linux run /run/system.toml --quiet",
+            "receive >/run/low.json",
+            "{ spin && usleep 1; } >/run/cpu.json",
+            "weir-linux status",
+            "kill -TERM $servers",
+            "kill -INT $weir",
+            "cat /run/weir.json",
+        ];
+        let places: Vec<usize> = order
+            .iter()
+            .map(|part| {
+                with.find(part)
+                    .unwrap_or_else(|| panic!("{part} is not in {with}"))
+            })
+            .collect();
+        assert!(places.is_sorted(), "{with}");
+        assert!(!script(None).contains("weir-linux"));
+    }
+
+    #[test]
+    fn one_process_is_awaited() {
+        let mut spec: LinuxSpec = toml::from_str(EXPERIMENT).unwrap();
+        spec.process[0].awaited = true;
+        let error = script(&spec, &spec.variant[0], None).unwrap_err();
+        assert!(error.contains("not 2"), "{error}");
+    }
 }

@@ -7,6 +7,7 @@ mod floods;
 mod guest;
 mod job;
 mod spec;
+mod system;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,20 +25,21 @@ use spec::VariantSpec;
 const REPEATED: &str = "repeated";
 
 pub(super) fn known_claims(spec: &LinuxSpec) -> BTreeSet<String> {
-    let mut claims = series::known_claims(&spec.series);
+    let mut claims = series::known_claims(&spec.series());
     claims.insert(REPEATED.to_owned());
     claims
 }
 
 pub(super) fn measure(place: &Place, spec: &LinuxSpec) -> Result<Measured, ExperimentError> {
+    let series = spec.series();
     let plan = Plan {
         x: &spec.x,
         seeds: &spec.seeds,
-        series: &spec.series,
+        series: &series,
     };
     let variants = spec.variant.iter().map(|of| of.id.clone()).collect();
     plan.check(&variants, |name| values::is_known(spec, name))?;
-    let mut runs = runs(spec)?;
+    let mut runs = runs(place, spec)?;
     let Some(last) = runs.last().map(|run| run.key.clone()) else {
         return Err(ExperimentError::Evaluation(
             "there is nothing to run: no variant, no point or no seed".to_owned(),
@@ -91,11 +93,13 @@ struct Run<'a> {
     floods: Vec<u8>,
 }
 
-fn runs(spec: &LinuxSpec) -> Result<Vec<Run<'_>>, ExperimentError> {
+fn runs<'a>(place: &Place, spec: &'a LinuxSpec) -> Result<Vec<Run<'a>>, ExperimentError> {
     let mut runs = Vec::new();
     for variant in &spec.variant {
-        let job = job::script(spec, variant).map_err(ExperimentError::Evaluation)?;
         for (index, &x) in spec.x.values.iter().enumerate() {
+            let system = system::of(place, spec, variant, x)?;
+            let job = job::script(spec, variant, system.as_deref())
+                .map_err(ExperimentError::Evaluation)?;
             for &seed in &spec.seeds {
                 let floods = floods::flood(spec, x, seed).map_err(|what| {
                     ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a file of an experiment in the guest says.
-use serde::Deserialize;
-use weir_model::Duration;
+use std::collections::BTreeMap;
 
-use crate::experiment::file::Quantity;
+use serde::Deserialize;
+use toml::Spanned;
+use weir_model::Duration;
+use weir_report::{Colour, Stroke};
+
+use crate::experiment::file::{CurveSpec, Quantity};
 use crate::experiment::series::formula::Template;
-use crate::experiment::series::{Axis, SeriesSpec};
+use crate::experiment::series::{Axis, SeriesSpec, of_variants};
 
 /// The parameters.
 #[derive(Debug, Deserialize)]
@@ -20,6 +24,8 @@ pub(in crate::experiment) struct LinuxSpec {
     /// What the guest's shell does first.
     #[serde(default)]
     pub prepare: String,
+    /// What `weir-linux` takes as the description of the guest, by its path in the repository; its table `[linux]` is the variant's.
+    pub system: Option<String>,
     /// What arrives.
     pub feed: Vec<FeedSpec>,
     /// For how long it arrives, from the begin of the process that is waited for.
@@ -30,8 +36,9 @@ pub(in crate::experiment) struct LinuxSpec {
     pub x: Axis,
     /// The ways to run the guest.
     pub variant: Vec<VariantSpec>,
-    /// What is looked at, over the names that [`super::values`] lists.
-    pub series: Vec<SeriesSpec>,
+    /// What is looked at, over the names that [`super::values`] lists; see [`Self::series`].
+    #[serde(rename = "series")]
+    written_series: Vec<SeriesSpec>,
 }
 
 /// A part of the runs.
@@ -79,9 +86,68 @@ pub(in crate::experiment) struct VariantSpec {
     /// What the guest's shell does after the experiment's own lines.
     #[serde(default)]
     pub prepare: String,
+    /// `weir-linux run` carries the experiment's system out, with this table `[linux]`; nothing does if there is none.
+    pub linux: Option<LinuxTable>,
+    /// What `weir-linux run` is told in addition.
+    #[serde(default)]
+    pub options: String,
+    /// Of its curves.
+    pub label: String,
+    /// Of its curves.
+    pub colour: Colour,
+    /// Of its curves.
+    #[serde(default)]
+    pub stroke: Stroke,
+}
+
+/// The table `[linux]` of a system file, whose texts are templates.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(in crate::experiment) enum LinuxTable {
+    /// A table.
+    Table(BTreeMap<String, LinuxTable>),
+    /// A text.
+    Text(Template),
+    /// A number or a truth.
+    Plain(toml::Value),
+}
+
+impl LinuxTable {
+    /// What it is at a point.
+    pub fn at(&self, x: f64) -> Result<toml::Value, String> {
+        Ok(match self {
+            Self::Table(members) => {
+                let members = members.iter();
+                let at = |(name, value): (&String, &Self)| Ok((name.clone(), value.at(x)?));
+                toml::Value::Table(members.map(at).collect::<Result<_, String>>()?)
+            }
+            Self::Text(template) => toml::Value::String(template.at(x)?),
+            Self::Plain(value) => value.clone(),
+        })
+    }
 }
 
 impl LinuxSpec {
+    /// The series, those of each variant once per variant.
+    pub fn series(&self) -> Vec<SeriesSpec> {
+        let variants: Vec<&str> = self.variant.iter().map(|of| of.id.as_str()).collect();
+        of_variants(&self.written_series, &variants)
+    }
+
+    /// The curve of each variant for a series that all have.
+    pub fn curves(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
+        let of = |variant: &VariantSpec| CurveSpec {
+            of: Spanned::new(
+                series.span(),
+                format!("{}.{}", variant.id, series.get_ref()),
+            ),
+            label: variant.label.clone(),
+            colour: variant.colour,
+            stroke: variant.stroke,
+        };
+        self.variant.iter().map(of).collect()
+    }
+
     /// Keeps what `--quick` runs; false if nothing says what that is.
     pub fn shorten(&mut self) -> bool {
         let Some(quick) = self.quick.clone() else {

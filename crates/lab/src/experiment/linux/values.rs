@@ -4,10 +4,12 @@
 //! | name | what |
 //! |---|---|
 //! | `PROCESS.…` | every number of what the process has printed, by the way to it: `cpu.missed`, `low.ports.0.latency.p99` |
+//! | `weir.…` | the same of `weir-linux status --json`, where the variant runs it |
 //! | `sent.FLOW`, `lost.FLOW` | packets that the guest's card took, and those for which it had no buffer |
 use serde_json::Value;
 
 use super::guest::Answer;
+use super::job::WEIR;
 use super::spec::LinuxSpec;
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
@@ -23,6 +25,7 @@ pub(super) fn is_known(spec: &LinuxSpec, name: &str) -> Result<(), String> {
         .map(|process| process.id.as_str())
         .collect();
     all.extend(OF_THE_FLOOD);
+    all.push(WEIR);
     if all.contains(&whose) {
         Ok(())
     } else {

@@ -41,6 +41,15 @@ impl Formula {
         self.0.iter_variable_identifiers()
     }
 
+    /// The same formula about other names.
+    pub fn renamed(&self, rename: impl Fn(&str) -> String) -> Self {
+        let mut tree = self.0.clone();
+        for name in tree.iter_variable_identifiers_mut() {
+            *name = rename(name);
+        }
+        Self(tree)
+    }
+
     /// Its value.
     pub fn evaluate(&self, names: &impl Names) -> Result<f64, String> {
         self.0
@@ -203,6 +212,15 @@ mod tests {
         assert!(error.contains("linux.cpu.ran"), "{error}");
         assert!(Template::parse("{x").unwrap_err().contains("brace"));
         assert!(Template::parse("{y}Hz").unwrap_err().contains('y'));
+    }
+
+    #[test]
+    fn a_formula_can_be_about_other_names() {
+        let about_linux = Formula::parse("2 * first.VARIANT.cpu.ran + x")
+            .unwrap()
+            .renamed(|name| name.replace("VARIANT", "linux"));
+        let names: Vec<&str> = about_linux.names().collect();
+        assert_eq!(names, ["first.linux.cpu.ran", "x"]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) struct Axis {
 }
 
 /// A curve, and what claims are about.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct SeriesSpec {
     pub id: String,
@@ -68,15 +68,18 @@ enum Over {
     Last,
     /// The point whose mean is the smallest.
     ArgMin,
+    /// The largest difference between two seeds at any point.
+    Spread,
 }
 
 impl Over {
-    const ALL: [(&'static str, Self); 5] = [
+    const ALL: [(&'static str, Self); 6] = [
         ("max", Self::Max),
         ("min", Self::Min),
         ("first", Self::First),
         ("last", Self::Last),
         ("argmin", Self::ArgMin),
+        ("spread", Self::Spread),
     ];
 
     fn of(self, points: &[Point]) -> Option<f64> {
@@ -90,6 +93,7 @@ impl Over {
                 .iter()
                 .min_by(|a, b| a.mean().total_cmp(&b.mean()))
                 .map(|point| point.x),
+            Self::Spread => points.iter().map(Point::spread).reduce(worst(f64::max)),
         }
     }
 }
@@ -117,6 +121,12 @@ impl Point {
     fn mean(&self) -> f64 {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
+
+    /// Between the largest and the smallest; a point has a value.
+    fn spread(&self) -> f64 {
+        let of = |choose: fn(f64, f64) -> f64| self.values.iter().copied().reduce(worst(choose));
+        of(f64::max).unwrap_or(f64::NAN) - of(f64::min).unwrap_or(f64::NAN)
+    }
 }
 
 pub(super) fn known_claims(series: &[SeriesSpec]) -> BTreeSet<String> {
@@ -125,6 +135,29 @@ pub(super) fn known_claims(series: &[SeriesSpec]) -> BTreeSet<String> {
         Over::ALL.map(|(over, _)| format!("{id}.{over}"))
     };
     series.iter().flat_map(claims_of).collect()
+}
+
+/// In the id and in the formulas of a series: it is one of each variant, whose id stands here then.
+const OF_EACH: &str = "VARIANT.";
+
+/// The series, those of each variant once per variant.
+pub(super) fn of_variants(series: &[SeriesSpec], variants: &[&str]) -> Vec<SeriesSpec> {
+    let of = |series: &SeriesSpec| match series.id.strip_prefix(OF_EACH) {
+        None => vec![series.clone()],
+        Some(id) => variants
+            .iter()
+            .map(|variant| {
+                let rename = |name: &str| name.replace(OF_EACH, &format!("{variant}."));
+                SeriesSpec {
+                    id: format!("{variant}.{id}"),
+                    y: series.y.clone(),
+                    value: series.value.renamed(rename),
+                    only_where: series.only_where.as_ref().map(|only| only.renamed(rename)),
+                }
+            })
+            .collect(),
+    };
+    series.iter().flat_map(of).collect()
 }
 
 pub(super) fn known_series(series: &[SeriesSpec]) -> BTreeSet<String> {
@@ -282,6 +315,7 @@ mod tests {
         assert_eq!(Over::First.of(&points), Some(5.0));
         assert_eq!(Over::Last.of(&points), Some(3.5));
         assert_eq!(Over::ArgMin.of(&points), Some(2.0));
+        assert_eq!(Over::Spread.of(&points), Some(7.0));
         assert_eq!(Over::Max.of(&[]), None);
     }
 
@@ -291,5 +325,31 @@ mod tests {
         points[1].values[0] = f64::NAN;
         assert!(Over::Max.of(&points).is_some_and(f64::is_nan));
         assert!(Over::Min.of(&points).is_some_and(f64::is_nan));
+        assert!(Over::Spread.of(&points).is_some_and(f64::is_nan));
+    }
+
+    #[test]
+    fn a_series_of_each_variant_is_one_per_variant() {
+        #[derive(Deserialize)]
+        struct All {
+            series: Vec<SeriesSpec>,
+        }
+        let text = r#"
+            series = [
+                { id = "VARIANT.more", y = "1", value = "VARIANT.cpu.ran / first.VARIANT.cpu.ran", where = "linux.cpu.ran > x" },
+                { id = "gain", y = "1", value = "weir.cpu.ran / linux.cpu.ran" },
+            ]
+        "#;
+        let all: All = toml::from_str(text).unwrap();
+        let all = of_variants(&all.series, &["linux", "weir"]);
+        let ids: Vec<&str> = all.iter().map(|series| series.id.as_str()).collect();
+        assert_eq!(ids, ["linux.more", "weir.more", "gain"]);
+        let names: Vec<&str> = all[1].value.names().collect();
+        assert_eq!(names, ["weir.cpu.ran", "first.weir.cpu.ran"]);
+        let condition = all[1].only_where.as_ref().unwrap();
+        assert_eq!(
+            condition.names().collect::<Vec<_>>(),
+            ["linux.cpu.ran", "x"]
+        );
     }
 }
