@@ -21,6 +21,7 @@ const FSCONFIG_CMD_CREATE: libc::c_int = 6;
 const SIOCGIFNAME: libc::c_int = 0x8910;
 const SIOCGIFINDEX: libc::c_int = 0x8933;
 const SIOCGIFHWADDR: libc::c_int = 0x8927;
+const SIOCETHTOOL: libc::c_int = 0x8946;
 
 /// An open network namespace, which stays as long as this is held.
 #[derive(Debug)]
@@ -380,6 +381,6 @@ impl OpenInterface {
     pub(super) unsafe fn ethtool<T>(&self, value: &mut T) -> io::Result<()> {
         let mut request = named_request(&self.name)?;
         request.ifr_ifru.ifru_data = (&raw mut *value).cast();
-        self.namespace.ioctl(0x8946, &mut request)
+        self.namespace.ioctl(SIOCETHTOOL, &mut request)
     }
 }
