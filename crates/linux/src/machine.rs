@@ -7,6 +7,7 @@ use std::path::Path;
 use procfs::process::Process;
 use weir_model::{LinuxMode, did_you_mean};
 
+use crate::exact::There;
 use crate::settings::Interface;
 use crate::system::Node;
 
@@ -75,6 +76,8 @@ pub struct Machine {
     pub interfaces: Vec<String>,
     /// Of these, those whose driver has no NAPI now, so that no thread can take their packets.
     pub without_napi: Vec<String>,
+    /// What they say of XDP, by name, in the mode exact.
+    pub xdp: Vec<(String, There)>,
 }
 
 /// What a machine does not have.
@@ -122,9 +125,33 @@ pub enum Lack {
     /// NAPI.
     #[error("no thread can take the packets of the interface `{name}`: it has no NAPI")]
     #[diagnostic(help(
-        "leave its `interface` out, since what it does to others cannot be limited; a veth has NAPI with GRO (`ethtool -K {name} gro on`) or in the mode `exact`"
+        "leave its `interface` out, since what it does to others cannot be limited; a veth has NAPI with GRO (`ethtool -K {name} gro on`)"
     ))]
     Threads {
+        /// The interface.
+        name: String,
+    },
+    /// Somebody else's XDP program.
+    #[error(
+        "the XDP program `{program}` (number {number}) is attached to the interface `{name}`, and is not replaced"
+    )]
+    #[diagnostic(help(
+        "whoever attached it knows what it is for; detach it (`ip link set {name} xdp off`, or end its program), or take the mode `native` or `predicted`"
+    ))]
+    Occupied {
+        /// The interface.
+        name: String,
+        /// What it is named.
+        program: String,
+        /// Its number, as in `bpftool prog`.
+        number: u32,
+    },
+    /// Native XDP.
+    #[error(
+        "the driver of the interface `{name}` has no native XDP that could give packets to other threads"
+    )]
+    #[diagnostic(help("take the mode `native` or `predicted`: they need none"))]
+    NoXdp {
         /// The interface.
         name: String,
     },
@@ -155,12 +182,17 @@ impl Machine {
             .and_then(|own| own.status())
             .map_err(io::Error::other)?;
         let wanted = node.interfaces.iter().map(|interface| &interface.name);
-        let without_napi = wanted.filter(|name| has_no_napi(name)).cloned();
+        let without_napi = wanted.clone().filter(|name| has_no_napi(name)).cloned();
+        // One that is not there says nothing.
+        let xdp = wanted
+            .filter(|_| node.mode == LinuxMode::Exact)
+            .filter_map(|name| Some((name.clone(), There::of(name).ok()?)));
         Ok(Self {
             kernel: (version.major, version.minor),
             has_btf: Path::new(BTF).exists(),
             capabilities: status.capeff,
             without_napi: without_napi.collect(),
+            xdp: xdp.collect(),
             interfaces: interfaces()?,
         })
     }
@@ -190,8 +222,21 @@ impl Machine {
             if !self.interfaces.contains(&name) {
                 let help = did_you_mean(&name, "interfaces of this machine", &known);
                 lacks.push(Lack::Interface { name, help });
-            } else if node.mode != LinuxMode::Exact && self.without_napi.contains(&name) {
+            } else if self.without_napi.contains(&name) {
+                // Also in the mode exact, though XDP brings a veth NAPI: what is set of it could not be put back without.
                 lacks.push(Lack::Threads { name });
+            }
+        }
+        for (name, there) in &self.xdp {
+            let name = name.clone();
+            if let Some((program, number)) = there.program.clone() {
+                lacks.push(Lack::Occupied {
+                    name,
+                    program,
+                    number,
+                });
+            } else if there.native == Some(false) {
+                lacks.push(Lack::NoXdp { name });
             }
         }
         lacks
@@ -243,6 +288,7 @@ mod tests {
             top_half: None,
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),
+            selected: Vec::new(),
         }
     }
 
@@ -253,6 +299,7 @@ mod tests {
             capabilities: 1 << 12 | 1 << 23 | 1 << 38 | 1 << 39,
             interfaces: vec!["eth0".to_owned(), "eth1".to_owned()],
             without_napi: Vec::new(),
+            xdp: Vec::new(),
         }
     }
 
@@ -324,7 +371,31 @@ mod tests {
         };
         assert_eq!((name.as_str(), gone.as_str()), ("eth0", "eth1"));
         assert!(help.contains("did you mean `e"), "{help}");
-        // XDP brings NAPI where a driver can have it.
-        assert_eq!(other.lacks(&node(LinuxMode::Exact)).len(), 1);
+        assert_eq!(other.lacks(&node(LinuxMode::Exact)).len(), 2);
+    }
+
+    #[test]
+    fn another_program_is_named_and_missing_xdp_too() {
+        let program = Some(("guard".to_owned(), 7));
+        let native = Some(true);
+        let other = Machine {
+            xdp: vec![
+                ("eth0".to_owned(), There { program, native }),
+                (
+                    "eth1".to_owned(),
+                    There {
+                        program: None,
+                        native: Some(false),
+                    },
+                ),
+            ],
+            ..machine()
+        };
+        let lacks = other.lacks(&node(LinuxMode::Exact));
+        assert_eq!(
+            lacks[0].to_string(),
+            "the XDP program `guard` (number 7) is attached to the interface `eth0`, and is not replaced"
+        );
+        assert!(matches!(&lacks[1..], [Lack::NoXdp { name }] if name == "eth1"));
     }
 }

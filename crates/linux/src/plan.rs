@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run of a system would change on this machine, and what that means for its receivers.
+use std::collections::BTreeSet;
 use std::io;
 
 use serde::Serialize;
 use weir_model::{LinuxMode, Protocol};
 
+use crate::exact::assign;
 use crate::native::{Device, Native, Report};
-use crate::settings::ethtool::Flow;
+use crate::settings::ethtool::{self, Flow};
 use crate::settings::{Interface, SettingError};
 use crate::share::Share;
 use crate::system::{self, Node, Port};
+use crate::urgency::Urgency;
 
 /// All that a run changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,10 +23,54 @@ pub struct Plan {
     pub mode: &'static str,
     /// Each setting that changes, in the order in which it does.
     pub changes: Vec<Change>,
+    /// Each XDP program that is attached, in the mode exact.
+    pub attached: Vec<Attached>,
     /// What a flood can take, for each interface.
     pub shares: Vec<Share>,
     /// What the file asks for and this machine does not have: it is left out.
     pub notes: Vec<String>,
+}
+
+/// An XDP program that is attached to an interface as long as the run lasts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attached {
+    /// To which.
+    pub interface: String,
+    /// What its driver is called; none: it does not say.
+    pub driver: Option<String>,
+    /// The urgencies of the classes, ascending: each has a kernel thread on each CPU.
+    pub classes: Vec<Urgency>,
+    /// What attaching it may cost there.
+    pub costs: Vec<String>,
+}
+
+impl Attached {
+    fn to(node: &Node, of: &system::Interface) -> Result<Self, PlanError> {
+        let interface = found(of)?;
+        let driver = interface
+            .open()
+            .and_then(|open| ethtool::driver(&open))
+            .ok();
+        let mut costs = vec![
+            "the driver may take the link down for a moment, and drop what arrives then, at the begin and at the end".to_owned(),
+            "packets that are given to a class are not joined (GRO), and lose what the card knows of them: its check of the checksum, their hash, their time stamp, a VLAN tag that it took off".to_owned(),
+        ];
+        match driver.as_deref() {
+            Some("veth") => costs.push(
+                "datagrams whose checksum the other end leaves out are lost: turn that off there (`ethtool -K PEER tx off`)".to_owned(),
+            ),
+            Some("virtio_net") => costs.push(
+                "this driver refuses while its host joins packets or leaves checksums out (`ethtool -K INTERFACE gro-hw off`, or options of the host), or has fewer queues than CPUs".to_owned(),
+            ),
+            _ => {}
+        }
+        Ok(Self {
+            interface: of.name.clone(),
+            driver,
+            classes: assign::classes(&[], &node.urgencies(), &BTreeSet::new()),
+            costs,
+        })
+    }
 }
 
 /// A setting that changes.
@@ -61,10 +108,17 @@ impl Plan {
     /// When an interface is not there, or a setting cannot be read.
     pub fn of(node: &Node) -> Result<Self, PlanError> {
         let report = native(node)?.plan()?;
+        let attached = node
+            .interfaces
+            .iter()
+            .filter(|_| node.mode == LinuxMode::Exact)
+            .map(|of| Attached::to(node, of))
+            .collect::<Result<_, _>>()?;
         Ok(Self {
             system: node.name.clone(),
             mode: node.mode.name(),
             changes: changes(&report),
+            attached,
             shares: node
                 .interfaces
                 .iter()
@@ -106,10 +160,7 @@ pub fn native(node: &Node) -> Result<Native, PlanError> {
 /// # Errors
 /// When it is not there.
 pub fn device(node: &Node, of: &system::Interface) -> Result<Device, PlanError> {
-    let interface = Interface::find(&of.name, None).map_err(|cause| PlanError::Interface {
-        name: of.name.clone(),
-        cause,
-    })?;
+    let interface = found(of)?;
     let follows = (node.mode == LinuxMode::Predicted).then(|| node.most_of(of));
     Ok(Device {
         top_half: node.top_half,
@@ -122,6 +173,13 @@ pub fn device(node: &Node, of: &system::Interface) -> Result<Device, PlanError> 
             Vec::new()
         },
         ..Device::new(interface, node.urgency_of(of))
+    })
+}
+
+fn found(of: &system::Interface) -> Result<Interface, PlanError> {
+    Interface::find(&of.name, None).map_err(|cause| PlanError::Interface {
+        name: of.name.clone(),
+        cause,
     })
 }
 

@@ -18,7 +18,8 @@ pub struct Share {
     pub urgency: Option<u8>,
     /// The receivers of the file to which no flood of this interface does more than interrupts and the cap, in the file's order.
     pub safe: Vec<String>,
-    /// Those that a flood can take all time from: they are not more urgent than what works for it.
+    /// Those that a flood can take time from beyond that: they are not more urgent than what works for it. All their time; but in the mode exact with a cap, the bottom
+    /// halves of as many packets as the cap lets through.
     pub exposed: Vec<String>,
     /// Interrupts of each queue a second, at most; none: packets are not deferred, so each may interrupt.
     pub interrupts_hz: Option<f64>,
@@ -42,9 +43,13 @@ impl Share {
             Some(TopHalf::Urgency(urgency)) => Some(urgency),
             None => Some(node.urgency_of(interface).get()),
         };
-        // In the exact mode each bottom half has its own receiver's urgency, and a receiver's own flood is its own; else the top half does it all.
+        // In the mode exact the cap is of the top half alone, and each bottom half has its own receiver's urgency; else the top half does it all.
+        let most = match node.mode {
+            LinuxMode::Exact => urgency.max(Some(node.urgency_of(interface).get())),
+            LinuxMode::Native | LinuxMode::Predicted => urgency,
+        };
         let (safe, exposed) = node.receivers.iter().partition::<Vec<_>, _>(|receiver| {
-            urgency.is_none_or(|urgency| receiver.urgency.get() > urgency)
+            most.is_none_or(|most| receiver.urgency.get() > most)
         });
         let names =
             |of: Vec<&crate::system::Receiver>| of.iter().map(|of| of.name.clone()).collect();
@@ -104,6 +109,7 @@ mod tests {
                 receiver("plc", 60),
                 receiver("log", 0),
             ],
+            selected: Vec::new(),
         }
     }
 
@@ -117,9 +123,16 @@ mod tests {
             runtime: Duration::from_micros(500),
             period: Duration::from_millis(10),
         };
+        let native = share(&node(LinuxMode::Native, Some(top_half)));
+        assert_eq!((native.cap, native.urgency), (Some(0.05), None));
+        assert_eq!(native.safe, ["control", "plc", "log"]);
         let share = share(&node(LinuxMode::Exact, Some(top_half)));
         assert_eq!((share.cap, share.urgency), (Some(0.05), None));
-        assert_eq!(share.safe, ["control", "plc", "log"]);
+        // The bottom halves are not in the cap.
+        assert_eq!(
+            (share.safe, share.exposed.len()),
+            (vec!["control".to_owned()], 2)
+        );
         assert!((share.capacity_hz.unwrap() - 25_000.0).abs() < 1e-6);
         assert!((share.interrupts_hz.unwrap() - 1000.0).abs() < 1e-9);
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A system file as this machine is to carry it out: interfaces by their names, and the receivers that each has to serve.
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use weir_core_sys::demux;
 use weir_model::{LinuxMode, Predict, Protocol, System, TopHalf};
 
 use crate::predicted;
@@ -31,6 +33,8 @@ pub struct Node {
     pub interfaces: Vec<Interface>,
     /// In the file's order.
     pub receivers: Vec<Receiver>,
+    /// What flows name otherwise than by a port: packets for the thread of their receiver's class in the mode exact, where no port says more.
+    pub selected: Vec<(demux::Key, Urgency)>,
 }
 
 /// A network interface.
@@ -157,8 +161,15 @@ impl Node {
             priorities_at_once: linux.priorities_at_once,
             top_half: linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP)),
             interfaces,
+            selected: selected(system, &receivers),
             receivers,
         })
+    }
+
+    /// The urgencies that the file says of receivers.
+    #[must_use]
+    pub fn urgencies(&self) -> BTreeSet<Urgency> {
+        self.receivers.iter().map(|one| one.urgency).collect()
     }
 
     /// What the file says of receivers that are followed: one rule for each port of a receiver. A receiver that says nothing of its sockets has none.
@@ -265,6 +276,34 @@ fn receiver(system: &System, index: usize) -> Result<Receiver, NotForLinux> {
         cgroup: matched.and_then(|one| one.cgroup.clone()),
         command: matched.and_then(|one| one.command.clone()),
     })
+}
+
+/// Of several flows with the same selector, the most urgent receiver's counts. One that names more than one thing is not told by the table, so it is left out.
+fn selected(system: &System, receivers: &[Receiver]) -> Vec<(demux::Key, Urgency)> {
+    let is_here = |source: usize| system.linux.interfaces.iter().any(|of| of.source == source);
+    let flows = system.flows.iter().filter(|flow| is_here(flow.source));
+    let mut selected: BTreeMap<demux::Key, Urgency> = BTreeMap::new();
+    for flow in flows {
+        let of = &flow.selector;
+        let keys = match (of.ethertype, of.pcp, of.protocol, of.address, of.port) {
+            (Some(ethertype), None, None, None, None) => vec![demux::Key::ethertype(ethertype)],
+            (None, Some(pcp), None, None, None) => vec![demux::Key::pcp(pcp)],
+            (None, None, Some(protocol), None, None) => match protocol {
+                Protocol::Tcp => vec![demux::Key::protocol(6)],
+                Protocol::Udp => vec![demux::Key::protocol(17)],
+                Protocol::Icmp => [1, 58].map(demux::Key::protocol).to_vec(),
+            },
+            _ => Vec::new(),
+        };
+        let Some(receiver) = receivers.get(flow.receiver) else {
+            continue;
+        };
+        for key in keys {
+            let most = selected.entry(key).or_default();
+            *most = receiver.urgency.max(*most);
+        }
+    }
+    selected.into_iter().collect()
 }
 
 fn urgent(interface: &Interface, receivers: &[Receiver]) -> Vec<Port> {

@@ -3,7 +3,6 @@
 mod ground;
 mod machine;
 
-use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -207,28 +206,28 @@ fn what_the_machine_does_not_have_is_named_and_nothing_changes() {
 }
 
 #[test]
-fn a_mode_that_is_not_carried_out_is_refused() {
-    let Some(machine) = Machine::new() else {
+fn programs_are_told_what_happens_an_object_a_line() {
+    let Some(mut machine) = Machine::new() else {
         return;
     };
-    let text = fs::read_to_string(machine.file()).unwrap();
-    fs::write(machine.file(), format!("{text}[linux]\nmode = \"exact\"\n")).unwrap();
-    for command in ["plan", "run"] {
-        let output = machine.weir(command).output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        assert!(
-            said(&output).contains("the mode `exact` is not carried out"),
-            "{}",
-            said(&output)
-        );
-    }
-    assert!(!machine.state().exists());
-    let native = machine
-        .weir("plan")
-        .args(["--mode", "native"])
-        .output()
-        .unwrap();
-    assert!(native.status.success(), "{}", said(&native));
+    machine.arguments.push("--json");
+    let before = machine.settings();
+    let run = machine.run();
+    let pid = run.id();
+    signal(&run, Signal::SIGINT);
+    let ended = run.wait_with_output().unwrap();
+    assert!(ended.status.success() && ended.stderr.is_empty());
+    let text = String::from_utf8(ended.stdout).unwrap();
+    let lines = text.lines().map(serde_json::from_str::<Value>);
+    let lines: Vec<Value> = lines.map(Result::unwrap).collect();
+    let of = |event| lines.iter().find(|line| line["event"] == event).unwrap();
+    assert_eq!(of("ready")["run"]["process"]["tid"], pid);
+    assert_eq!(of("ready")["run"]["mode"], "native");
+    assert!(of("note")["text"].as_str().unwrap().contains("coalescing"));
+    let changes = of("stopped")["status"]["changes"].as_u64().unwrap();
+    assert_eq!(changes, of("ready")["run"]["status"]["changes"]);
+    assert_eq!(of("stopped")["complete"], true);
+    assert_eq!(machine.settings(), before);
 }
 
 #[test]

@@ -74,6 +74,8 @@ enum Mode {
     Native,
     /// They have that of the most urgent receiver that waits for a packet
     Predicted,
+    /// Each packet is given to the thread of its receiver's urgency, by an XDP program
+    Exact,
 }
 
 impl Mode {
@@ -81,6 +83,7 @@ impl Mode {
         match self {
             Self::Native => LinuxMode::Native,
             Self::Predicted => LinuxMode::Predicted,
+            Self::Exact => LinuxMode::Exact,
         }
     }
 }
@@ -101,16 +104,7 @@ impl SystemArgs {
     /// What the file asks of this machine.
     fn node(&self) -> miette::Result<Node> {
         let system = weir_model::load(&self.system)?;
-        let node = Node::of(&system, self.mode.map(Mode::of))?;
-        if node.mode == LinuxMode::Exact {
-            Err(miette::miette!(
-                help = "write mode = \"native\" in [linux], or add --mode native",
-                "the mode `{}` is not carried out by this program yet; nothing was changed",
-                node.mode.name()
-            ))
-        } else {
-            Ok(node)
-        }
+        Ok(Node::of(&system, self.mode.map(Mode::of))?)
     }
 }
 

@@ -4,7 +4,7 @@ use miette::IntoDiagnostic as _;
 use weir_report::{Align, Emphasis, Grid, count, percent, significant};
 
 use super::{Outcome, SystemArgs, able, is_coloured, print, print_json};
-use crate::plan::Plan;
+use crate::plan::{Attached, Plan};
 use crate::share::Share;
 
 /// Show everything that `run` would change on this machine, and what a flood can take from whom then
@@ -55,12 +55,54 @@ fn text(plan: &Plan, coloured: bool) -> String {
         }
         blocks.push(grid.text());
     }
+    blocks.extend(plan.attached.iter().map(attached));
     blocks.extend(plan.shares.iter().map(share));
     if !plan.notes.is_empty() {
         blocks.push(format!("Left out:\n  {}", plan.notes.join("\n  ")));
     }
     blocks.join("\n\n")
 }
+
+/// What is attached, and what that costs.
+fn attached(attached: &Attached) -> String {
+    let driver = match &attached.driver {
+        Some(driver) => format!(" (driver {driver})"),
+        None => String::new(),
+    };
+    let classes: Vec<String> = attached.classes.iter().map(ToString::to_string).collect();
+    let mut lines = vec![format!(
+        "An XDP program is attached to {}{driver}, which `run` does only with --yes-xdp:",
+        attached.interface
+    )];
+    lines.extend(attached.costs.iter().map(|cost| wrapped(cost)));
+    lines.push(format!(
+        "Packets are given to kernel threads of the urgencies {}, one of each on each CPU,",
+        classes.join(", ")
+    ));
+    lines.push("and of those of other receivers that there are, up to eight in all.".to_owned());
+    lines.join("\n")
+}
+
+/// An indented text in lines of at most 100 columns.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::from(" ")];
+    for word in text.split(' ') {
+        if lines
+            .last()
+            .is_some_and(|line| line.len() + word.len() >= COLUMNS)
+        {
+            lines.push(String::from("   "));
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+/// How wide tables and texts are at most.
+const COLUMNS: usize = 100;
 
 /// What a flood can take.
 fn share(share: &Share) -> String {
@@ -69,10 +111,18 @@ fn share(share: &Share) -> String {
         share.interface
     )];
     match (share.cap, share.urgency) {
-        (Some(cap), _) => lines.push(format!(
-            "  at most {} of a processor from any task",
-            percent(cap)
-        )),
+        (Some(cap), _) => {
+            lines.push(format!(
+                "  at most {} of a processor from any task",
+                percent(cap)
+            ));
+            if !share.exposed.is_empty() {
+                lines.push(wrapped(&format!(
+                    "and from {} also the bottom halves of the packets that this lets through, for receivers as urgent or more",
+                    share.exposed.join(", ")
+                )));
+            }
+        }
         (None, urgency) => {
             let urgency = urgency.unwrap_or(0);
             if !share.safe.is_empty() {
@@ -82,10 +132,10 @@ fn share(share: &Share) -> String {
                 ));
             }
             if !share.exposed.is_empty() {
-                lines.push(format!(
-                    "  up to everything from {}: not more urgent than {urgency}, and without a cap nothing bounds it",
+                lines.push(wrapped(&format!(
+                    "up to everything from {}: not more urgent than {urgency}, and without a cap nothing bounds it",
                     share.exposed.join(", ")
-                ));
+                )));
             }
         }
     }

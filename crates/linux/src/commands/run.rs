@@ -12,6 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use sd_notify::NotifyState;
 use serde_json::json;
+use weir_model::LinuxMode;
 
 use super::{Outcome, StateArgs, SystemArgs, able};
 use crate::instance::Run;
@@ -31,6 +32,10 @@ pub(super) struct Args {
     #[command(flatten)]
     state: StateArgs,
 
+    /// Attach an XDP program to the interfaces, in the mode exact; `plan` says what that may cost
+    #[arg(long)]
+    yes_xdp: bool,
+
     /// Tell what happens as JSON, an object a line: `event` is ready, note or stopped
     #[arg(long)]
     json: bool,
@@ -48,6 +53,9 @@ if it could not begin: then nothing has changed.";
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let node = arguments.system.node()?;
     able(&node)?;
+    if node.mode == LinuxMode::Exact && !arguments.yes_xdp {
+        return Err(not_agreed(&node));
+    }
     // Before anything is changed, since without it Ctrl-C would put nothing back.
     let stop = told_to_stop()?;
     let mut said = Said::new(arguments.json);
@@ -108,6 +116,15 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     } else {
         Outcome::Bad
     })
+}
+
+fn not_agreed(node: &Node) -> miette::Report {
+    let names: Vec<&str> = node.interfaces.iter().map(|of| of.name.as_str()).collect();
+    miette::miette!(
+        help = "`weir linux plan` says what that may cost; add --yes-xdp if it may, or take the mode `native` or `predicted`",
+        "the mode `exact` attaches an XDP program to {}, which may take its link down for a moment; nothing was changed",
+        names.join(", ")
+    )
 }
 
 /// Readable when the process is asked to end.

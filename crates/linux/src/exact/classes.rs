@@ -52,14 +52,14 @@ fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> ExactError {
 pub(super) fn wanted(placement: &Placement, class: usize, online: &Cpus) -> BTreeSet<u32> {
     let is_online = |cpu: &u32| online.contains(*cpu as usize);
     match placement {
-        // A CPU's number is below 8192.
-        Placement::Arrival => online.iter().map(|cpu| cpu as u32).collect(),
-        Placement::Fixed(cpus) => cpus
+        Placement::Fixed(cpus) if class < cpus.len() => cpus
             .get(class)
             .copied()
             .filter(is_online)
             .into_iter()
             .collect(),
+        // A CPU's number is below 8192.
+        Placement::Arrival | Placement::Fixed(_) => online.iter().map(|cpu| cpu as u32).collect(),
     }
 }
 
@@ -156,6 +156,6 @@ mod tests {
         let fixed = Placement::Fixed(vec![2, 1]);
         assert_eq!(wanted(&fixed, 0, &online), BTreeSet::from([2]));
         assert_eq!(wanted(&fixed, 1, &online), BTreeSet::new());
-        assert_eq!(wanted(&fixed, 2, &online), BTreeSet::new());
+        assert_eq!(wanted(&fixed, 2, &online), all);
     }
 }

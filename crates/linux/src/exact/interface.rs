@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
-use libbpf_rs::{ProgramHandle, Xdp, XdpFlags, libbpf_sys};
+use libbpf_rs::{ProgramHandle, XdpFlags, libbpf_sys};
 use nix::sched::{CloneFlags, setns};
 
 use super::ExactError;
@@ -112,7 +112,7 @@ fn attach(
     };
     let index =
         index_of(&interface.name).ok_or_else(|| ExactError::NoInterface(interface.clone()))?;
-    if let Some(occupied) = occupied(program, interface, index) {
+    if let Some(occupied) = occupied(interface, index) {
         return Err(occupied);
     }
     let options = libbpf_sys::bpf_link_create_opts {
@@ -138,7 +138,7 @@ fn attach(
             Err(ExactError::NotNative(interface.clone()))
         }
         // Somebody was faster.
-        libc::EBUSY | libc::EEXIST => Err(occupied(program, interface, index)
+        libc::EBUSY | libc::EEXIST => Err(occupied(interface, index)
             .unwrap_or_else(|| refused(io::Error::from_raw_os_error(-link)))),
         error => Err(refused(io::Error::from_raw_os_error(error))),
     }
@@ -151,20 +151,69 @@ fn index_of(name: &str) -> Option<i32> {
     i32::try_from(index).ok().filter(|index| *index > 0)
 }
 
-/// Whose program is attached to the interface, in whichever mode.
-fn occupied(program: BorrowedFd<'_>, interface: &Interface, index: i32) -> Option<ExactError> {
-    let there = Xdp::new(program).query(index, XdpFlags::NONE).ok()?;
-    let numbers = [
-        there.prog_id,
-        there.drv_prog_id,
-        there.skb_prog_id,
-        there.hw_prog_id,
-    ];
-    let number = numbers.into_iter().find(|number| *number != 0)?;
-    let name = ProgramHandle::from_prog_id(number).map_or_else(
+/// What the kernel says of an interface before anything is attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct There {
+    /// The name and the number of the XDP program that is attached, in whichever mode.
+    pub program: Option<(String, u32)>,
+    /// Whether the driver has native XDP; `None`: the kernel does not tell (before 6.3).
+    pub native: Option<bool>,
+}
+
+impl There {
+    /// For the interface `name` of the network namespace of this thread.
+    ///
+    /// # Errors
+    /// ENODEV when there is none; the kernel's answer else.
+    pub fn of(name: &str) -> io::Result<Self> {
+        let index = index_of(name).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
+        Self::at(index)
+    }
+
+    fn at(index: i32) -> io::Result<Self> {
+        let mut there = libbpf_sys::bpf_xdp_query_opts {
+            sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as libbpf_sys::size_t,
+            ..Default::default()
+        };
+        // SAFETY: libbpf writes to the options, which outlive the call and whose size they say.
+        let failed = unsafe { libbpf_sys::bpf_xdp_query(index, 0, &raw mut there) };
+        if failed < 0 {
+            return Err(io::Error::from_raw_os_error(-failed));
+        }
+        let numbers = [
+            there.prog_id,
+            there.drv_prog_id,
+            there.skb_prog_id,
+            there.hw_prog_id,
+        ];
+        let number = numbers.into_iter().find(|number| *number != 0);
+        Ok(Self {
+            program: number.map(|number| (name_of(number), number)),
+            native: tells_features().then_some(there.feature_flags & NATIVE == NATIVE),
+        })
+    }
+}
+
+/// NETDEV_XDP_ACT_BASIC and _REDIRECT of <linux/netdev.h>: the driver runs programs, and these may give packets to others.
+const NATIVE: u64 = 3;
+
+/// Whether the kernel says which XDP drivers have: from 6.3 on.
+fn tells_features() -> bool {
+    procfs::sys::kernel::Version::current()
+        .is_ok_and(|version| (version.major, version.minor) >= (6, 3))
+}
+
+/// What the program of this number is named; `?` if that may not be asked.
+fn name_of(number: u32) -> String {
+    ProgramHandle::from_prog_id(number).map_or_else(
         |_| "?".to_owned(),
         |there| there.name().to_string_lossy().into_owned(),
-    );
+    )
+}
+
+/// Whose program is attached to the interface, in whichever mode.
+fn occupied(interface: &Interface, index: i32) -> Option<ExactError> {
+    let (name, number) = There::at(index).ok()?.program?;
     Some(ExactError::Occupied {
         interface: interface.clone(),
         name,

@@ -7,6 +7,8 @@
 //! that its packets keep their order.
 //!
 //! A card that takes VLAN tags off before the program sees the frame (`rxvlan` of ethtool) hides the VLAN priority from it.
+pub mod assign;
+mod bindings;
 mod classes;
 mod counters;
 mod interface;
@@ -17,15 +19,19 @@ mod table;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use libbpf_rs::{Link, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput, ProgramMut};
+use libbpf_rs::{
+    Link, MapCore as _, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput, ProgramMut,
+};
 
+pub use bindings::Bindings;
 use classes::Class;
 pub use classes::ClassThread;
 pub use counters::{ClassCount, Counters, Counts, Port, Reason};
 use interface::Attached;
-pub use interface::Interface;
+pub use interface::{Interface, There};
 use layout::{CLASSES, COUNTS_WORDS, PORTS, SAME_CPU};
 use memory::Memory;
 pub use table::{Table, TableError};
@@ -158,7 +164,7 @@ pub struct Exact {
     attached: Vec<Attached>,
     _dropped: Link,
     table: Table,
-    counters: Counters,
+    counters: Arc<Counters>,
     classes: Vec<Class>,
     options: Options,
     object: Object,
@@ -176,14 +182,13 @@ const MAPS: [&str; CLASSES] = [
 ];
 
 /// Gives the maps as many elements as the machine needs: rows of counters for CPUs, and CPUs that threads of classes can be on.
-fn size(object: &mut OpenObject, classes: usize, cpus: u32, rows: u32) -> Result<(), ExactError> {
+fn size(object: &mut OpenObject, cpus: u32, rows: u32) -> Result<(), ExactError> {
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
-        let class = MAPS.iter().position(|class| *class == name);
-        match (class, name.as_str()) {
-            (Some(class), _) if class < classes => map.set_max_entries(cpus)?,
-            (_, "counts") => map.set_max_entries(cpus)?,
-            (_, "ports") => map.set_max_entries(rows * PORTS as u32)?,
+        match name.as_str() {
+            "counts" => map.set_max_entries(cpus)?,
+            "ports" => map.set_max_entries(rows * PORTS as u32)?,
+            class if MAPS.contains(&class) => map.set_max_entries(cpus)?,
             _ => {}
         }
     }
@@ -233,7 +238,7 @@ impl Exact {
         // A mebibyte each, so not for CPUs that may never be there.
         let rows = online.iter().last().map_or(1, |last| last + 1).min(cpus);
         let mut object = ObjectBuilder::default().open_memory(PROGRAM)?;
-        size(&mut object, classes.len(), cpus as u32, rows as u32)?;
+        size(&mut object, cpus as u32, rows as u32)?;
         let object = object.load()?;
         let memory = |name, words| {
             let map = handle(&object, name)?;
@@ -242,19 +247,19 @@ impl Exact {
                 source,
             })
         };
-        let counters = Counters::new(
+        let counters = Arc::new(Counters::new(
             memory("counts", cpus * COUNTS_WORDS)?,
             memory("ports", rows * PORTS)?,
-        );
+        ));
+        let mut numbers = [0; CLASSES];
+        for (number, name) in numbers.iter_mut().zip(MAPS) {
+            *number = handle(&object, name)?.info()?.info.id;
+        }
         let classes = classes
             .iter()
             .zip(MAPS)
             .map(|(urgency, name)| Class::new(*urgency, handle(&object, name)?))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut numbers = [0; CLASSES];
-        for (number, class) in numbers.iter_mut().zip(&classes) {
-            *number = class.number;
-        }
         let table = Table::new(
             [handle(&object, "table_a")?, handle(&object, "table_b")?],
             handle(&object, "in_use")?,
@@ -299,16 +304,7 @@ impl Exact {
     /// # Errors
     /// [`ExactError`]; to call it again tries again.
     pub fn settle(&mut self) -> Result<Vec<Interface>, ExactError> {
-        let online = classes::online()?;
-        for (number, class) in self.classes.iter_mut().enumerate() {
-            let wanted = classes::wanted(&self.options.placement, number, &online);
-            class.settle(number as u8, &wanted, self.options.queue)?;
-            let cpu = match &self.options.placement {
-                Placement::Arrival => SAME_CPU,
-                Placement::Fixed(cpus) => cpus[number],
-            };
-            self.table.place(number, cpu);
-        }
+        self.start_threads()?;
         self.table.publish()?;
         let mut gone = Vec::new();
         for attached in std::mem::take(&mut self.attached) {
@@ -321,6 +317,22 @@ impl Exact {
         Ok(gone)
     }
 
+    /// Has each class's threads on the CPUs that it is to have them on.
+    fn start_threads(&mut self) -> Result<(), ExactError> {
+        let online = classes::online()?;
+        for (number, class) in self.classes.iter_mut().enumerate() {
+            let wanted = classes::wanted(&self.options.placement, number, &online);
+            class.settle(number as u8, &wanted, self.options.queue)?;
+            let cpu = match &self.options.placement {
+                Placement::Arrival => SAME_CPU,
+                // A class that came later has no CPU of its own.
+                Placement::Fixed(cpus) => cpus.get(number).copied().unwrap_or(SAME_CPU),
+            };
+            self.table.place(number, cpu);
+        }
+        Ok(())
+    }
+
     /// The interfaces that have the program.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
         self.attached.iter().map(|attached| &attached.interface)
@@ -331,9 +343,9 @@ impl Exact {
         &mut self.table
     }
 
-    /// What the program has counted.
+    /// What the program has counted. Whoever keeps this sees it count on, as long as the program is there.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
@@ -354,6 +366,31 @@ impl Exact {
         };
         changed.urgency = urgency;
         changed.schedule(class)
+    }
+
+    /// Gives the classes these urgencies, ascending, and adds classes for those that are more; the classes that there are stay.
+    ///
+    /// # Errors
+    /// Fewer than there are, or more than eight; [`settle`](Self::settle) tries again what failed otherwise.
+    pub fn set_classes(&mut self, urgencies: &[Urgency]) -> Result<(), ExactError> {
+        if urgencies.len() < self.classes.len() || urgencies.len() > CLASSES {
+            return Err(ExactError::Classes(urgencies.len()));
+        }
+        for number in 0..urgencies.len() {
+            match self.classes.get_mut(number) {
+                Some(class) if class.urgency == urgencies[number] => {}
+                Some(class) => {
+                    class.urgency = urgencies[number];
+                    class.schedule(number as u8)?;
+                }
+                None => {
+                    let map = handle(&self.object, MAPS[number])?;
+                    self.classes.push(Class::new(urgencies[number], map)?);
+                }
+            }
+        }
+        self.table.set_classes(self.classes.len() as u8);
+        self.start_threads()
     }
 
     /// The classes' kernel threads, by class and CPU: their run time is what the classes' bottom halves cost.

@@ -79,6 +79,11 @@ impl Table {
         })
     }
 
+    /// How many classes there are from now on.
+    pub(super) fn set_classes(&mut self, classes: u8) {
+        self.classes = classes;
+    }
+
     fn check(&self, class: u8) -> Result<(), TableError> {
         let classes = self.classes;
         if class < classes {

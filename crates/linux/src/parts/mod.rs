@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run consists of: parts that are given turns by one loop, when a descriptor of theirs says that there is something to do, when their time has come, and
 //! once a period. Each has a section of its own in the status.
+mod exact;
 mod predicted;
 mod said;
 mod settings;
@@ -16,6 +17,7 @@ use crate::receivers::{Change, Follower, ReceiverTable};
 use crate::settings::Journal;
 use crate::system::Node;
 
+use exact::Demultiplexing;
 use predicted::Following;
 pub use said::Said;
 use settings::Settings;
@@ -88,7 +90,7 @@ impl Parts {
         match node.mode {
             LinuxMode::Native => {}
             LinuxMode::Predicted => parts.push(Box::new(Following::start(node)?)),
-            LinuxMode::Exact => {}
+            LinuxMode::Exact => parts.push(Box::new(Demultiplexing::start(node)?)),
         }
         Ok(Self {
             parts,

@@ -162,3 +162,13 @@ pub enum Change {
         to: Urgency,
     },
 }
+
+impl Change {
+    /// The key of which something is different.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        match self {
+            Self::Bound { key, .. } | Self::Unbound { key, .. } | Self::Urgency { key, .. } => *key,
+        }
+    }
+}

@@ -32,6 +32,20 @@ impl ReceiverTable {
         self.told.get(&key)?.values().copied().max()
     }
 
+    /// How urgent what arrives for `key` from any of these interfaces is: as its most urgent reader that it can get to. `None` if it gets to none.
+    #[must_use]
+    pub fn urgency_from(&self, key: Key, interfaces: &[Reach]) -> Option<Urgency> {
+        let readers = self.told.get(&key)?.iter();
+        let reached =
+            readers.filter(|(id, _)| interfaces.iter().any(|reach| reach.includes(&id.place)));
+        reached.map(|(_, urgency)| *urgency).max()
+    }
+
+    /// All keys that somebody reads.
+    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        self.told.keys().copied()
+    }
+
     /// How urgent the receivers are that can receive from an interface: what native mode needs.
     #[must_use]
     pub fn urgencies(&self, reach: &Reach) -> BTreeSet<Urgency> {

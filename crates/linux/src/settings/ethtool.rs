@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::namespace::OpenInterface;
 
+const GET_DRIVER: u32 = 0x03;
 const GET_COALESCING: u32 = 0x0e;
 const SET_COALESCING: u32 = 0x0f;
 const PER_QUEUE: u32 = 0x4b;
@@ -79,6 +80,30 @@ impl QueueRequest {
             data: CoalescingRequest { command, values },
         })
     }
+}
+
+/// `struct ethtool_drvinfo`.
+#[repr(C)]
+struct DriverRequest {
+    command: u32,
+    driver: [u8; 32],
+    others: [u8; 160],
+}
+
+/// What the driver of `interface` is called, as in `ethtool -i`.
+///
+/// # Errors
+/// EOPNOTSUPP when it does not say.
+pub fn driver(interface: &OpenInterface) -> io::Result<String> {
+    let mut request = DriverRequest {
+        command: GET_DRIVER,
+        driver: [0; 32],
+        others: [0; 160],
+    };
+    // SAFETY: this is as large as the command's structure.
+    unsafe { interface.ethtool(&mut request)? };
+    let name = request.driver.split(|byte| *byte == 0).next();
+    Ok(String::from_utf8_lossy(name.unwrap_or_default()).into_owned())
 }
 
 /// How `interface` gathers packets, all of it or one receive queue.
@@ -291,6 +316,7 @@ mod tests {
     /// The sizes and places that a C compiler gives the structures of <linux/ethtool.h>.
     #[test]
     fn structures_are_the_kernels() {
+        assert_eq!(size_of::<DriverRequest>(), 196);
         assert_eq!(size_of::<CoalescingRequest>(), 92);
         assert_eq!(offset_of!(QueueRequest, data), 520);
         assert_eq!(offset_of!(RuleRequest, rule), 16);

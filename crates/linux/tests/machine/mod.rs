@@ -33,6 +33,8 @@ fn alone() -> MutexGuard<'static, ()> {
 pub struct Machine {
     pub ground: Ground,
     pub folder: TempDir,
+    /// What `run` is told besides the system file.
+    pub arguments: Vec<&'static str>,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -59,6 +61,7 @@ impl Machine {
         let machine = Self {
             ground,
             folder,
+            arguments: Vec::new(),
             _alone: alone,
         };
         machine.write(&machine.ground.receiver.interface);
@@ -98,6 +101,9 @@ impl Machine {
         if matches!(command, "plan" | "run") {
             weir.arg(self.file());
         }
+        if command == "run" {
+            weir.args(&self.arguments);
+        }
         weir
     }
 
@@ -124,6 +130,11 @@ impl Machine {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
+    /// What the only run says of itself.
+    pub fn said(&self) -> Value {
+        self.status()["systems"][0]["status"].clone()
+    }
+
     /// A run that is ready.
     pub fn run(&self) -> Child {
         let child = self
@@ -142,9 +153,28 @@ impl Machine {
         child
     }
 
+    /// Ends a run by a signal, and looks whether everything is as it was `before`. Returns what it said.
+    pub fn end(&self, run: Child, how: Signal, before: &Settings) -> String {
+        signal(&run, how);
+        let ended = run.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        assert_eq!(self.settings(), *before);
+        assert!(self.is_clean());
+        said(&ended)
+    }
+
     /// Nothing is noted any longer.
     pub fn is_clean(&self) -> bool {
         fs::read_dir(self.state()).unwrap().next().is_none()
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing to the others, which share ksoftirqd with it.
+        if std::thread::panicking() {
+            let _ = self.weir("stop").output();
+        }
     }
 }
 

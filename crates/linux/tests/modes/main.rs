@@ -7,23 +7,60 @@ mod ground;
 #[path = "../machine/mod.rs"]
 mod machine;
 
+mod exact;
+mod faults;
+mod killed;
 mod predicted;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
 
 use actor::{Actor, become_fifo, bind};
-use ground::Need;
+use ground::{Ground, Need, Offload};
 use libc::SOCK_DGRAM;
-use machine::Machine;
+use machine::{FILES, Machine, Settings};
 use serde_json::Value;
+use weir_linux::sched::Policy;
+use weir_linux::threads::{Work, which};
 
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
 
-/// A machine whose system file has this section `[linux]`.
+/// A machine whose system file has this section `[linux]`, and on which an XDP program may be attached.
 fn machine(section: &str) -> Option<Machine> {
-    let machine = Machine::with(NEEDS)?;
+    let mut machine = Machine::with(NEEDS)?;
     machine.linux(section);
+    machine.arguments.push("--yes-xdp");
+    // Else datagrams without checksums would be lost on their way through a class.
+    machine.ground.sender.offload(Offload::SendChecksums, false);
     Some(machine)
+}
+
+/// A socket of this process in the receivers' namespace.
+fn socket(ground: &Ground, port: u16) -> UdpSocket {
+    let socket = ground
+        .receiver
+        .run(move || UdpSocket::bind(any(port)).unwrap());
+    let patience = Some(Duration::from_secs(5));
+    socket.set_read_timeout(patience).unwrap();
+    socket
+}
+
+/// Sends `count` datagrams to the port of `socket`, in bursts that the shortest queue holds, and counts those that arrive.
+fn deliver(ground: &Ground, socket: &UdpSocket, count: usize) -> usize {
+    let to = (ground.receiver.v4, socket.local_addr().unwrap().port());
+    let sender = ground.sender.run(|| UdpSocket::bind(any(0)).unwrap());
+    let mut arrived = 0;
+    for burst in (0..count).step_by(20) {
+        let burst = 20.min(count - burst);
+        for _ in 0..burst {
+            sender.send_to(b"weir", to).unwrap();
+        }
+        let mut buffer = [0; 8];
+        arrived += (0..burst)
+            .take_while(|_| socket.recv(&mut buffer).is_ok())
+            .count();
+    }
+    arrived
 }
 
 fn any(port: u16) -> SocketAddr {
@@ -63,4 +100,63 @@ fn listed(plan: &Value) -> Vec<(String, String)> {
         .collect();
     listed.sort();
     listed
+}
+
+/// What has changed, in the words of a plan: `policy` is what it says of the threads of the interface.
+fn changed(
+    machine: &Machine,
+    before: &Settings,
+    now: &Settings,
+    policy: &str,
+) -> Vec<(String, String)> {
+    let interface = &machine.ground.receiver.interface;
+    let files = FILES.iter().zip(before.files.iter().zip(&now.files));
+    let mut changed: Vec<_> = files
+        .filter(|(_, (before, now))| before != now)
+        .map(|(file, (_, now))| (format!("{file} of {interface}"), now.clone()))
+        .collect();
+    let softirqs = which(|work| matches!(work, Work::SoftIrq { .. })).unwrap();
+    for (thread, policy) in softirqs.iter().zip(&now.softirqs) {
+        let setting = format!(
+            "the policy of {} (thread {})",
+            thread.work, thread.thread.tid
+        );
+        changed.push((setting, policy.to_string()));
+        assert_eq!(*policy, Policy::Fifo(2));
+    }
+    changed.push((
+        format!("the policy of the threads of {interface}"),
+        policy.to_owned(),
+    ));
+    changed.sort();
+    changed
+}
+
+#[test]
+fn what_it_may_not_do_is_named() {
+    for mode in ["predicted", "exact"] {
+        let Some(machine) = machine(&format!("mode = \"{mode}\"")) else {
+            return;
+        };
+        for (dropped, name) in [
+            ("-bpf", "CAP_BPF"),
+            ("-perfmon", "CAP_PERFMON"),
+            ("-net_admin", "CAP_NET_ADMIN"),
+            ("-sys_nice", "CAP_SYS_NICE"),
+        ] {
+            let mut without = machine.ground.receiver.command("setpriv");
+            without
+                .arg(format!("--bounding-set={dropped}"))
+                .args([env!("CARGO_BIN_EXE_weir-linux"), "run", "--yes-xdp"])
+                .arg(machine.file())
+                .arg("--state")
+                .arg(machine.state());
+            let output = without.output().unwrap();
+            assert_eq!(output.status.code(), Some(2));
+            let text = machine::said(&output);
+            let wanted = format!("this process lacks {name}, which the mode `{mode}` needs");
+            assert!(text.contains(&wanted), "{text}");
+        }
+        assert!(!machine.state().exists());
+    }
 }

@@ -3,8 +3,8 @@
 use nix::sys::signal::Signal;
 use weir_linux::sched::Policy;
 
-use super::machine::{FILES, Machine, policies, said, signal, until};
-use super::{listed, machine, plan, receiver};
+use super::machine::{Machine, said, until};
+use super::{changed, listed, machine, plan, receiver};
 use crate::ground::Offload;
 
 const ORDINARY: Policy = Policy::Other { nice: 0 };
@@ -28,23 +28,8 @@ fn threads_follow_who_waits_up_to_what_the_plan_says() {
         let child = machine.run();
         wait_for(&machine, ORDINARY);
         let now = machine.settings();
-        let interface = &machine.ground.receiver.interface;
-        let mut changed: Vec<_> = FILES
-            .iter()
-            .zip(before.files.iter().zip(&now.files))
-            .filter(|(_, (before, now))| before != now)
-            .map(|(file, (_, now))| (format!("{file} of {interface}"), now.clone()))
-            .collect();
-        for thread in threads_of_softirqs() {
-            changed.push((format!("the policy of {thread}"), "SCHED_FIFO 2".to_owned()));
-        }
-        changed.push((
-            format!("the policy of the threads of {interface}"),
-            format!("its receivers', up to SCHED_FIFO {most}"),
-        ));
-        changed.sort();
-        assert_eq!(listed, changed);
-        assert!(now.softirqs.iter().all(|policy| *policy == Policy::Fifo(2)));
+        let policy = format!("its receivers', up to SCHED_FIFO {most}");
+        assert_eq!(listed, changed(&machine, &before, &now, &policy));
 
         // The file says that whoever receives at port 9 has the urgency 2.
         let of_the_file = receiver(&machine, 9, 30);
@@ -59,7 +44,7 @@ fn threads_follow_who_waits_up_to_what_the_plan_says() {
         drop(less);
         wait_for(&machine, ORDINARY);
         until("the status says so", || {
-            let status = &machine.status()["systems"][0]["status"];
+            let status = machine.said();
             let interface = &status["predicted"]["interfaces"][0];
             status["predicted"]["changes"].as_u64() >= Some(6)
                 && interface["urgency"] == 0
@@ -67,21 +52,8 @@ fn threads_follow_who_waits_up_to_what_the_plan_says() {
                 && interface["most"] == most
         });
 
-        signal(&child, Signal::SIGINT);
-        let ended = child.wait_with_output().unwrap();
-        assert!(ended.status.success(), "{}", said(&ended));
-        assert_eq!(machine.settings(), before);
-        assert!(machine.is_clean());
+        machine.end(child, Signal::SIGINT, &before);
     }
-}
-
-fn threads_of_softirqs() -> Vec<String> {
-    use weir_linux::threads::{Work, which};
-    which(|work| matches!(work, Work::SoftIrq { .. }))
-        .unwrap()
-        .iter()
-        .map(|found| format!("{} (thread {})", found.work, found.thread.tid))
-        .collect()
 }
 
 #[test]
@@ -98,20 +70,10 @@ fn threads_that_come_while_it_runs_follow_too_and_the_first_values_come_back() {
     assert_eq!(machine.napi(), []);
     machine.ground.receiver.offload(Offload::Receive, true);
     wait_for(&machine, Policy::Fifo(2));
-    let status = &machine.status()["systems"][0]["status"]["predicted"];
+    let status = &machine.said()["predicted"];
     assert_eq!(status["predict"], "registered");
     assert!(status["interfaces"][0]["waiting"].is_null());
-    signal(&child, Signal::SIGTERM);
-    let ended = child.wait_with_output().unwrap();
-    assert!(ended.status.success(), "{}", said(&ended));
-    assert_eq!(machine.settings(), before);
-    assert!(
-        policies(|work| work
-            .to_string()
-            .contains(&machine.ground.receiver.interface))
-        .is_empty()
-    );
-    assert!(machine.is_clean());
+    machine.end(child, Signal::SIGTERM, &before);
 }
 
 #[test]
@@ -130,31 +92,4 @@ fn a_cap_on_what_follows_is_refused() {
     assert!(!machine.state().exists());
     let native = machine.weir("plan").args(["--mode", "native"]).output();
     assert!(native.unwrap().status.success());
-}
-
-#[test]
-fn what_it_may_not_do_is_named() {
-    let Some(machine) = machine("mode = \"predicted\"") else {
-        return;
-    };
-    for (dropped, name) in [
-        ("-bpf", "CAP_BPF"),
-        ("-perfmon", "CAP_PERFMON"),
-        ("-net_admin", "CAP_NET_ADMIN"),
-        ("-sys_nice", "CAP_SYS_NICE"),
-    ] {
-        let mut without = machine.ground.receiver.command("setpriv");
-        without
-            .arg(format!("--bounding-set={dropped}"))
-            .args([env!("CARGO_BIN_EXE_weir-linux"), "run"])
-            .arg(machine.file())
-            .arg("--state")
-            .arg(machine.state());
-        let output = without.output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        let text = said(&output);
-        let wanted = format!("this process lacks {name}, which the mode `predicted` needs");
-        assert!(text.contains(&wanted), "{text}");
-    }
-    assert!(!machine.state().exists());
 }

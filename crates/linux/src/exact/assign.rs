@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which urgencies have a class of their own, since there are eight at most, and which class each receiver's packets get.
+use std::collections::BTreeSet;
+
+use super::layout::CLASSES;
+use crate::urgency::Urgency;
+
+/// The classes' urgencies, ascending, the first that of ordinary processes: those of the classes that there are `now`, those that the system file has `stated`, and
+/// those of the receivers that are `present`. Where these are more than eight, what nobody has any longer goes first, then the least urgent of those that are not
+/// stated, then the least urgent. They are never fewer than those `now`, so that threads are not ended and begun with each receiver.
+#[must_use]
+pub fn classes(
+    now: &[Urgency],
+    stated: &BTreeSet<Urgency>,
+    present: &BTreeSet<Urgency>,
+) -> Vec<Urgency> {
+    let mut all: Vec<Urgency> = stated.iter().chain(present).chain(now).copied().collect();
+    all.push(Urgency::ORDINARY);
+    all.sort_unstable();
+    all.dedup();
+    let worth = |urgency: &Urgency| {
+        (
+            *urgency == Urgency::ORDINARY,
+            stated.contains(urgency),
+            present.contains(urgency),
+            *urgency,
+        )
+    };
+    while all.len() > CLASSES {
+        let least = (0..all.len()).min_by_key(|at| worth(&all[*at]));
+        all.remove(least.unwrap_or(0));
+    }
+    all
+}
+
+/// The class of a receiver of this urgency: its own, or the next one below, since no bottom half is to run above its receiver. `classes` begins with that of ordinary
+/// processes.
+#[must_use]
+pub fn class_of(classes: &[Urgency], urgency: Urgency) -> u8 {
+    let above = classes.partition_point(|class| *class <= urgency);
+    // There are eight at most.
+    above.saturating_sub(1) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn urgencies(numbers: &[u8]) -> Vec<Urgency> {
+        numbers
+            .iter()
+            .map(|one| Urgency::new(*one).unwrap())
+            .collect()
+    }
+
+    fn set(numbers: &[u8]) -> BTreeSet<Urgency> {
+        urgencies(numbers).into_iter().collect()
+    }
+
+    #[test]
+    fn each_urgency_has_a_class_while_there_is_room() {
+        let first = classes(&[], &set(&[60, 80]), &set(&[]));
+        assert_eq!(first, urgencies(&[0, 60, 80]));
+        let second = classes(&first, &set(&[60, 80]), &set(&[7]));
+        assert_eq!(second, urgencies(&[0, 7, 60, 80]));
+        assert_eq!(classes(&second, &set(&[60, 80]), &set(&[])), second);
+        assert_eq!(class_of(&second, Urgency::new(60).unwrap()), 2);
+        assert_eq!(class_of(&second, Urgency::new(59).unwrap()), 1);
+        assert_eq!(class_of(&second, Urgency::ORDINARY), 0);
+    }
+
+    #[test]
+    fn what_nobody_has_goes_first_and_what_the_file_says_last() {
+        let now = urgencies(&[0, 10, 20, 30, 40, 50, 60, 70]);
+        let stated = set(&[10]);
+        let present = set(&[20, 30, 40, 50, 70, 80]);
+        assert_eq!(
+            classes(&now, &stated, &present),
+            urgencies(&[0, 10, 20, 30, 40, 50, 70, 80])
+        );
+        let present = set(&[20, 30, 40, 50, 60, 70, 80, 90]);
+        assert_eq!(
+            classes(&now, &stated, &present),
+            urgencies(&[0, 10, 40, 50, 60, 70, 80, 90])
+        );
+        let stated = set(&[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(
+            classes(&[], &stated, &present),
+            urgencies(&[0, 3, 4, 5, 6, 7, 8, 9])
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_bottom_half_is_above_its_receiver(
+            now in prop::collection::btree_set(0_u8..=99, 0..=8),
+            stated in prop::collection::btree_set(0_u8..=99, 0..12),
+            present in prop::collection::btree_set(0_u8..=99, 0..12),
+        ) {
+            let of = |numbers: &BTreeSet<u8>| set(&numbers.iter().copied().collect::<Vec<_>>());
+            let now = classes(&of(&now).into_iter().collect::<Vec<_>>(), &set(&[]), &set(&[]));
+            let (stated, present) = (of(&stated), of(&present));
+            let all = classes(&now, &stated, &present);
+            prop_assert!(all.len() <= CLASSES && all.len() >= now.len());
+            prop_assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
+            let fits = [&stated, &present].into_iter().flatten().chain(&now).collect::<BTreeSet<_>>().len() <= CLASSES;
+            for urgency in &present {
+                let class = all[usize::from(class_of(&all, *urgency))];
+                prop_assert!(class <= *urgency);
+                prop_assert!(!fits || class == *urgency);
+            }
+        }
+    }
+}

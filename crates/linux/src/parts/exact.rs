@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mode exact in a run: the program on each interface, its table in step with the receivers, its classes with their urgencies.
+use std::collections::{BTreeMap, BTreeSet};
+
+use miette::IntoDiagnostic as _;
+use serde_json::{Value, json};
+use weir_core_sys::demux;
+
+use super::{Part, Said, Turn};
+use crate::exact::{Bindings, Exact, Options, assign};
+use crate::receivers::{Change, Key, Protocol, Reach, ReceiverTable};
+use crate::system::Node;
+use crate::urgency::Urgency;
+
+/// Each packet to the thread of its receiver's class.
+pub struct Demultiplexing {
+    node: Node,
+    exact: Exact,
+    bindings: Bindings,
+    /// From which receivers are the interfaces' own: those of the interfaces that are there.
+    reaches: Vec<Reach>,
+    /// Whether what is bound may not be what it should be.
+    is_stale: bool,
+}
+
+impl Demultiplexing {
+    /// Attaches the program to the interfaces. It leaves every packet to the kernel before the first turn.
+    pub fn start(node: &Node) -> miette::Result<Self> {
+        let classes = assign::classes(&[], &node.urgencies(), &BTreeSet::new());
+        let mut exact = Exact::load(&classes, &Options::default()).into_diagnostic()?;
+        for of in &node.interfaces {
+            exact.add(of.name.as_str()).into_diagnostic()?;
+        }
+        Ok(Self {
+            node: node.clone(),
+            exact,
+            bindings: Bindings::default(),
+            reaches: Vec::new(),
+            is_stale: true,
+        })
+    }
+
+    /// Follows CPUs and interfaces that come and go.
+    fn settle(&mut self, said: &mut Said) -> miette::Result<()> {
+        for gone in self.exact.settle().into_diagnostic()? {
+            said.line(&format!(
+                "the interface `{gone}` has gone, and its XDP program with it; it gets one again if it comes back"
+            ));
+        }
+        for of in &self.node.interfaces {
+            let has_it = self.exact.interfaces().any(|one| one.name == of.name);
+            if !has_it {
+                match self.exact.add(of.name.as_str()) {
+                    Ok(()) => said.line(&format!("the interface `{}` is there again", of.name)),
+                    Err(error) => said.once(&error.to_string()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over who receives what: at `keys`, or at all.
+    fn update(
+        &mut self,
+        receivers: &ReceiverTable,
+        keys: Option<BTreeSet<Key>>,
+    ) -> miette::Result<()> {
+        let selected: BTreeMap<demux::Key, Urgency> = self.node.selected.iter().copied().collect();
+        let mut wanted: BTreeMap<demux::Key, Option<Urgency>> = BTreeMap::new();
+        let keys = keys.unwrap_or_else(|| {
+            wanted.extend(self.bindings.keys().map(|key| (key, None)));
+            receivers.keys().collect()
+        });
+        for key in keys {
+            wanted.insert(named(key), receivers.urgency_from(key, &self.reaches));
+        }
+        wanted.extend(selected.iter().map(|(key, urgency)| (*key, Some(*urgency))));
+        let now: Vec<Urgency> = self.exact.urgencies().collect();
+        let mut present = self.bindings.urgencies();
+        present.extend(wanted.values().flatten());
+        let classes = assign::classes(&now, &self.node.urgencies(), &present);
+        if classes != now {
+            self.exact.set_classes(&classes).into_diagnostic()?;
+        }
+        let table = self.exact.table();
+        self.bindings
+            .update(table, &classes, &wanted)
+            .into_diagnostic()?;
+        table.publish().into_diagnostic()
+    }
+}
+
+/// A key as the core's table has it.
+fn named(key: Key) -> demux::Key {
+    match key.protocol {
+        Protocol::Tcp => demux::Key::tcp(key.port),
+        Protocol::Udp => demux::Key::udp(key.port),
+    }
+}
+
+impl Part for Demultiplexing {
+    fn name(&self) -> &'static str {
+        "exact"
+    }
+
+    fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
+        if turn.is_period {
+            self.settle(turn.said)?;
+            let there = self.node.interfaces.iter();
+            let reaches: Vec<Reach> = there.filter_map(|of| Reach::of(&of.name).ok()).collect();
+            self.is_stale |= reaches != self.reaches;
+            self.reaches = reaches;
+        }
+        let Some(receivers) = turn.receivers else {
+            return Ok(());
+        };
+        if self.is_stale || !turn.changes.is_empty() {
+            let changed = || turn.changes.iter().map(Change::key).collect();
+            let keys = (!self.is_stale).then(changed);
+            // After a failure, which may be of the half, all of it is looked at anew.
+            self.is_stale = true;
+            self.update(receivers, keys)?;
+            self.is_stale = false;
+        }
+        if self.bindings.waiting() > 0 {
+            turn.said.once(
+                "the table of receivers is full: packets of those that have no room are left to the kernel, and have no class",
+            );
+        }
+        Ok(())
+    }
+
+    fn status(&self) -> Value {
+        let total = self.exact.counters().total();
+        let classes = self.exact.urgencies().zip(total.classes);
+        let classes = classes.map(|(urgency, count)| {
+            json!({ "urgency": urgency, "given": count.given, "dropped": count.dropped })
+        });
+        let interfaces = self.exact.interfaces().map(ToString::to_string);
+        json!({
+            "interfaces": interfaces.collect::<Vec<_>>(),
+            "classes": classes.collect::<Vec<_>>(),
+            "left": json!(total)["left"],
+            "sockets": self.bindings.len(),
+            "without_room": self.bindings.waiting(),
+        })
+    }
+}

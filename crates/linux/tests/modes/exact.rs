@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mode exact.
+use std::os::fd::AsFd;
+
+use libbpf_rs::{Xdp, XdpFlags};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use weir_linux::exact::{Exact, Interface, Options};
+use weir_linux::sched::{self, Policy};
+use weir_linux::threads::{Work, which};
+use weir_linux::urgency::Urgency;
+
+use super::machine::{said, until};
+use super::{changed, deliver, listed, machine, plan, receiver, socket};
+use crate::ground::Ground;
+
+/// The number of the XDP program of the receivers' interface, 0 if it has none.
+pub fn program_of(ground: &Ground) -> u32 {
+    let name = std::ffi::CString::new(ground.receiver.interface.clone()).unwrap();
+    ground.receiver.run(move || {
+        // SAFETY: a string of C.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) } as i32;
+        let null = std::fs::File::open("/dev/null").unwrap();
+        Xdp::new(null.as_fd())
+            .query_id(index, XdpFlags::NONE)
+            .unwrap_or(0)
+    })
+}
+
+/// What the class of this urgency has been given.
+fn given(status: &Value, urgency: u8) -> u64 {
+    let classes = status["exact"]["classes"].as_array().unwrap();
+    let class = classes.iter().find(|class| class["urgency"] == urgency);
+    class.map_or(0, |class| class["given"].as_u64().unwrap())
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
+#[test]
+fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
+    let Some(machine) = machine("mode = \"exact\"") else {
+        return;
+    };
+    let ground = &machine.ground;
+    let before = machine.settings();
+    let plan = plan(&machine);
+    assert_eq!(machine.settings(), before);
+    assert_eq!(program_of(ground), 0);
+    assert_eq!(plan["attached"][0]["interface"], ground.receiver.interface);
+    assert_eq!(plan["attached"][0]["driver"], "veth");
+    assert_eq!(plan["attached"][0]["classes"], serde_json::json!([0, 2, 3]));
+
+    // One was there before, one comes later, one is of a class that the file does not know.
+    let of_the_file = socket(ground, 9);
+    let run = machine.run();
+    assert_ne!(program_of(ground), 0);
+    let policy = "SCHED_DEADLINE, 500µs of every 10ms within 10ms";
+    let changed = changed(&machine, &before, &machine.settings(), policy);
+    assert_eq!(listed(&plan), changed);
+    // First the process that is forked, which has the sockets that there are.
+    let _urgent = receiver(&machine, 4501, 50);
+    let ordinary = socket(ground, 4500);
+    until("all three are known", || {
+        let exact = &machine.said()["exact"];
+        let classes = exact["classes"].as_array().unwrap();
+        exact["sockets"] == 3 && classes.iter().any(|class| class["urgency"] == 50)
+    });
+    let first = machine.said();
+    assert_eq!(deliver(ground, &of_the_file, 200), 200);
+    assert_eq!(deliver(ground, &ordinary, 100), 100);
+    let to = (ground.receiver.v4, 4501);
+    ground.sender.run(move || {
+        let socket = std::net::UdpSocket::bind(super::any(0)).unwrap();
+        for _ in 0..50 {
+            socket.send_to(b"weir", to).unwrap();
+        }
+    });
+    until("each class was given its own", || {
+        let now = machine.said();
+        let more = |urgency| given(&now, urgency) - given(&first, urgency);
+        (more(0), more(2), more(50)) == (100, 200, 50)
+    });
+    // The threads of a class are as urgent as its receivers.
+    let threads = which(|work| matches!(work, Work::CpuMap { .. })).unwrap();
+    let of = |policy| {
+        let policies = threads.iter().map(|thread| sched::get(thread.thread.tid));
+        policies
+            .filter(|found| matches!(found, Ok(found) if *found == policy))
+            .count()
+    };
+    assert!(of(Policy::Fifo(50)) > 0 && of(Policy::Fifo(2)) > 0);
+
+    machine.end(run, Signal::SIGINT, &before);
+    assert_eq!(program_of(ground), 0);
+    assert_eq!(deliver(ground, &of_the_file, 20), 20);
+}
+
+#[test]
+fn nothing_is_attached_that_nobody_has_agreed_to() {
+    let Some(mut machine) = machine("mode = \"exact\"") else {
+        return;
+    };
+    machine.arguments.clear();
+    let before = machine.settings();
+    let output = machine.weir("run").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = said(&output);
+    assert!(
+        text.contains("attaches an XDP program to") && text.contains("add --yes-xdp"),
+        "{text}"
+    );
+    assert_eq!(
+        (machine.settings(), program_of(&machine.ground)),
+        (before, 0)
+    );
+    assert!(!machine.state().exists());
+}
+
+#[test]
+fn another_program_is_named_and_stays() {
+    let Some(machine) = machine("mode = \"exact\"") else {
+        return;
+    };
+    let other = Exact::attach(
+        Interface {
+            name: machine.ground.receiver.interface.clone(),
+            namespace: Some(machine.ground.receiver.path()),
+        },
+        &[Urgency::ORDINARY],
+        &Options::default(),
+    )
+    .unwrap();
+    let there = program_of(&machine.ground);
+    for command in ["plan", "run"] {
+        let output = machine.weir(command).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let text = said(&output);
+        let wanted = format!("the XDP program `weir_demux` (number {there}) is attached to");
+        assert!(text.contains(&wanted), "{text}");
+    }
+    assert_eq!(program_of(&machine.ground), there);
+    drop(other);
+    machine.write("lo");
+    let text = std::fs::read_to_string(machine.file()).unwrap();
+    std::fs::write(machine.file(), format!("{text}[linux]\nmode = \"exact\"\n")).unwrap();
+    let output = machine.weir("plan").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = said(&output);
+    // Before Linux 6.3 only attaching tells.
+    assert!(
+        text.contains("the interface `lo` has no native XDP") || !tells_features(),
+        "{text}"
+    );
+}
+
+fn tells_features() -> bool {
+    let version = procfs::sys::kernel::Version::current().unwrap();
+    (version.major, version.minor) >= (6, 3)
+}
+
+#[test]
+fn priorities_that_change_under_a_flood_lose_no_packet() {
+    let Some(machine) = machine("mode = \"exact\"\npriorities_at_once = true") else {
+        return;
+    };
+    let before = machine.settings();
+    let run = machine.run();
+    let ground = &machine.ground;
+    let socket = socket(ground, 4510);
+    until("it is known", || {
+        number(&machine.said()["exact"]["sockets"]) == 1
+    });
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let changing = std::thread::spawn(move || {
+        let mut changes = 0_u32;
+        for priority in [4, 0, 30, 5, 2].into_iter().cycle() {
+            let urgency = Urgency::new(priority).unwrap();
+            sched::set(0, urgency.policy()).unwrap();
+            changes += 1;
+            let wait = std::time::Duration::from_millis(3);
+            if stopped.recv_timeout(wait) != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                break;
+            }
+        }
+        sched::set(0, Policy::Other { nice: 0 }).unwrap();
+        changes
+    });
+    assert_eq!(deliver(ground, &socket, 4_000), 4_000);
+    drop(stop);
+    let changes = changing.join().unwrap();
+    assert!(changes > 10, "{changes}");
+    until("each of its urgencies has had a class", || {
+        let status = machine.said();
+        let classes = status["exact"]["classes"].as_array().unwrap().clone();
+        [0, 2, 4, 5, 30]
+            .iter()
+            .all(|urgency| classes.iter().any(|class| class["urgency"] == *urgency))
+    });
+    machine.end(run, Signal::SIGTERM, &before);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! kill -9 at a hundred random moments of set-up and run.
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use weir_linux::settings::Journal;
+
+use super::exact::program_of;
+use super::machine::until;
+use super::{machine, receiver};
+
+const KILLS: u32 = 50;
+
+/// An even random number below `most`.
+fn random(most: Duration) -> Duration {
+    let bits = RandomState::new().build_hasher().finish() >> 32;
+    most.mul_f64(bits as f64 / f64::from(u32::MAX))
+}
+
+#[test]
+fn everything_comes_back_after_kill_9_at_any_moment() {
+    for mode in ["predicted", "exact"] {
+        let Some(machine) = machine(&format!("mode = \"{mode}\"")) else {
+            return;
+        };
+        let before = machine.settings();
+        let _receiver = receiver(&machine, 9, 30);
+        let begin = Instant::now();
+        let mut whole = machine.run();
+        let time = begin.elapsed();
+        whole.kill().unwrap();
+        whole.wait().unwrap();
+        assert_ne!(machine.settings(), before);
+        Journal::recover(&machine.state()).unwrap();
+        let mut changed = 0;
+        for round in 0..KILLS {
+            let mut child = machine
+                .weir("run")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            sleep(random(time));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            changed += u32::from(machine.settings() != before);
+            let stopped = machine.weir("stop").output().unwrap();
+            assert!(stopped.status.success(), "{round}: {stopped:?}");
+            assert_eq!(machine.settings(), before, "{round}");
+            until("the program is gone", || program_of(&machine.ground) == 0);
+            assert!(!machine.state().exists() || machine.is_clean());
+        }
+        println!("{mode}: {changed} of {KILLS} were killed in the midst; one start takes {time:?}");
+        assert!(changed >= KILLS / 10, "{mode}: only {changed} of {KILLS}");
+    }
+}
