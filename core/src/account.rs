@@ -173,6 +173,15 @@ impl Account {
         })
     }
 
+    /// One process more, with the next index, which is returned.
+    pub fn add_process(&mut self) -> usize {
+        self.processes.push(RawProcess::default());
+        if self.mode == Mode::Counted {
+            self.x.resize(self.processes.len() * self.devices.len(), 0);
+        }
+        self.processes.len() - 1
+    }
+
     /// Cycles of a clock tick.
     #[must_use]
     pub fn cycles_per_tick(&self) -> u64 {
