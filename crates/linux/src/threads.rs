@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::sched::Tid;
 
 /// The flag of a kernel thread in /proc/TID/stat: PF_KTHREAD of <linux/sched.h>.
-const KERNEL_THREAD: u32 = 0x0020_0000;
+pub(crate) const KERNEL_THREAD: u32 = 0x0020_0000;
 
 /// A thread of this boot, told apart from any later one that Linux gives the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -116,6 +116,21 @@ struct socket {
     struct sock *sk;
 };
 
+struct device {
+    struct device *parent;
+};
+
+struct net_device {
+    struct device dev;
+};
+
+struct napi_struct {
+    struct net_device *dev;
+    struct task_struct *thread;
+};
+
+struct irqaction;
+
 struct seq_file;
 
 struct bpf_iter_meta {

@@ -9,7 +9,7 @@ use procfs::process::Process;
 
 /// The root of cgroup v2, to attach programs to: where it is mounted, else by a mount of our own that has no place in the tree and is gone with the descriptor
 /// (which needs CAP_SYS_ADMIN).
-pub(super) fn root() -> io::Result<OwnedFd> {
+pub(crate) fn root() -> io::Result<OwnedFd> {
     let mounts = Process::myself()
         .and_then(|myself| myself.mountinfo())
         .map_err(io::Error::other)?;
@@ -57,7 +57,7 @@ fn opened(returned: libc::c_long) -> io::Result<OwnedFd> {
 }
 
 /// The path of the cgroup that a process is in, empty if the process is gone: of v2; of systemd's own hierarchy where that one has only a root.
-pub(super) fn of(pid: u32) -> String {
+pub(crate) fn of(pid: u32) -> String {
     let groups = i32::try_from(pid)
         .ok()
         .and_then(|pid| Process::new(pid).ok()?.cgroups().ok());

@@ -9,7 +9,7 @@
 //!
 //! A process is as urgent as the most urgent of its threads, since any of them may read the socket; a [`Rule`] of the system file comes before that. A nice
 //! value is no urgency.
-mod cgroup;
+pub(crate) mod cgroup;
 mod follower;
 mod inspect;
 mod programs;
@@ -24,7 +24,7 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::urgency::Urgency;
 
@@ -36,7 +36,7 @@ pub use rules::{Rule, Rules};
 pub use table::ReceiverTable;
 
 /// A protocol with ports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// TCP, multipath TCP included.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reach::Reach;
-use super::{Key, Reader, ReaderId, ReceiverTable};
+use super::{Key, Place, Reader, ReaderId, ReceiverTable};
 use crate::urgency::Urgency;
 
 /// What is known, all as of the last changes that were told.
@@ -55,6 +55,13 @@ impl ReceiverTable {
             .filter(|(id, _)| reach.includes(&id.place))
             .map(|(_, urgency)| *urgency)
             .collect()
+    }
+
+    /// Where the socket with this cookie takes packets from, and the processes that have it; `None` if it is not known.
+    #[must_use]
+    pub fn holders(&self, cookie: u64) -> Option<(Place, &BTreeSet<u32>)> {
+        let bound = self.sockets.get(&cookie)?;
+        Some((bound.socket.place, &bound.holders))
     }
 
     /// How many sockets are known.

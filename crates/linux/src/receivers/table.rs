@@ -26,8 +26,8 @@ pub(super) struct Questions {
 
 #[derive(Debug)]
 pub(super) struct Bound {
-    socket: Socket,
-    holders: BTreeSet<u32>,
+    pub(super) socket: Socket,
+    pub(super) holders: BTreeSet<u32>,
 }
 
 #[derive(Debug)]

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What happened between two readings of the counters: a pool for each place, ready to be divided.
+use std::collections::BTreeMap;
+
+use super::divide::{Pool, apportion};
+use super::layout::{Delivery, Lost, Place, Socket, Spent, since};
+use super::programs::Counters;
+use crate::receivers::{Key, Protocol};
+
+/// In place of a CPU: a thread ran there that no interrupt and no packet was seen of.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// Whom packets were for, as far as the kernel tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum To {
+    /// A socket that got them.
+    Socket(Socket),
+    /// Whoever reads that key: a program gave them to the key's class.
+    Key(Key),
+}
+
+impl To {
+    /// None: neither TCP nor UDP.
+    pub fn key(self) -> Option<Key> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Socket(Socket { port, protocol, .. }) => {
+                let protocol = u8::try_from(protocol).ok().and_then(Protocol::of)?;
+                Some(Key { protocol, port })
+            }
+        }
+    }
+}
+
+/// The kernel threads that do the work of interrupts, with what each ran, in ns.
+pub(super) type Workers = BTreeMap<u32, Ran>;
+
+/// What a kernel thread ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Ran {
+    /// ns, as the kernel tells them.
+    pub time: u64,
+    /// Whether these are without handlers of devices that interrupted it.
+    pub without_handlers: bool,
+    /// Whether they are without soft interrupts in its context.
+    pub without_soft: bool,
+}
+
+/// What the measured time consists of, in ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    pub device: u64,
+    pub others: u64,
+    pub receive: u64,
+    pub soft: u64,
+    pub threads: u64,
+    pub lost: u64,
+}
+
+impl Parts {
+    pub fn total(&self) -> u64 {
+        let Self {
+            device,
+            others,
+            receive,
+            soft,
+            threads,
+            lost,
+        } = self;
+        device + others + receive + soft + threads + lost
+    }
+
+    pub fn add(&mut self, more: &Self) {
+        self.device += more.device;
+        self.others += more.others;
+        self.receive += more.receive;
+        self.soft += more.soft;
+        self.threads += more.threads;
+        self.lost += more.lost;
+    }
+}
+
+/// What happened between two readings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub parts: Parts,
+    pub pools: Vec<Pool<To>>,
+    pub interrupts: u64,
+    pub lost: Lost,
+    /// What has not changed since the reading before.
+    pub idle_places: Vec<Place>,
+    pub idle_deliveries: Vec<Delivery>,
+}
+
+#[derive(Default)]
+struct Counted {
+    spent: Spent,
+    delivered: BTreeMap<To, u64>,
+}
+
+impl Counted {
+    fn packets(&self) -> u64 {
+        let delivered: u64 = self.delivered.values().sum();
+        delivered.saturating_add(self.spent.polled)
+    }
+}
+
+/// The differences of two readings, and what threads ran in between.
+pub(super) fn between(before: &Counters, now: &Counters, workers: &Workers) -> Interval {
+    let mut interval = Interval {
+        lost: now.lost - before.lost,
+        ..Interval::default()
+    };
+    let mut places: BTreeMap<Place, Counted> = BTreeMap::new();
+    for (place, spent) in &now.spent {
+        let more = *spent - before.spent.get(place).copied().unwrap_or_default();
+        if more == Spent::default() {
+            interval.idle_places.push(*place);
+        } else {
+            places.entry(*place).or_default().spent = more;
+        }
+    }
+    for (delivery, count) in &now.deliveries {
+        let more = since(
+            *count,
+            before.deliveries.get(delivery).copied().unwrap_or(0),
+        );
+        if more == 0 {
+            interval.idle_deliveries.push(*delivery);
+        } else {
+            let counted = places.entry(delivery.place).or_default();
+            counted.delivered.insert(To::Socket(delivery.socket), more);
+        }
+    }
+    interval.parts.lost = interval.lost.time;
+    interval.interrupts = places
+        .values()
+        .map(|counted| counted.spent.interrupts)
+        .sum();
+    let mut of_workers: BTreeMap<u32, Vec<(u32, Counted)>> =
+        workers.keys().map(|host| (*host, Vec::new())).collect();
+    for (place, counted) in places {
+        if let Some(of_worker) = of_workers.get_mut(&place.host) {
+            of_worker.push((place.cpu, counted));
+            continue;
+        }
+        let Spent {
+            device,
+            others,
+            receive,
+            soft,
+            ..
+        } = counted.spent;
+        interval.parts.device += device;
+        interval.parts.others += others;
+        interval.parts.receive += receive;
+        interval.parts.soft += soft;
+        let pool = pool(place, device + receive, others + soft, counted);
+        interval.pools.push(pool);
+    }
+    for (host, counted) in of_workers {
+        let ran = workers.get(&host).copied().unwrap_or_default();
+        interval.worker(host, ran, counted);
+    }
+    interval
+}
+
+fn pool(place: Place, time: u64, apart: u64, counted: Counted) -> Pool<To> {
+    Pool {
+        host: place.host,
+        cpu: place.cpu,
+        time,
+        apart,
+        polled: counted.spent.polled,
+        delivered: counted.delivered,
+    }
+}
+
+impl Interval {
+    /// The pools of a thread: what it ran is known as a whole, and is divided over the CPUs that it was seen on by its packets there.
+    fn worker(&mut self, host: u32, ran: Ran, mut places: Vec<(u32, Counted)>) {
+        if places.is_empty() {
+            if ran.time == 0 {
+                return;
+            }
+            places.push((NOWHERE, Counted::default()));
+        }
+        let mut time = ran.time;
+        for (_, Counted { spent, .. }) in &places {
+            if ran.without_handlers {
+                time += spent.device + spent.others;
+            }
+            if ran.without_soft {
+                time += spent.receive + spent.soft;
+            }
+        }
+        self.parts.threads += time;
+        let has_packets = places.iter().any(|(_, counted)| counted.packets() > 0);
+        let weights: Vec<u64> = places
+            .iter()
+            .map(|(_, counted)| if has_packets { counted.packets() } else { 1 })
+            .collect();
+        let times = apportion(time, weights);
+        for ((cpu, counted), time) in places.into_iter().zip(times) {
+            let apart = time.min(counted.spent.others + counted.spent.soft);
+            let place = Place { cpu, host };
+            self.pools.push(pool(place, time - apart, apart, counted));
+        }
+    }
+
+    /// The CPUs, each with the ns that interrupts had of it.
+    pub fn cpus(&self) -> BTreeMap<u32, u64> {
+        let mut cpus = BTreeMap::new();
+        for pool in &self.pools {
+            if pool.cpu != NOWHERE {
+                *cpus.entry(pool.cpu).or_default() += pool.time + pool.apart;
+            }
+        }
+        cpus
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOCKET: Socket = Socket {
+        cookie: 9,
+        interface: 2,
+        port: 5000,
+        protocol: 17,
+    };
+
+    fn place(cpu: u32, host: u32) -> Place {
+        Place { cpu, host }
+    }
+
+    fn counters(spent: &[(Place, Spent)], delivered: &[(Place, u64)]) -> Counters {
+        let deliveries = delivered.iter().map(|(place, count)| {
+            let (place, socket) = (*place, SOCKET);
+            (Delivery { place, socket }, *count)
+        });
+        Counters {
+            spent: spent.iter().copied().collect(),
+            deliveries: deliveries.collect(),
+            lost: Lost::default(),
+        }
+    }
+
+    fn spent(device: u64, receive: u64, soft: u64, polled: u64) -> Spent {
+        Spent {
+            device,
+            receive,
+            soft,
+            polled,
+            interrupts: u64::from(device > 0),
+            ..Spent::default()
+        }
+    }
+
+    #[test]
+    fn a_process_hosts_what_was_measured_in_its_time() {
+        let before = counters(&[(place(0, 7), spent(1, 1, 1, 1))], &[]);
+        let now = counters(
+            &[
+                (place(0, 7), spent(11, 101, 6, 4)),
+                (place(1, 8), Spent::default()),
+            ],
+            &[(place(0, 7), 3)],
+        );
+        let interval = between(&before, &now, &Workers::new());
+        let [pool] = &interval.pools[..] else {
+            panic!("{interval:?}")
+        };
+        assert_eq!((pool.host, pool.cpu), (7, 0));
+        assert_eq!((pool.time, pool.apart, pool.polled), (110, 5, 3));
+        assert_eq!(pool.delivered, BTreeMap::from([(To::Socket(SOCKET), 3)]));
+        assert_eq!(interval.parts.total(), 115);
+        assert_eq!(interval.idle_places, [place(1, 8)]);
+        assert_eq!(interval.cpus(), BTreeMap::from([(0, 115)]));
+        assert_eq!(between(&now, &now, &Workers::new()).pools, []);
+    }
+
+    #[test]
+    fn a_thread_is_known_by_what_it_ran() {
+        let now = counters(
+            &[
+                (place(0, 40), spent(5, 0, 10, 30)),
+                (place(1, 40), spent(0, 0, 0, 10)),
+            ],
+            &[],
+        );
+        let ran = Ran {
+            time: 1000,
+            ..Ran::default()
+        };
+        let with = |ran| between(&Counters::default(), &now, &Workers::from([(40, ran)]));
+        let times = |interval: &Interval| {
+            let pools = interval.pools.iter();
+            pools
+                .map(|pool| (pool.time, pool.apart))
+                .collect::<Vec<_>>()
+        };
+        let interval = with(ran);
+        assert_eq!(times(&interval), [(740, 10), (250, 0)]);
+        assert_eq!(interval.parts.total(), 1000);
+        // What the kernel has left out is added.
+        let interval = with(Ran {
+            without_handlers: true,
+            without_soft: true,
+            ..ran
+        });
+        assert_eq!(interval.parts.total(), 1015);
+    }
+
+    #[test]
+    fn a_thread_that_was_seen_nowhere_ran_all_the_same() {
+        let ran = Ran {
+            time: 10,
+            ..Ran::default()
+        };
+        let workers = Workers::from([(40, ran), (41, Ran::default())]);
+        let interval = between(&Counters::default(), &Counters::default(), &workers);
+        assert_eq!(interval.parts.total(), 10);
+        assert_eq!(interval.pools.len(), 1);
+        assert_eq!(interval.cpus(), BTreeMap::new());
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Twins of what `src/bpf/account.h` declares, read from the bytes of the maps.
+use std::ops::{AddAssign, Sub};
+
+/// Where interrupts were handled: on which CPU, and in whose time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Place {
+    pub cpu: u32,
+    /// The process that was interrupted or the kernel thread that did the work; 0: the CPU was idle.
+    pub host: u32,
+}
+
+/// What was spent at a place: ns, each without the interrupts that came in between, and counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Spent {
+    /// In handlers of network devices.
+    pub device: u64,
+    /// In handlers of other devices.
+    pub others: u64,
+    /// In the soft interrupt that receives.
+    pub receive: u64,
+    /// In the other soft interrupts.
+    pub soft: u64,
+    /// How many handlers ran.
+    pub interrupts: u64,
+    /// Packets that were taken from devices.
+    pub polled: u64,
+}
+
+/// To whom packets were delivered, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Delivery {
+    pub place: Place,
+    pub socket: Socket,
+}
+
+/// A socket as packets find it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Socket {
+    /// 0: any of the port.
+    pub cookie: u64,
+    /// The index of the interface that its packets came from, in its network namespace.
+    pub interface: u32,
+    pub port: u16,
+    /// 17 (UDP), 6 (TCP) or another.
+    pub protocol: u16,
+}
+
+/// What found no room in the maps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// ns.
+    pub time: u64,
+    pub packets: u64,
+}
+
+/// A field of `bytes`, or none if there are too few.
+fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    field(bytes, at).map(u16::from_ne_bytes)
+}
+
+fn single(bytes: &[u8], at: usize) -> Option<u32> {
+    field(bytes, at).map(u32::from_ne_bytes)
+}
+
+fn double(bytes: &[u8], at: usize) -> Option<u64> {
+    field(bytes, at).map(u64::from_ne_bytes)
+}
+
+impl Place {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            cpu: single(bytes, 0)?,
+            host: single(bytes, 4)?,
+        })
+    }
+}
+
+impl Spent {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            device: double(bytes, 0)?,
+            others: double(bytes, 8)?,
+            receive: double(bytes, 16)?,
+            soft: double(bytes, 24)?,
+            interrupts: double(bytes, 32)?,
+            polled: double(bytes, 40)?,
+        })
+    }
+}
+
+impl Delivery {
+    /// Their length in bytes.
+    pub const LENGTH: usize = 24;
+
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            place: Place::decode(bytes)?,
+            socket: Socket {
+                interface: single(bytes, 8)?,
+                port: half(bytes, 12)?,
+                protocol: half(bytes, 14)?,
+                cookie: double(bytes, 16)?,
+            },
+        })
+    }
+
+    pub fn encode(&self) -> [u8; Self::LENGTH] {
+        let Self { place, socket } = self;
+        let mut bytes = [0; Self::LENGTH];
+        bytes[0..4].copy_from_slice(&place.cpu.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&place.host.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&socket.interface.to_ne_bytes());
+        bytes[12..14].copy_from_slice(&socket.port.to_ne_bytes());
+        bytes[14..16].copy_from_slice(&socket.protocol.to_ne_bytes());
+        bytes[16..24].copy_from_slice(&socket.cookie.to_ne_bytes());
+        bytes
+    }
+}
+
+impl Lost {
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            time: double(bytes, 0)?,
+            packets: double(bytes, 8)?,
+        })
+    }
+}
+
+/// What a counter has counted since it stood at `before`. One that stands lower was made anew in between, and began at 0.
+pub(super) fn since(now: u64, before: u64) -> u64 {
+    now.checked_sub(before).unwrap_or(now)
+}
+
+impl Sub for Spent {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            device: since(self.device, before.device),
+            others: since(self.others, before.others),
+            receive: since(self.receive, before.receive),
+            soft: since(self.soft, before.soft),
+            interrupts: since(self.interrupts, before.interrupts),
+            polled: since(self.polled, before.polled),
+        }
+    }
+}
+
+impl AddAssign for Lost {
+    fn add_assign(&mut self, more: Self) {
+        self.time += more.time;
+        self.packets += more.packets;
+    }
+}
+
+impl Sub for Lost {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            time: since(self.time, before.time),
+            packets: since(self.packets, before.packets),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_is_written_as_it_is_read() {
+        let delivery = Delivery {
+            place: Place { cpu: 1, host: 2 },
+            socket: Socket {
+                cookie: u64::MAX - 3,
+                interface: 4,
+                port: 5,
+                protocol: 6,
+            },
+        };
+        assert_eq!(Delivery::decode(&delivery.encode()), Some(delivery));
+        assert_eq!(Delivery::decode(&delivery.encode()[1..]), None);
+    }
+
+    #[test]
+    fn a_counter_that_was_made_anew_began_at_0() {
+        assert_eq!((since(7, 5), since(5, 7), since(5, 5)), (2, 5, 0));
+    }
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The books: what each process received, and what was taken from it, by core's account (`core/include/weir/account.h`, zhang2006 §3.1). A pool is a clock
+//! tick to it: what was handled in it, for whom, and in whose time.
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_core_sys::account::{Account, Config, Mode};
+
+use super::divide::{Shares, apportion};
+use super::interval::{Interval, To};
+use super::layout::Socket;
+use crate::receivers::Key;
+
+/// A clock tick of the kernel as /proc tells its times, in ns: sysconf(_SC_CLK_TCK) is 100 on all processors that this runs on.
+const TICK: u64 = 10_000_000;
+/// The only device of core's account: what its measured mode keeps of them is not asked for here.
+const DEVICE: usize = 0;
+
+/// What is booked for a process, in ns and packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    /// Spent for it, in whomever's time.
+    pub received: u64,
+    /// Of that, in its own time.
+    pub own: u64,
+    /// Handled in its time, for whomever.
+    pub hosted: u64,
+    /// That its sockets got.
+    pub packets: u64,
+}
+
+impl Sums {
+    /// Spent for it while others ran, or nobody.
+    pub fn charged(&self) -> u64 {
+        self.received - self.own
+    }
+
+    /// Taken from it for others.
+    pub fn taken(&self) -> u64 {
+        self.hosted - self.own
+    }
+
+    pub fn add(&mut self, more: &Self) {
+        self.received += more.received;
+        self.own += more.own;
+        self.hosted += more.hosted;
+        self.packets += more.packets;
+    }
+}
+
+/// What a port got from an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Flow {
+    /// None: not of TCP or UDP.
+    pub key: Option<Key>,
+    /// The interface's index in the network namespace; 0: not known.
+    pub interface: u32,
+    /// That namespace, by its cookie; 0: not known.
+    pub namespace: u64,
+}
+
+/// Who gets what is for a receiver.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Whose {
+    /// The network namespace of the socket, by its cookie; 0: not known.
+    pub namespace: u64,
+    /// The processes, each once.
+    pub readers: BTreeSet<u32>,
+}
+
+impl Flow {
+    fn of(to: To, namespace: u64) -> Self {
+        let key = to.key();
+        match to {
+            To::Key(_) => Self {
+                key,
+                interface: 0,
+                namespace,
+            },
+            To::Socket(Socket { interface, .. }) => Self {
+                key,
+                interface,
+                namespace,
+            },
+        }
+    }
+}
+
+/// What was spent for a flow, in ns and packets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct OfFlow {
+    pub time: u64,
+    /// That sockets got.
+    pub packets: u64,
+    pub readers: BTreeSet<u32>,
+}
+
+/// All that was measured, by what became of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub received: u64,
+    pub orphans: u64,
+    pub unattributed: u64,
+    pub packets: u64,
+    pub orphan_packets: u64,
+}
+
+/// What one interval brought.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Booked {
+    pub flows: BTreeMap<Flow, OfFlow>,
+    pub totals: Totals,
+}
+
+/// The books of the machine.
+pub(super) struct Ledger {
+    account: Account,
+    /// Where core's account has a process.
+    slots: BTreeMap<u32, usize>,
+    free: Vec<usize>,
+    packets: BTreeMap<u32, u64>,
+    ended: Sums,
+    ended_processes: u64,
+    totals: Totals,
+}
+
+impl Ledger {
+    pub fn new() -> Self {
+        let config = Config {
+            mode: Mode::Measured,
+            cycles_per_tick: TICK,
+            gamma: Config::GAMMA,
+        };
+        Self {
+            account: Account::new(0, 1, &config)
+                .expect("a tick of 10 ms is one of 2^36 ns at most"),
+            slots: BTreeMap::new(),
+            free: Vec::new(),
+            packets: BTreeMap::new(),
+            ended: Sums::default(),
+            ended_processes: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    /// Books an interval. `whose` knows who gets what was for a receiver, `is_process` which hosts are processes: kernel threads and the idle
+    /// task are not, and nothing is taken from anybody in their time.
+    pub fn book(
+        &mut self,
+        interval: &Interval,
+        shares: &[Shares<To>],
+        whose: impl Fn(To) -> Whose,
+        is_process: impl Fn(u32) -> bool,
+    ) -> Booked {
+        let mut booked = Booked::default();
+        let totals = &mut booked.totals;
+        for (pool, shares) in interval.pools.iter().zip(shares) {
+            totals.orphans += shares.orphans;
+            totals.unattributed += shares.unattributed;
+            totals.orphan_packets += shares.orphan_packets;
+            self.account
+                .handled(DEVICE, None, shares.orphans + shares.unattributed);
+            for (to, time) in &shares.received {
+                let Whose { namespace, readers } = whose(*to);
+                let packets = pool.delivered.get(to).copied().unwrap_or(0);
+                totals.packets += packets;
+                let of_flow = booked.flows.entry(Flow::of(*to, namespace)).or_default();
+                of_flow.time += time;
+                of_flow.packets += packets;
+                of_flow.readers.extend(&readers);
+                if readers.is_empty() {
+                    totals.unattributed += time;
+                    self.account.handled(DEVICE, None, *time);
+                    continue;
+                }
+                totals.received += time;
+                // Who of them reads which packet is known only when they have read it.
+                let equal = readers.iter().map(|_| 1);
+                let (times, counts) = (apportion(*time, equal.clone()), apportion(packets, equal));
+                for ((reader, time), count) in readers.iter().zip(times).zip(counts) {
+                    let slot = self.slot(*reader);
+                    self.account.handled(DEVICE, Some(slot), time);
+                    *self.packets.entry(*reader).or_default() += count;
+                }
+            }
+            let host = is_process(pool.host).then(|| self.slot(pool.host));
+            // A stock kernel has nothing that ticks could be given back to.
+            let _ = self.account.tick(host);
+        }
+        totals.unattributed += interval.lost.time;
+        self.totals.received += totals.received;
+        self.totals.orphans += totals.orphans;
+        self.totals.unattributed += totals.unattributed;
+        self.totals.packets += totals.packets;
+        self.totals.orphan_packets += totals.orphan_packets;
+        booked
+    }
+
+    fn slot(&mut self, pid: u32) -> usize {
+        if let Some(slot) = self.slots.get(&pid) {
+            return *slot;
+        }
+        let slot = self
+            .free
+            .pop()
+            .unwrap_or_else(|| self.account.add_process());
+        self.slots.insert(pid, slot);
+        slot
+    }
+
+    /// Everyone that has an account.
+    pub fn processes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.slots.keys().copied()
+    }
+
+    /// What is booked for a process; nothing for one that has no account.
+    pub fn of(&self, pid: u32) -> Sums {
+        let Some(slot) = self.slots.get(&pid) else {
+            return Sums::default();
+        };
+        let report = self.account.process(*slot);
+        Sums {
+            received: report.received,
+            own: report.own,
+            hosted: report.hosted,
+            packets: self.packets.get(&pid).copied().unwrap_or(0),
+        }
+    }
+
+    /// The process has ended: its account is added to that of all that have.
+    pub fn end(&mut self, pid: u32) {
+        let sums = self.of(pid);
+        let Some(slot) = self.slots.remove(&pid) else {
+            return;
+        };
+        self.packets.remove(&pid);
+        self.account.exit(slot);
+        self.free.push(slot);
+        self.ended.add(&sums);
+        self.ended_processes += 1;
+    }
+
+    /// How many processes have ended, and what was booked for them.
+    pub fn ended(&self) -> (u64, Sums) {
+        (self.ended_processes, self.ended)
+    }
+
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::divide::{Pool, divide};
+    use super::super::interval::Parts;
+    use super::*;
+    use crate::receivers::Protocol;
+
+    const fn port(port: u16) -> To {
+        To::Key(Key {
+            protocol: Protocol::Udp,
+            port,
+        })
+    }
+
+    /// Whoever has that port as its number; port 0 nobody, port 9 two processes.
+    fn whose(to: To) -> Whose {
+        let readers = match to {
+            To::Key(Key { port: 0, .. }) | To::Socket(_) => BTreeSet::new(),
+            To::Key(Key { port: 9, .. }) => BTreeSet::from([1, 2]),
+            To::Key(Key { port, .. }) => BTreeSet::from([u32::from(port)]),
+        };
+        Whose {
+            namespace: 0,
+            readers,
+        }
+    }
+
+    fn interval(pools: Vec<Pool<To>>) -> Interval {
+        let time = pools.iter().map(|pool| pool.time + pool.apart).sum();
+        Interval {
+            parts: Parts {
+                receive: time,
+                ..Parts::default()
+            },
+            pools,
+            ..Interval::default()
+        }
+    }
+
+    fn book(ledger: &mut Ledger, interval: &Interval) -> Booked {
+        // Hosts from 100 on are kernel threads.
+        ledger.book(interval, &divide(&interval.pools, None), whose, |host| {
+            host != 0 && host < 100
+        })
+    }
+
+    fn pool(host: u32, time: u64, apart: u64, polled: u64, delivered: &[(u16, u64)]) -> Pool<To> {
+        Pool {
+            host,
+            cpu: 0,
+            time,
+            apart,
+            polled,
+            delivered: delivered.iter().map(|(to, n)| (port(*to), *n)).collect(),
+        }
+    }
+
+    #[test]
+    fn the_receiver_is_charged_and_who_ran_is_told_what_was_taken() {
+        let mut ledger = Ledger::new();
+        // In the time of 2: three packets for 1, one for 2 itself, one for nobody; and 50 ns of timers.
+        let pools = vec![pool(2, 500, 50, 5, &[(1, 3), (2, 1)])];
+        let booked = book(&mut ledger, &interval(pools));
+        assert_eq!(
+            (
+                ledger.of(1).charged(),
+                ledger.of(1).taken(),
+                ledger.of(1).packets
+            ),
+            (300, 0, 3)
+        );
+        assert_eq!((ledger.of(2).charged(), ledger.of(2).taken()), (0, 450));
+        assert_eq!(ledger.of(2).own, 100);
+        let totals = ledger.totals();
+        assert_eq!((totals.received, totals.orphans), (400, 100));
+        assert_eq!((totals.unattributed, totals.orphan_packets), (50, 1));
+        assert_eq!(booked.totals, totals);
+    }
+
+    #[test]
+    fn nothing_is_taken_from_kernel_threads() {
+        let mut ledger = Ledger::new();
+        let pools = vec![
+            pool(100, 500, 0, 2, &[(1, 2)]),
+            pool(0, 70, 0, 1, &[(1, 1)]),
+        ];
+        book(&mut ledger, &interval(pools));
+        assert_eq!(ledger.of(1).charged(), 570);
+        assert_eq!(ledger.processes().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_shared_socket_is_divided_and_an_unknown_one_is_not_attributed() {
+        let mut ledger = Ledger::new();
+        let pools = vec![pool(0, 303, 0, 3, &[(9, 2), (0, 1)])];
+        let booked = book(&mut ledger, &interval(pools));
+        assert_eq!((ledger.of(1).received, ledger.of(2).received), (101, 101));
+        assert_eq!((ledger.of(1).packets, ledger.of(2).packets), (1, 1));
+        assert_eq!(booked.totals.unattributed, 101);
+        assert_eq!(booked.totals.packets, 3);
+        assert_eq!(booked.flows.len(), 2);
+    }
+
+    #[test]
+    fn who_ends_leaves_its_sums_and_no_trace_of_its_number() {
+        let mut ledger = Ledger::new();
+        let one = interval(vec![pool(0, 100, 0, 1, &[(1, 1)])]);
+        book(&mut ledger, &one);
+        ledger.end(1);
+        assert_eq!((ledger.of(1), ledger.ended().0), (Sums::default(), 1));
+        assert_eq!(ledger.ended().1.charged(), 100);
+        book(&mut ledger, &one);
+        assert_eq!(ledger.of(1).charged(), 100);
+    }
+
+    fn pools() -> impl Strategy<Value = Vec<Pool<To>>> {
+        let delivered = proptest::collection::vec((0..10_u16, 0..1000_u64), 0..4);
+        let host = prop_oneof![0..12_u32, Just(100)];
+        let all = (
+            host,
+            0..1_000_000_u64,
+            0..1_000_000_u64,
+            0..1000_u64,
+            delivered,
+        );
+        let one =
+            all.prop_map(|(host, time, apart, polled, to)| pool(host, time, apart, polled, &to));
+        proptest::collection::vec(one, 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn all_that_was_measured_is_booked(intervals in proptest::collection::vec((pools(), proptest::option::of(0..12_u32)), 0..6)) {
+            let mut ledger = Ledger::new();
+            let (mut measured, mut hosted) = (0, 0);
+            for (pools, ends) in intervals {
+                let interval = interval(pools);
+                measured += interval.parts.total();
+                let of_processes = interval.pools.iter().filter(|pool| pool.host != 0 && pool.host < 100);
+                hosted += of_processes.map(|pool| pool.time + pool.apart).sum::<u64>();
+                book(&mut ledger, &interval);
+                if let Some(pid) = ends {
+                    ledger.end(pid);
+                }
+            }
+            let totals = ledger.totals();
+            prop_assert_eq!(totals.received + totals.orphans + totals.unattributed, measured);
+            let mut all = ledger.ended().1;
+            for pid in ledger.processes() {
+                all.add(&ledger.of(pid));
+            }
+            prop_assert_eq!(all.received, totals.received);
+            prop_assert_eq!(all.hosted, hosted);
+            prop_assert_eq!(all.charged() + all.own, all.received);
+        }
+    }
+}

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whom interrupts were for, and whom they were taken from (zhang2006 §3.1): interrupt time is charged to the processes whose packets it was spent on, and
+//! reported to those in whose time it was spent. A stock scheduler cannot give the latter back.
+//!
+//! BPF programs count, for each CPU and each host (the process that was interrupted, or the kernel thread that did the work): the time of handlers and of soft
+//! interrupts, the packets that were taken from devices, and those that each socket got. What kernel threads run for interrupts the kernel knows itself. Every
+//! turn divides what came since the turn before by the packets ([`divide`]) and books it with core's account ([`ledger`]).
+//!
+//! All network namespaces are accounted for. What it does not see, and what it costs, is in docs/linux-accounting.md.
+mod divide;
+mod interval;
+mod layout;
+mod ledger;
+mod overload;
+mod people;
+mod programs;
+mod report;
+mod shown;
+mod sources;
+mod workers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::{Duration, Instant};
+
+use procfs::net::dev_status;
+
+use crate::exact::Counters as ExactCounters;
+use crate::receivers::{Key, Protocol, ReceiverTable};
+use crate::settings::Namespace;
+
+use interval::{Interval, Parts, To};
+use layout::{Delivery, Place, since};
+use ledger::{Booked, Flow, Ledger, OfFlow, Whose};
+pub use overload::{Cause, Culprit, Event, Limits, Receiver, Traffic};
+use overload::{Seen, Watch};
+use people::People;
+use programs::{Counters, Programs};
+pub use report::{Cgroup, Cpu, Ended, KernelThread, Measured, Process, Report};
+use workers::Crew;
+
+/// Counters that have not changed for so many turns make room for others.
+const IDLE_TURNS: u32 = 30;
+/// How often it is looked for interrupts, kernel threads and names that have changed.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// How the account is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Whether the packets of each socket are counted, for which every packet that a socket gets pays (docs/linux-accounting.md). Without it nothing can be
+    /// charged, but for what mode exact counts itself.
+    pub packets: bool,
+    /// What an overload is.
+    pub limits: Limits,
+    /// The interfaces whose drops are looked at, each with the packets a second that the system file tolerates from it, if it says so.
+    pub interfaces: BTreeMap<String, Option<f64>>,
+}
+
+impl Default for Options {
+    /// With packets, and no interfaces.
+    fn default() -> Self {
+        Self {
+            packets: true,
+            limits: Limits::default(),
+            interfaces: BTreeMap::new(),
+        }
+    }
+}
+
+/// Why no account can be kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel does not take a BPF program, or does not let its counters be read.
+    #[error("the kernel does not take the BPF programs that measure interrupts: {0}")]
+    Programs(#[from] libbpf_rs::Error),
+    /// There is no cgroup v2 to attach to.
+    #[error("there is no cgroup v2 in which packets could be counted: {0}")]
+    Cgroup(#[source] io::Error),
+    /// /proc cannot be read.
+    #[error("the kernel's threads cannot be seen: {0}")]
+    Threads(#[from] procfs::ProcError),
+}
+
+/// What mode exact has counted since its program was loaded: which keys' packets it gave to the threads of their classes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Given {
+    /// Packets by key, those that were dropped then included.
+    pub keys: BTreeMap<Key, u64>,
+    /// Packets that were dropped since a class's queue was full.
+    pub dropped: u64,
+}
+
+impl Given {
+    /// What these counters say now.
+    #[must_use]
+    pub fn of(counters: &ExactCounters) -> Self {
+        let mut keys = BTreeMap::new();
+        for cpu in 0..counters.of_cpus().count() {
+            for (port, packets) in counters.ports_of(cpu) {
+                if let Some(protocol) = Protocol::of(port.protocol) {
+                    let port = port.port;
+                    *keys.entry(Key { protocol, port }).or_default() += packets;
+                }
+            }
+        }
+        let classes = counters.total().classes;
+        Self {
+            keys,
+            dropped: classes.iter().map(|class| class.dropped).sum(),
+        }
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        let keys = self.keys.iter().map(|(key, packets)| {
+            let before = before.keys.get(key).copied().unwrap_or(0);
+            (*key, since(*packets, before))
+        });
+        Self {
+            keys: keys.collect(),
+            dropped: since(self.dropped, before.dropped),
+        }
+    }
+}
+
+/// Keeps the account, as long as this lives; the programs are gone when the process ends, however it does.
+pub struct Accountant {
+    programs: Programs,
+    options: Options,
+    began: Instant,
+    turned: Instant,
+    looked: Instant,
+    counters: Counters,
+    given: Given,
+    devices: BTreeMap<String, Traffic>,
+    crew: Crew,
+    people: People,
+    /// Who had a socket when it was last known, by its cookie: it may be closed before its last packets are booked.
+    holders: BTreeMap<u64, Whose>,
+    /// The network namespace that names of interfaces are known in, by its cookie.
+    namespace: u64,
+    idle_places: BTreeMap<Place, u32>,
+    idle_deliveries: BTreeMap<Delivery, u32>,
+    ledger: Ledger,
+    watch: Watch,
+    parts: Parts,
+    interrupts: u64,
+    lost_packets: u64,
+    cpus: BTreeMap<u32, u64>,
+    flows: BTreeMap<Flow, OfFlow>,
+}
+
+impl Accountant {
+    /// Begins to account.
+    ///
+    /// # Errors
+    /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or there is no cgroup v2 to count packets in.
+    pub fn start(options: Options) -> Result<Self, Error> {
+        let programs = Programs::load(options.packets)?;
+        programs.name_interrupts(&sources::network_interrupts())?;
+        let crew = Crew::find(sources::is_without_interrupts())?;
+        let counters = programs.read()?;
+        let now = Instant::now();
+        Ok(Self {
+            devices: devices(&options),
+            watch: Watch::new(options.limits),
+            programs,
+            options,
+            began: now,
+            turned: now,
+            looked: now,
+            counters,
+            given: Given::default(),
+            crew,
+            people: People::default(),
+            holders: BTreeMap::new(),
+            namespace: Namespace::own().map_or(0, |own| own.cookie()),
+            idle_places: BTreeMap::new(),
+            idle_deliveries: BTreeMap::new(),
+            ledger: Ledger::new(),
+            parts: Parts::default(),
+            interrupts: 0,
+            lost_packets: 0,
+            cpus: BTreeMap::new(),
+            flows: BTreeMap::new(),
+        })
+    }
+
+    /// Books what came since the turn before, by the receivers that `table` knows, and what mode exact `given`, if it is on. To be called about once a second:
+    /// what happens between two turns is divided as a whole.
+    ///
+    /// # Errors
+    /// When the counters cannot be read any longer. To call it again tries again.
+    pub fn turn(
+        &mut self,
+        table: &ReceiverTable,
+        given: Option<&Given>,
+    ) -> Result<Option<Event>, Error> {
+        let now = Instant::now();
+        let counters = self.programs.read()?;
+        if now - self.looked >= LOOK_AGAIN {
+            self.looked = now;
+            self.people.look_again();
+            self.programs
+                .name_interrupts(&sources::network_interrupts())?;
+            self.crew.look_again()?;
+        }
+        for host in counters.spent.keys().map(|place| place.host) {
+            let person = self.people.of(host);
+            if let (Some(thread), Some(work)) = (person.thread, person.work()) {
+                self.crew.join(thread, &work);
+            }
+        }
+        let interval = interval::between(&self.counters, &counters, &self.crew.run());
+        let handed = given.map(|given| given.since(&self.given));
+        let keys = handed.as_ref().map(|handed| {
+            let keys = handed.keys.iter();
+            keys.map(|(key, packets)| (To::Key(*key), *packets))
+                .collect()
+        });
+        let shares = divide::divide(&interval.pools, keys.as_ref());
+        self.note_holders(&interval, table);
+        let (holders, people) = (&self.holders, &self.people);
+        let booked = self.ledger.book(
+            &interval,
+            &shares,
+            |to| whose(to, holders, table),
+            |host| people.known(host).is_some_and(|person| !person.is_kernel),
+        );
+        self.counters = counters;
+        self.given = given.cloned().unwrap_or_default();
+        self.note(&interval, &booked);
+        for pid in self.ledger.processes().collect::<Vec<_>>() {
+            self.people.of(pid);
+        }
+        let seen = self.seen(&interval, now - self.turned, handed.as_ref());
+        self.turned = now;
+        let mut event = self.watch.look(&seen);
+        if let Some(Event::Begins { culprit, .. }) = &mut event {
+            *culprit = self.culprit(&interval, &booked, &seen);
+        }
+        for pid in self.people.forget_ended() {
+            self.ledger.end(pid);
+        }
+        self.make_room(&interval)?;
+        Ok(event)
+    }
+
+    /// The account as it stands.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        shown::report(self)
+    }
+
+    /// Is there an overload?
+    #[must_use]
+    pub fn is_overloaded(&self) -> bool {
+        self.watch.is_overloaded()
+    }
+
+    fn note_holders(&mut self, interval: &Interval, table: &ReceiverTable) {
+        for to in interval.pools.iter().flat_map(|pool| pool.delivered.keys()) {
+            let To::Socket(socket) = to else { continue };
+            if let Some((place, readers)) = table.holders(socket.cookie) {
+                let whose = Whose {
+                    namespace: place.namespace,
+                    readers: readers.clone(),
+                };
+                self.holders.insert(socket.cookie, whose);
+            }
+        }
+    }
+
+    fn note(&mut self, interval: &Interval, booked: &Booked) {
+        self.parts.add(&interval.parts);
+        self.interrupts += interval.interrupts;
+        self.lost_packets += interval.lost.packets;
+        for (cpu, time) in interval.cpus() {
+            *self.cpus.entry(cpu).or_default() += time;
+        }
+        for (flow, of) in &booked.flows {
+            let all = self.flows.entry(*flow).or_default();
+            all.time += of.time;
+            all.packets += of.packets;
+            all.readers.clone_from(&of.readers);
+        }
+    }
+
+    /// What there is to be seen of an overload.
+    fn seen(&mut self, interval: &Interval, elapsed: Duration, handed: Option<&Given>) -> Seen {
+        let devices = devices(&self.options);
+        let mut traffic: BTreeMap<String, Traffic> = devices
+            .iter()
+            .map(|(name, now)| {
+                let before = self.devices.get(name).copied().unwrap_or_default();
+                let traffic = Traffic {
+                    received: since(now.received, before.received),
+                    dropped: since(now.dropped, before.dropped),
+                    tolerated: now.tolerated,
+                };
+                (name.clone(), traffic)
+            })
+            .collect();
+        self.devices = devices;
+        if let Some(handed) = handed {
+            let all: u64 = handed.keys.values().sum();
+            let queues = Traffic {
+                received: all.saturating_sub(handed.dropped),
+                dropped: handed.dropped,
+                tolerated: None,
+            };
+            traffic.insert("a class's queue".to_owned(), queues);
+        }
+        let nanoseconds = elapsed.as_nanos().max(1) as f64;
+        let shares = interval.cpus().into_iter();
+        Seen {
+            elapsed,
+            shares: shares
+                .map(|(cpu, time)| (cpu, time as f64 / nanoseconds))
+                .collect(),
+            traffic,
+        }
+    }
+
+    /// The key that most of the interval's time was spent for.
+    fn culprit(&self, interval: &Interval, booked: &Booked, seen: &Seen) -> Option<Culprit> {
+        let seconds = seen.elapsed.as_secs_f64();
+        let total = interval.parts.total().max(1) as f64;
+        let mut keys: BTreeMap<Key, OfFlow> = BTreeMap::new();
+        for (flow, of) in &booked.flows {
+            let Some(key) = flow.key else { continue };
+            let all = keys.entry(key).or_default();
+            all.time += of.time;
+            all.packets += of.packets;
+            all.readers.extend(&of.readers);
+        }
+        let worst = keys.into_iter().max_by_key(|(_, of)| of.time);
+        let orphans = booked.totals.orphans;
+        let Some((key, of)) = worst.filter(|(_, of)| of.time > 0 && of.time >= orphans) else {
+            return (orphans > 0).then(|| Culprit {
+                key: None,
+                interface: None,
+                hertz: booked.totals.orphan_packets as f64 / seconds,
+                share: orphans as f64 / total,
+                receiver: None,
+                others: 0,
+            });
+        };
+        let flows = booked
+            .flows
+            .iter()
+            .filter(|(flow, _)| flow.key == Some(key));
+        let main = flows
+            .filter(|(flow, _)| flow.interface != 0)
+            .max_by_key(|(_, of)| of.packets);
+        let receiver = of.readers.first().map(|pid| {
+            let person = self.people.known(*pid);
+            Receiver {
+                pid: *pid,
+                command: person.map_or_else(|| "?".to_owned(), |person| person.command.clone()),
+                cgroup: person.map_or_else(String::new, |person| person.cgroup.clone()),
+            }
+        });
+        Some(Culprit {
+            key: Some(key),
+            interface: main.and_then(|(flow, _)| shown::interface(flow, self.namespace)),
+            hertz: of.packets as f64 / seconds,
+            share: of.time as f64 / total,
+            receiver,
+            others: of.readers.len().saturating_sub(1),
+        })
+    }
+
+    /// Forgets counters that have not changed for long.
+    fn make_room(&mut self, interval: &Interval) -> Result<(), Error> {
+        let places = long_idle(&mut self.idle_places, &interval.idle_places);
+        let deliveries = long_idle(&mut self.idle_deliveries, &interval.idle_deliveries);
+        self.programs.forget(&places, &deliveries)?;
+        for place in &places {
+            self.counters.spent.remove(place);
+        }
+        for delivery in &deliveries {
+            self.counters.deliveries.remove(delivery);
+        }
+        if !deliveries.is_empty() {
+            let left = self.counters.deliveries.keys();
+            let cookies: BTreeSet<u64> = left.map(|delivery| delivery.socket.cookie).collect();
+            self.holders.retain(|cookie, _| cookies.contains(cookie));
+        }
+        Ok(())
+    }
+}
+
+/// Who gets what was for a receiver.
+fn whose(to: To, holders: &BTreeMap<u64, Whose>, table: &ReceiverTable) -> Whose {
+    if let To::Socket(socket) = to {
+        if let Some(known) = holders.get(&socket.cookie) {
+            return known.clone();
+        }
+    }
+    // What a listener has accepted is known from the next scan on; until then whoever has the port is likely to have it.
+    let readers = to.key().into_iter().flat_map(|key| table.readers(key));
+    let (mut namespaces, mut all) = (BTreeSet::new(), BTreeSet::new());
+    for reader in readers {
+        namespaces.insert(reader.id.place.namespace);
+        all.insert(reader.id.pid);
+    }
+    let only = namespaces.first().filter(|_| namespaces.len() == 1);
+    Whose {
+        namespace: only.copied().unwrap_or(0),
+        readers: all,
+    }
+}
+
+/// Counts how long each of `idle` has been so, and takes those out that have been for long.
+fn long_idle<T: Copy + Ord>(turns: &mut BTreeMap<T, u32>, idle: &[T]) -> Vec<T> {
+    let mut long = Vec::new();
+    let before = std::mem::take(turns);
+    for one in idle {
+        let count = before.get(one).copied().unwrap_or(0) + 1;
+        if count >= IDLE_TURNS {
+            long.push(*one);
+        } else {
+            turns.insert(*one, count);
+        }
+    }
+    long
+}
+
+/// What the interfaces have received and dropped until now.
+fn devices(options: &Options) -> BTreeMap<String, Traffic> {
+    if options.interfaces.is_empty() {
+        return BTreeMap::new();
+    }
+    // An interface that is not there has no traffic.
+    let all = dev_status().unwrap_or_default();
+    let wanted = options.interfaces.iter().filter_map(|(name, tolerated)| {
+        let status = all.get(name)?;
+        let traffic = Traffic {
+            received: status.recv_packets,
+            dropped: status.recv_drop + status.recv_fifo,
+            tolerated: *tolerated,
+        };
+        Some((name.clone(), traffic))
+    });
+    wanted.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_idle_for_long_makes_room_and_what_is_not_stays() {
+        let mut turns = BTreeMap::new();
+        for turn in 1..IDLE_TURNS {
+            assert!(long_idle(&mut turns, &[1, 2]).is_empty(), "{turn}");
+        }
+        // 2 was counted in between.
+        assert_eq!(long_idle(&mut turns, &[1]), [1]);
+        assert!(long_idle(&mut turns, &[1, 2]).is_empty());
+    }
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! When an overload begins and ends, and who is the cause: told once for each overload, however long it lasts.
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use weir_report::{count, percent};
+
+use crate::receivers::Key;
+
+/// What an overload is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The share of a CPU that interrupts have, above 0 and at most 1.
+    pub share: f64,
+    /// The share of an interface's packets that are dropped before the kernel has spent more on them than the top half, above 0.
+    pub dropped: f64,
+    /// An overload has ended when all of it has been below this part of its limits for `quiet`: so it does not end and begin with every burst.
+    pub end: f64,
+    /// See `end`.
+    pub quiet: Duration,
+}
+
+impl Default for Limits {
+    /// Half of a CPU, or 1 % dropped; ended after 5 s below 80 % of that.
+    fn default() -> Self {
+        Self {
+            share: 0.5,
+            dropped: 0.01,
+            end: 0.8,
+            quiet: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What an interface, or the queues of mode exact together, did in an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Traffic {
+    /// Packets that came in.
+    pub received: u64,
+    /// Packets that there was no room for.
+    pub dropped: u64,
+    /// What the system file says the system can do without, in packets a second (`rate.tolerated` of its sources).
+    pub tolerated: Option<f64>,
+}
+
+/// What was seen in an interval.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Seen {
+    /// How long it was.
+    pub elapsed: Duration,
+    /// The share of each CPU that interrupts had.
+    pub shares: BTreeMap<u32, f64>,
+    /// By name.
+    pub traffic: BTreeMap<String, Traffic>,
+}
+
+/// What makes an overload.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cause {
+    /// Interrupts have too much of a CPU.
+    Cpu {
+        /// Which.
+        cpu: u32,
+        /// How much.
+        share: f64,
+    },
+    /// Packets are dropped.
+    Drops {
+        /// Where.
+        at: String,
+        /// Packets a second.
+        hertz: f64,
+    },
+    /// More comes in than the system file tolerates.
+    Rate {
+        /// From where.
+        at: String,
+        /// Packets a second.
+        hertz: f64,
+        /// What the file tolerates.
+        tolerated: f64,
+    },
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu { cpu, share } => {
+                write!(
+                    formatter,
+                    "interrupts have {} of CPU {cpu}",
+                    percent(*share)
+                )
+            }
+            Self::Drops { at, hertz } => {
+                write!(formatter, "{at} drops {} packets/s", count(*hertz as u64))
+            }
+            Self::Rate {
+                at,
+                hertz,
+                tolerated,
+            } => write!(
+                formatter,
+                "{at} brings {} packets/s, and the system file tolerates {}",
+                count(*hertz as u64),
+                count(*tolerated as u64)
+            ),
+        }
+    }
+}
+
+/// The flow that most of the interrupt time was spent for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Culprit {
+    /// None: packets that no socket gets.
+    pub key: Option<Key>,
+    /// The interface's name, if it is known.
+    pub interface: Option<String>,
+    /// Packets a second.
+    pub hertz: f64,
+    /// Of the interrupt time, at most 1.
+    pub share: f64,
+    /// Who receives it; the first, if there are several.
+    pub receiver: Option<Receiver>,
+    /// How many others receive it, too.
+    pub others: usize,
+}
+
+/// A process that receives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receiver {
+    /// Its number.
+    pub pid: u32,
+    /// The name of its program.
+    pub command: String,
+    /// Its control group.
+    pub cgroup: String,
+}
+
+impl fmt::Display for Culprit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.key {
+            Some(key) => write!(formatter, "{key}")?,
+            None => formatter.write_str("packets that no socket gets")?,
+        }
+        if let Some(interface) = &self.interface {
+            write!(formatter, " from {interface}")?;
+        }
+        if let Some(receiver) = &self.receiver {
+            let Receiver {
+                pid,
+                command,
+                cgroup,
+            } = receiver;
+            write!(formatter, " for {command} (process {pid}, {cgroup})")?;
+        }
+        if self.others > 0 {
+            write!(formatter, " and {} more", self.others)?;
+        }
+        write!(
+            formatter,
+            ": {} packets/s, {} of the interrupt time",
+            count(self.hertz as u64),
+            percent(self.share)
+        )
+    }
+}
+
+/// Something to be told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// An overload begins.
+    Begins {
+        /// What it is; the first, if it is several things.
+        cause: Cause,
+        /// Who it is, if anything was counted.
+        culprit: Option<Culprit>,
+    },
+    /// It has ended.
+    Ends {
+        /// How long it lasted.
+        after: Duration,
+    },
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Begins { cause, culprit } => {
+                write!(formatter, "overload: {cause}")?;
+                match culprit {
+                    Some(culprit) => write!(formatter, "; most of it is {culprit}"),
+                    None => formatter.write_str("; whose packets these are is not known"),
+                }
+            }
+            Self::Ends { after } => {
+                write!(
+                    formatter,
+                    "the overload has ended after {} s",
+                    after.as_secs()
+                )
+            }
+        }
+    }
+}
+
+/// Whether there is an overload.
+#[derive(Debug)]
+pub(super) struct Watch {
+    limits: Limits,
+    /// How long it has lasted, and how long nothing of it was seen; none: there is none.
+    overload: Option<(Duration, Duration)>,
+}
+
+impl Watch {
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            overload: None,
+        }
+    }
+
+    /// Looks at an interval, and tells what is to be told of it; who it is comes from whoever asks.
+    pub fn look(&mut self, seen: &Seen) -> Option<Event> {
+        let Some((lasted, quiet)) = &mut self.overload else {
+            let cause = self.limits.cause(seen, 1.0)?;
+            self.overload = Some((seen.elapsed, Duration::ZERO));
+            let culprit = None;
+            return Some(Event::Begins { cause, culprit });
+        };
+        *lasted += seen.elapsed;
+        if self.limits.cause(seen, self.limits.end).is_some() {
+            *quiet = Duration::ZERO;
+            return None;
+        }
+        *quiet += seen.elapsed;
+        if *quiet < self.limits.quiet {
+            return None;
+        }
+        let after = lasted.saturating_sub(*quiet);
+        self.overload = None;
+        Some(Event::Ends { after })
+    }
+
+    /// Is there an overload?
+    pub fn is_overloaded(&self) -> bool {
+        self.overload.is_some()
+    }
+}
+
+impl Limits {
+    /// What is above this part of the limits: the worst CPU, else the first interface.
+    fn cause(&self, seen: &Seen, part: f64) -> Option<Cause> {
+        let worst = seen.shares.iter().max_by(|a, b| a.1.total_cmp(b.1));
+        if let Some((&cpu, &share)) = worst.filter(|(_, share)| **share >= self.share * part) {
+            return Some(Cause::Cpu { cpu, share });
+        }
+        let seconds = seen.elapsed.as_secs_f64();
+        seen.traffic.iter().find_map(|(at, traffic)| {
+            let (received, dropped) = (traffic.received as f64, traffic.dropped as f64);
+            let all = received + dropped;
+            if dropped > 0.0 && dropped >= all * self.dropped * part {
+                let hertz = dropped / seconds;
+                return Some(Cause::Drops {
+                    at: at.clone(),
+                    hertz,
+                });
+            }
+            let hertz = all / seconds;
+            let tolerated = traffic
+                .tolerated
+                .filter(|tolerated| hertz > tolerated * part)?;
+            Some(Cause::Rate {
+                at: at.clone(),
+                hertz,
+                tolerated,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receivers::Protocol;
+
+    fn share(share: f64) -> Seen {
+        Seen {
+            elapsed: Duration::from_secs(1),
+            shares: BTreeMap::from([(0, 0.1), (1, share)]),
+            ..Seen::default()
+        }
+    }
+
+    fn traffic(received: u64, dropped: u64, tolerated: Option<f64>) -> Seen {
+        let traffic = Traffic {
+            received,
+            dropped,
+            tolerated,
+        };
+        Seen {
+            traffic: BTreeMap::from([("eth0".to_owned(), traffic)]),
+            ..share(0.0)
+        }
+    }
+
+    fn begins(event: Option<Event>) -> String {
+        match event {
+            Some(Event::Begins { cause, .. }) => cause.to_string(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_overload_is_told_once_and_ends_when_it_has_been_quiet() {
+        let mut watch = Watch::new(Limits::default());
+        assert_eq!(watch.look(&share(0.49)), None);
+        let event = watch.look(&share(0.5));
+        assert_eq!(begins(event), "interrupts have 50.0 % of CPU 1");
+        // Neither more of it, nor a short rest, nor what is a little below the limit.
+        for seen in [0.9, 0.1, 0.1, 0.1, 0.1, 0.45, 0.1, 0.1, 0.1, 0.1] {
+            assert_eq!(watch.look(&share(seen)), None, "{seen}");
+            assert!(watch.is_overloaded());
+        }
+        let after = Duration::from_secs(7);
+        assert_eq!(watch.look(&share(0.1)), Some(Event::Ends { after }));
+        assert!(!watch.is_overloaded());
+        assert!(watch.look(&share(0.6)).is_some());
+    }
+
+    #[test]
+    fn drops_and_rates_are_overloads_too() {
+        let cause = |seen| begins(Watch::new(Limits::default()).look(&seen));
+        assert_eq!(cause(traffic(9_900, 100, None)), "eth0 drops 100 packets/s");
+        assert_eq!(cause(traffic(9_901, 99, None)), "None");
+        assert_eq!(cause(traffic(0, 0, None)), "None");
+        assert_eq!(
+            cause(traffic(2_000, 0, Some(1_500.0))),
+            "eth0 brings 2,000 packets/s, and the system file tolerates 1,500"
+        );
+        assert_eq!(cause(traffic(1_500, 0, Some(1_500.0))), "None");
+    }
+
+    #[test]
+    fn the_culprit_is_named_with_all_that_is_known() {
+        let culprit = Culprit {
+            key: Some(Key {
+                protocol: Protocol::Udp,
+                port: 5001,
+            }),
+            interface: Some("eth0".to_owned()),
+            hertz: 120_000.0,
+            share: 0.71,
+            receiver: Some(Receiver {
+                pid: 1234,
+                command: "iperf".to_owned(),
+                cgroup: "/system.slice/iperf.service".to_owned(),
+            }),
+            others: 1,
+        };
+        let cause = Cause::Cpu {
+            cpu: 0,
+            share: 0.83,
+        };
+        let event = Event::Begins {
+            cause,
+            culprit: Some(culprit),
+        };
+        assert_eq!(
+            event.to_string(),
+            "overload: interrupts have 83.0 % of CPU 0; most of it is udp 5001 from eth0 for iperf (process 1234, /system.slice/iperf.service) and 1 more: \
+             120,000 packets/s, 71.0 % of the interrupt time"
+        );
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes the report of what the accountant has.
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+
+use super::ledger::Flow as FlowOf;
+use super::report::{Cgroup, Cpu, Ended, Flow, KernelThread, Measured, Process, Report};
+use super::{Accountant, sources};
+use crate::sched::Tid;
+
+/// The name of the interface that a flow comes from, `#NUMBER` in a network namespace other than `own`; none if it is not known.
+pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
+    let index = flow.interface;
+    if index == 0 {
+        return None;
+    }
+    if flow.namespace != own {
+        return Some(format!("#{index}"));
+    }
+    let mut name = [0; libc::IF_NAMESIZE];
+    // SAFETY: the call writes at most IF_NAMESIZE bytes, with a final 0, and returns null if it writes none.
+    let written = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
+    if written.is_null() {
+        return Some(format!("#{index}"));
+    }
+    // SAFETY: as above, `written` is `name`.
+    let name = unsafe { CStr::from_ptr(written) };
+    Some(name.to_string_lossy().into_owned())
+}
+
+pub(super) fn report(of: &Accountant) -> Report {
+    let processes = processes(of);
+    let totals = of.ledger.totals();
+    let (ended, sums) = of.ledger.ended();
+    Report {
+        elapsed_ns: (of.turned - of.began).as_nanos() as u64,
+        counts_packets: of.options.packets,
+        used_without_interrupts: of.crew.is_without_interrupts(),
+        measured: Measured {
+            total_ns: of.parts.total(),
+            device_ns: of.parts.device,
+            other_devices_ns: of.parts.others,
+            receive_ns: of.parts.receive,
+            other_soft_ns: of.parts.soft,
+            threads_ns: of.parts.threads,
+            lost_ns: of.parts.lost,
+        },
+        received_ns: totals.received,
+        orphans_ns: totals.orphans,
+        unattributed_ns: totals.unattributed,
+        packets: totals.packets,
+        orphan_packets: totals.orphan_packets,
+        lost_packets: of.lost_packets,
+        interrupts: of.interrupts,
+        cpus: of
+            .cpus
+            .iter()
+            .map(|(&cpu, &interrupts_ns)| Cpu { cpu, interrupts_ns })
+            .collect(),
+        threads: of
+            .crew
+            .sums()
+            .map(|(tid, name, ran_ns)| KernelThread { tid, name, ran_ns })
+            .collect(),
+        cgroups: cgroups(&processes),
+        processes,
+        ended: Ended {
+            processes: ended,
+            charged_ns: sums.charged(),
+            own_ns: sums.own,
+            taken_ns: sums.taken(),
+            packets: sums.packets,
+        },
+        flows: flows(of),
+    }
+}
+
+fn processes(of: &Accountant) -> Vec<Process> {
+    let mut processes: Vec<Process> = of
+        .ledger
+        .processes()
+        .map(|pid| {
+            let sums = of.ledger.of(pid);
+            let person = of.people.known(pid);
+            let thread = person.and_then(|person| person.thread);
+            Process {
+                pid,
+                started: thread.map_or(0, |thread| thread.started),
+                command: person.map_or_else(|| "?".to_owned(), |person| person.command.clone()),
+                cgroup: person.map_or_else(String::new, |person| person.cgroup.clone()),
+                used_ns: Tid::try_from(pid)
+                    .ok()
+                    .and_then(sources::run_time)
+                    .unwrap_or(0),
+                charged_ns: sums.charged(),
+                own_ns: sums.own,
+                taken_ns: sums.taken(),
+                packets: sums.packets,
+            }
+        })
+        .collect();
+    processes.sort_by_key(|process| (Reverse(process.charged_ns + process.taken_ns), process.pid));
+    processes
+}
+
+fn cgroups(processes: &[Process]) -> Vec<Cgroup> {
+    let mut cgroups: BTreeMap<&str, Cgroup> = BTreeMap::new();
+    for process in processes {
+        let cgroup = cgroups.entry(&process.cgroup).or_default();
+        cgroup.used_ns += process.used_ns;
+        cgroup.charged_ns += process.charged_ns;
+        cgroup.taken_ns += process.taken_ns;
+        cgroup.packets += process.packets;
+    }
+    let named = cgroups.into_iter().map(|(name, sums)| Cgroup {
+        cgroup: name.to_owned(),
+        ..sums
+    });
+    let mut cgroups: Vec<Cgroup> = named.collect();
+    cgroups.sort_by_key(|cgroup| Reverse(cgroup.charged_ns + cgroup.taken_ns));
+    cgroups
+}
+
+fn flows(of: &Accountant) -> Vec<Flow> {
+    let mut flows: Vec<Flow> = of
+        .flows
+        .iter()
+        .map(|(flow, sums)| Flow {
+            protocol: flow.key.map(|key| key.protocol),
+            port: flow.key.map_or(0, |key| key.port),
+            interface: interface(flow, of.namespace),
+            interrupts_ns: sums.time,
+            packets: sums.packets,
+        })
+        .collect();
+    flows.sort_by_key(|flow| Reverse(flow.interrupts_ns));
+    flows
+}

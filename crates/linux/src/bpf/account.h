@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * What account.bpf.c shares with the program that loads it: its counters. Every element belongs to one CPU and one host, so that nobody else counts in
+ * it at the same time. Twin: src/account/layout.rs.
+ */
+#ifndef WEIR_LINUX_ACCOUNT_H
+#define WEIR_LINUX_ACCOUNT_H
+
+#include <stdint.h>
+
+/** Where interrupts were handled: in whose time. */
+typedef struct {
+    uint32_t cpu;
+    uint32_t host; /**< the process that was interrupted, or the kernel thread that did the work; 0: the CPU was idle */
+} weir_account_place_t;
+
+/** What was spent there until now. Times are in ns, each without the interrupts that came in between. */
+typedef struct {
+    uint64_t device;     /**< in handlers of network devices */
+    uint64_t others;     /**< in handlers of other devices */
+    uint64_t receive;    /**< in the soft interrupt that receives (NET_RX) */
+    uint64_t soft;       /**< in the other soft interrupts */
+    uint64_t interrupts; /**< how many handlers of devices ran */
+    uint64_t polled;     /**< packets that were taken from devices */
+} weir_account_spent_t;
+
+/** To whom packets were delivered. */
+typedef struct {
+    weir_account_place_t place;
+    uint32_t interface; /**< its index in the socket's network namespace */
+    uint16_t port;
+    uint16_t protocol;
+    uint64_t cookie; /**< the socket; 0: any of that port, since there was no room for another socket */
+} weir_account_delivery_t;
+
+/** What found no room in the maps. */
+typedef struct {
+    uint64_t time; /**< ns */
+    uint64_t packets;
+} weir_account_lost_t;
+
+_Static_assert(sizeof(weir_account_place_t) == 8 && sizeof(weir_account_spent_t) == 48, "as in layout.rs");
+_Static_assert(sizeof(weir_account_delivery_t) == 24 && sizeof(weir_account_lost_t) == 16, "as in layout.rs");
+
+#endif

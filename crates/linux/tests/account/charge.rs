@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who is charged, and what is taken from whom.
+use std::time::Duration;
+
+use procfs::{CurrentSI as _, KernelStats};
+use weir_linux::account::{Event, Limits, Options};
+use weir_linux::settings::Interface;
+use weir_linux::threads::{self, Work};
+
+use super::actor::Stand;
+use super::flood::{self, Flood, HANDLES, Spinner};
+use super::ground::{Namespace, Offload};
+use super::{Books, of};
+
+const TIME: Duration = Duration::from_secs(2);
+
+/// Interrupts and soft interrupts of the CPU that handles, as /proc/stat has them.
+fn kernel_says() -> Duration {
+    let stat = KernelStats::current().unwrap();
+    let cpu = &stat.cpu_time[HANDLES];
+    cpu.irq_duration().unwrap_or_default() + cpu.softirq_duration().unwrap_or_default()
+}
+
+/// The number of a namespace's interface.
+fn interface_index(namespace: &Namespace) -> i32 {
+    let path = namespace.path();
+    let interface = Interface::find(&namespace.interface, Some(&path));
+    interface.unwrap().index
+}
+
+fn part(of: u64, whole: u64) -> f64 {
+    of as f64 / whole.max(1) as f64
+}
+
+#[test]
+fn a_flood_is_charged_to_its_receiver_and_taken_from_who_runs() {
+    let Some(ground) = Stand::begin() else { return };
+    if !flood::has_two_cpus() {
+        return;
+    }
+    flood::steer(&ground.receiver);
+    let receiver = flood::receiver(&ground.receiver, 5001);
+    let spinner = Spinner::begin(&ground.receiver);
+    // However slow the machine is, the flood is an overload.
+    let limits = Limits {
+        share: 0.02,
+        ..Limits::default()
+    };
+    let mut books = Books::open(Options {
+        limits,
+        ..Options::default()
+    });
+    let before = kernel_says();
+    let flood = Flood::begin(&ground, &[5001]);
+    let report = books.keep(TIME);
+    let (sent, kernel) = (flood.end(), kernel_says() - before);
+    let (charged, taken) = (of(&report, receiver.pid()), of(&report, spinner.pid()));
+    let on_cpu = report.cpus.iter().find(|cpu| cpu.cpu == HANDLES as u32);
+    let measured = on_cpu.map_or(0, |cpu| cpu.interrupts_ns);
+    println!(
+        "{sent} packets sent, {} counted; on CPU {HANDLES}: measured {:?}, /proc/stat {kernel:?}; charged {:?}, taken {:?}",
+        charged.packets,
+        Duration::from_nanos(measured),
+        Duration::from_nanos(charged.charged_ns),
+        Duration::from_nanos(taken.taken_ns),
+    );
+    // What is sent while nobody looks any longer is not counted, and the backlog of a CPU drops.
+    assert!(charged.packets > sent / 4 && charged.packets <= sent);
+    // Beside the flood there is what else the machine does.
+    assert!(
+        part(charged.charged_ns, report.measured.total_ns) > 0.6,
+        "{report:#?}"
+    );
+    // What the spinner lost was for the receiver, but for timers and such.
+    assert!(part(taken.taken_ns, measured) > 0.6, "{report:#?}");
+    assert!(taken.charged_ns == 0 && charged.taken_ns < measured / 100);
+    // Without CONFIG_IRQ_TIME_ACCOUNTING the kernel only looks at each tick what it interrupts: by chance, and in a virtual machine with a bias.
+    if report.used_without_interrupts {
+        let kernel = kernel.as_nanos() as f64;
+        let error = (measured as f64 - kernel).abs() / kernel;
+        assert!(
+            error < 0.1,
+            "{error:.3}: measured {measured} ns, /proc/stat {kernel} ns"
+        );
+    }
+    let culprits: Vec<String> = books.events.iter().map(Event::to_string).collect();
+    println!("{culprits:?}");
+    let [culprit] = &culprits[..] else {
+        panic!("{culprits:?}");
+    };
+    let named = format!(
+        "udp 5001 from #{index} for",
+        index = interface_index(&ground.receiver)
+    );
+    let process = format!("(process {}, /", receiver.pid());
+    assert!(
+        culprit.contains(&named) && culprit.contains(&process),
+        "{culprit}"
+    );
+}
+
+#[test]
+fn two_receivers_are_charged_by_their_packets_and_a_closed_port_to_nobody() {
+    let Some(ground) = Stand::begin() else { return };
+    if !flood::has_two_cpus() {
+        return;
+    }
+    // With a thread of its own, what came in is counted where it came in.
+    for end in [&ground.sender, &ground.receiver] {
+        end.offload(Offload::Receive, true);
+    }
+    ground.sender.offload(Offload::SendChecksums, false);
+    let (path, name) = (ground.receiver.path(), &ground.receiver.interface);
+    let interface = Interface::find(name, Some(&path)).unwrap().open().unwrap();
+    interface.write("threaded", "1").unwrap();
+    let [one, other] = [5001, 5002].map(|port| flood::receiver(&ground.receiver, port));
+    let spinner = Spinner::begin(&ground.receiver);
+    let mut books = Books::open(Options::default());
+    let flood = Flood::begin(&ground, &[5001, 5002, 5001, 5003]);
+    let report = books.keep(TIME);
+    flood.end();
+    let (one, other) = (of(&report, one.pid()), of(&report, other.pid()));
+    let threads =
+        threads::which(|work| matches!(work, Work::Napi { interface, .. } if interface == name));
+    let tids: Vec<u32> = threads
+        .unwrap()
+        .iter()
+        .map(|of| of.thread.tid as u32)
+        .collect();
+    let ran: u64 = report
+        .threads
+        .iter()
+        .filter(|thread| tids.contains(&thread.tid))
+        .map(|thread| thread.ran_ns)
+        .sum();
+    println!(
+        "the interface's threads ran {:?}; 5001 is charged {:?} for {} packets, 5002 {:?} for {}, nobody {:?} for {}",
+        Duration::from_nanos(ran),
+        Duration::from_nanos(one.charged_ns),
+        one.packets,
+        Duration::from_nanos(other.charged_ns),
+        other.packets,
+        Duration::from_nanos(report.orphans_ns),
+        report.orphan_packets,
+    );
+    assert!(ran > 0 && one.packets > 1000, "{report:#?}");
+    // Two, one and one of four.
+    let all = part(one.packets, other.packets);
+    assert!((1.9..2.1).contains(&all), "{all}");
+    let time = part(one.charged_ns, other.charged_ns);
+    assert!((1.8..2.2).contains(&time), "{time}");
+    let orphans = part(report.orphan_packets, other.packets);
+    assert!((0.9..1.2).contains(&orphans), "{orphans}");
+    // The thread's work is charged whole, to the receivers and to nobody. It is in its own time, not in the spinner's.
+    let booked = one.charged_ns + other.charged_ns + report.orphans_ns;
+    assert!(booked as f64 > ran as f64 * 0.95, "{report:#?}");
+    assert!(of(&report, spinner.pid()).taken_ns < ran / 2, "{report:#?}");
+}

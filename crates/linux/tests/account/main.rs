@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A flood is charged to whom it is for, and reported to whom it is taken from.
+#[path = "../actor/mod.rs"]
+mod actor;
+#[path = "../ground/mod.rs"]
+mod ground;
+
+mod charge;
+mod cost;
+mod flood;
+
+use std::time::{Duration, Instant};
+
+use weir_linux::account::{Accountant, Event, Options, Process, Report};
+use weir_linux::receivers::{self, Follower, Rules};
+
+/// An account with the receivers that it charges.
+struct Books {
+    follower: Follower,
+    accountant: Accountant,
+    events: Vec<Event>,
+}
+
+impl Books {
+    fn open(options: Options) -> Self {
+        let of_receivers = receivers::Options {
+            priorities_at_once: false,
+            ..receivers::Options::default()
+        };
+        let mut books = Self {
+            follower: Follower::start(Rules::default(), of_receivers).unwrap(),
+            accountant: Accountant::start(options).unwrap(),
+            events: Vec::new(),
+        };
+        // What came while the programs were loaded is not of the test.
+        books.turn();
+        books
+    }
+
+    fn turn(&mut self) {
+        self.follower.poll(Duration::ZERO).unwrap();
+        let event = self.accountant.turn(self.follower.table(), None).unwrap();
+        self.events.extend(event);
+    }
+
+    /// Turns four times a second for that long, and returns the account.
+    fn keep(&mut self, time: Duration) -> Report {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(250));
+            self.turn();
+        }
+        let report = self.accountant.report();
+        assert!(report.adds_up(), "{report:#?}");
+        report
+    }
+}
+
+/// The account of a process; all 0 if it has none.
+fn of(report: &Report, pid: u32) -> Process {
+    let mut processes = report.processes.iter();
+    let process = processes.find(|process| process.pid == pid);
+    process.cloned().unwrap_or_default()
+}
