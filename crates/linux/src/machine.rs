@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use procfs::process::Process;
-use weir_model::{LinuxMode, did_you_mean};
+use weir_model::{Accounting, LinuxMode, did_you_mean};
 
 use crate::exact::There;
 use crate::settings::Interface;
@@ -40,14 +40,13 @@ impl Capability {
         }
     }
 
-    /// Those that a mode needs.
+    /// Those that a run of `node` needs.
     #[must_use]
-    pub const fn needed_for(mode: LinuxMode) -> &'static [Self] {
-        match mode {
-            LinuxMode::Native => &[Self::NetAdmin, Self::SysNice],
-            LinuxMode::Predicted | LinuxMode::Exact => {
-                &[Self::Bpf, Self::NetAdmin, Self::Perfmon, Self::SysNice]
-            }
+    pub fn needed_for(node: &Node) -> &'static [Self] {
+        if loads_programs(node) {
+            &[Self::Bpf, Self::NetAdmin, Self::Perfmon, Self::SysNice]
+        } else {
+            &[Self::NetAdmin, Self::SysNice]
         }
     }
 }
@@ -93,25 +92,22 @@ pub enum Lack {
     /// No BTF.
     #[error("this kernel does not describe its types: there is no {BTF}")]
     #[diagnostic(help(
-        "the mode `{mode}` loads BPF programs, which are fitted to the kernel by that: take a kernel with CONFIG_DEBUG_INFO_BTF, or the mode `native`"
+        "{what} loads BPF programs, which are fitted to the kernel by that: take a kernel with CONFIG_DEBUG_INFO_BTF, or the mode `native` without `accounting`"
     ))]
     Btf {
-        /// The mode that needs it.
-        mode: &'static str,
+        /// What needs it.
+        what: String,
     },
     /// Capabilities.
-    #[error(
-        "this process lacks {}, which the mode `{mode}` needs",
-        listed(missing)
-    )]
+    #[error("this process lacks {}, which {what} needs", listed(missing))]
     #[diagnostic(help(
         "run it as root, or give the service AmbientCapabilities (crates/linux/systemd/weir-linux@.service has all that are needed)"
     ))]
     Capabilities {
         /// Those that are missing.
         missing: Vec<Capability>,
-        /// The mode that needs them.
-        mode: &'static str,
+        /// What needs them.
+        what: String,
     },
     /// A network interface.
     #[error("there is no network interface `{name}` here")]
@@ -201,20 +197,24 @@ impl Machine {
     #[must_use]
     pub fn lacks(&self, node: &Node) -> Vec<Lack> {
         let mut lacks = Vec::new();
-        let mode = node.mode.name();
+        let what = match node.mode {
+            LinuxMode::Native if loads_programs(node) => "`accounting`".to_owned(),
+            mode => format!("the mode `{}`", mode.name()),
+        };
         if self.kernel < KERNEL_LEAST {
             lacks.push(Lack::Kernel { found: self.kernel });
         }
-        if node.mode != LinuxMode::Native && !self.has_btf {
-            lacks.push(Lack::Btf { mode });
+        if loads_programs(node) && !self.has_btf {
+            let what = what.clone();
+            lacks.push(Lack::Btf { what });
         }
-        let missing: Vec<Capability> = Capability::needed_for(node.mode)
+        let missing: Vec<Capability> = Capability::needed_for(node)
             .iter()
             .copied()
             .filter(|capability| self.capabilities & (1 << capability.number()) == 0)
             .collect();
         if !missing.is_empty() {
-            lacks.push(Lack::Capabilities { missing, mode });
+            lacks.push(Lack::Capabilities { missing, what });
         }
         let known: Vec<&str> = self.interfaces.iter().map(String::as_str).collect();
         for interface in &node.interfaces {
@@ -241,6 +241,11 @@ impl Machine {
         }
         lacks
     }
+}
+
+/// Does a run of `node` load BPF programs?
+fn loads_programs(node: &Node) -> bool {
+    node.mode != LinuxMode::Native || node.accounting != Accounting::Off
 }
 
 /// The network interfaces of this network namespace, in the order of their names.
@@ -279,12 +284,14 @@ mod tests {
             urgent: Vec::new(),
             top_half: None,
             bottom_half: None,
+            tolerated_hz: None,
         };
         Node {
             name: "node".to_owned(),
             mode,
             predict: weir_model::Predict::Waiting,
             priorities_at_once: false,
+            accounting: Accounting::Off,
             top_half: None,
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),
@@ -332,17 +339,24 @@ mod tests {
             ..machine()
         };
         assert_eq!(plain.lacks(&node(LinuxMode::Native)), []);
-        let mode = "exact";
+        let missing = || vec![Capability::Bpf, Capability::Perfmon];
+        let lacks = |what: &str| {
+            let (what, missing) = (what.to_owned(), missing());
+            [
+                Lack::Btf { what: what.clone() },
+                Lack::Capabilities { missing, what },
+            ]
+        };
         assert_eq!(
             plain.lacks(&node(LinuxMode::Exact)),
-            [
-                Lack::Btf { mode },
-                Lack::Capabilities {
-                    missing: vec![Capability::Bpf, Capability::Perfmon],
-                    mode
-                }
-            ]
+            lacks("the mode `exact`")
         );
+        // But accounting does, in any mode.
+        let accounts = Node {
+            accounting: Accounting::Time,
+            ..node(LinuxMode::Native)
+        };
+        assert_eq!(plain.lacks(&accounts), lacks("`accounting`"));
     }
 
     #[test]

@@ -95,6 +95,7 @@ mod tests {
             mode,
             predict: weir_model::Predict::Waiting,
             priorities_at_once: false,
+            accounting: weir_model::Accounting::Off,
             top_half,
             interfaces: vec![Interface {
                 name: "eth0".to_owned(),
@@ -103,6 +104,7 @@ mod tests {
                 urgent: Vec::new(),
                 top_half: Some(Duration::from_micros(2)),
                 bottom_half: Some(Duration::from_micros(3)),
+                tolerated_hz: None,
             }],
             receivers: vec![
                 receiver("control", 80),

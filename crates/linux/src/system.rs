@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use weir_core_sys::demux;
-use weir_model::{LinuxMode, Predict, Protocol, System, TopHalf};
+use weir_model::{Accounting, LinuxMode, Predict, Protocol, System, TopHalf};
 
+use crate::account;
 use crate::predicted;
 use crate::receivers::{self, Rule, Rules};
 use crate::urgency::{TooUrgent, Urgency};
@@ -27,6 +28,8 @@ pub struct Node {
     pub predict: Predict,
     /// Whether a receiver's new policy counts at once; else it is seen within some seconds.
     pub priorities_at_once: bool,
+    /// What is kept account of.
+    pub accounting: Accounting,
     /// What the top half may do; none: it has the urgency of the most urgent receiver that it has to serve.
     pub top_half: Option<TopHalf>,
     /// Each interface once, in the file's order; at least one.
@@ -52,6 +55,8 @@ pub struct Interface {
     pub top_half: Option<Duration>,
     /// What is done for each packet after that, at its receiver's urgency, at worst; none: the file does not say.
     pub bottom_half: Option<Duration>,
+    /// What the system can do without, in packets a second; none: the file does not say so of each of its sources.
+    pub tolerated_hz: Option<f64>,
 }
 
 /// A receiver, and how its sockets are recognised.
@@ -159,6 +164,11 @@ impl Node {
             mode,
             predict: linux.predict,
             priorities_at_once: linux.priorities_at_once,
+            accounting: linux.accounting.unwrap_or(match mode {
+                // It does without BPF, so that it can be had everywhere.
+                LinuxMode::Native => Accounting::Off,
+                LinuxMode::Predicted | LinuxMode::Exact => Accounting::Packets,
+            }),
             top_half: linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP)),
             interfaces,
             selected: selected(system, &receivers),
@@ -213,6 +223,24 @@ impl Node {
             priorities_at_once: self.priorities_at_once,
             ..receivers::Options::default()
         }
+    }
+
+    /// How the account is kept; none: not at all.
+    #[must_use]
+    pub fn accounting(&self) -> Option<account::Options> {
+        if self.accounting == Accounting::Off {
+            return None;
+        }
+        let interfaces: BTreeMap<_, _> = self
+            .interfaces
+            .iter()
+            .map(|of| (of.name.clone(), of.tolerated_hz))
+            .collect();
+        Some(account::Options {
+            packets: self.accounting == Accounting::Packets,
+            interfaces,
+            ..account::Options::default()
+        })
     }
 
     /// The highest urgency that the threads of an interface get in the mode predicted: the place of the top half, else the urgency of the interface's most urgent
@@ -344,10 +372,13 @@ fn interfaces(system: &System) -> Vec<Interface> {
                 urgent: Vec::new(),
                 top_half: None,
                 bottom_half: None,
+                tolerated_hz: Some(0.0),
             });
             interfaces.len() - 1
         });
         let interface = &mut interfaces[index];
+        let tolerated = source.rates.tolerated.map(|rate| rate.hertz());
+        interface.tolerated_hz = interface.tolerated_hz.zip(tolerated).map(|(a, b)| a + b);
         if let Some(moderation) = &source.moderation {
             let wait = time(moderation.absolute);
             interface.deferral = Some(interface.deferral.map_or(wait, |known| known.min(wait)));

@@ -17,7 +17,7 @@ pub mod worst_rates;
 
 pub use board::{BoardTimer, board_timers};
 pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
-pub use linux::{Interface, Linux, LinuxMode, Match, Predict, TopHalf};
+pub use linux::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 pub use load::{FILE_BYTES_MOST, load, parse};
 pub use quantity::{Duration, QuantityError, Rate};
 pub use silicon::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconLimit, SiliconReset};

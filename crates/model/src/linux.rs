@@ -11,6 +11,8 @@ pub struct Linux {
     pub predict: Predict,
     /// Whether a receiver's new policy counts at once in the modes that follow receivers; else it is seen within some seconds.
     pub priorities_at_once: bool,
+    /// What is kept account of; none: the file does not say, so the mode decides.
+    pub accounting: Option<Accounting>,
     /// What the file says of the thread that takes packets from the device; none: nothing, so the mode decides.
     pub top_half: Option<TopHalf>,
     /// The sources that are queues of a network interface, in the file's order. Several may be of the same.
@@ -62,6 +64,17 @@ impl Predict {
             Self::Registered => "registered",
         }
     }
+}
+
+/// What is kept account of: whom interrupts were for, and whom they were taken from (zhang2006).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accounting {
+    /// Nothing.
+    Off,
+    /// The time of interrupts and of the threads that do their work, not whom it was for.
+    Time,
+    /// Whom it was for, too: each packet that a socket gets is counted.
+    Packets,
 }
 
 /// What the thread that takes packets from the device may do.

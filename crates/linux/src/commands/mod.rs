@@ -16,6 +16,7 @@ pub mod plan;
 pub mod run;
 pub mod status;
 pub mod stop;
+pub mod top;
 
 /// Gives interrupts on a Linux machine the urgency of the processes that they are for.
 #[derive(Debug, Parser)]
@@ -40,6 +41,7 @@ enum Command {
     Run(run::Args),
     Status(status::Args),
     Stop(stop::Args),
+    Top(top::Args),
 }
 
 /// What a command that was carried out says to the shell.
@@ -63,6 +65,7 @@ impl Cli {
             Command::Run(arguments) => run::execute(&arguments),
             Command::Status(arguments) => status::execute(&arguments),
             Command::Stop(arguments) => stop::execute(&arguments),
+            Command::Top(arguments) => top::execute(&arguments),
         }
     }
 }
@@ -128,10 +131,15 @@ fn able(node: &Node) -> miette::Result<()> {
 
 /// Prints a result. That its reader has seen enough is no error.
 fn print(text: &str) -> miette::Result<()> {
+    print_more(text).map(|_| ())
+}
+
+/// Prints one of several results; whether anybody reads further ones.
+fn print_more(text: &str) -> miette::Result<bool> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.into_diagnostic(),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        other => other.into_diagnostic().map(|()| true),
     }
 }
 

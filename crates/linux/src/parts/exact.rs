@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use weir_core_sys::demux;
 
 use super::{Part, Said, Turn};
+use crate::account::Given;
 use crate::exact::{Bindings, Exact, Options, assign};
 use crate::receivers::{Change, Key, Protocol, Reach, ReceiverTable};
 use crate::system::Node;
@@ -128,6 +129,10 @@ impl Part for Demultiplexing {
             );
         }
         Ok(())
+    }
+
+    fn given(&self) -> Option<Given> {
+        Some(Given::of(self.exact.counters()))
     }
 
     fn status(&self) -> Value {

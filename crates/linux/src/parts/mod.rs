@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run consists of: parts that are given turns by one loop, when a descriptor of theirs says that there is something to do, when their time has come, and
 //! once a period. Each has a section of its own in the status.
+mod accounting;
 mod exact;
 mod predicted;
 mod said;
@@ -13,10 +14,12 @@ use miette::IntoDiagnostic as _;
 use serde_json::{Map, Value};
 use weir_model::LinuxMode;
 
+use crate::account::Given;
 use crate::receivers::{Change, Follower, ReceiverTable};
 use crate::settings::Journal;
 use crate::system::Node;
 
+use accounting::Accounting;
 use exact::Demultiplexing;
 use predicted::Following;
 pub use said::Said;
@@ -46,6 +49,11 @@ pub trait Part {
     /// What cannot be done. In the first turn this ends the run; later it is said, once, and tried again in the next turn.
     fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()>;
 
+    /// Whose packets it has given to the threads of their classes until now; none if it gives none.
+    fn given(&self) -> Option<Given> {
+        None
+    }
+
     /// How it stands.
     fn status(&self) -> Value;
 }
@@ -68,6 +76,8 @@ pub struct Turn<'a> {
 pub struct Parts {
     // In the order of their turns.
     parts: Vec<Box<dyn Part>>,
+    // Of what the parts have done, so after them.
+    accounting: Option<Accounting>,
     follower: Option<Follower>,
     period: Instant,
     is_begun: bool,
@@ -79,9 +89,10 @@ impl Parts {
     /// # Errors
     /// When the kernel refuses what one of them needs.
     pub fn start(node: &Node) -> miette::Result<Self> {
+        let accounting = node.accounting();
         let follower = match node.mode {
-            LinuxMode::Native => None,
-            LinuxMode::Predicted | LinuxMode::Exact => {
+            LinuxMode::Native if accounting.is_none() => None,
+            LinuxMode::Native | LinuxMode::Predicted | LinuxMode::Exact => {
                 Some(Follower::start(node.rules(), node.following()).into_diagnostic()?)
             }
         };
@@ -94,6 +105,7 @@ impl Parts {
         }
         Ok(Self {
             parts,
+            accounting: accounting.map(Accounting::start).transpose()?,
             follower,
             period: Instant::now(),
             is_begun: false,
@@ -112,7 +124,8 @@ impl Parts {
     pub fn due(&self) -> Instant {
         let follower = self.follower.as_ref().map(Follower::due);
         let parts = self.parts.iter().filter_map(|part| part.due());
-        let all = follower.into_iter().chain(parts);
+        let accounting = self.accounting.as_ref().map(Accounting::due);
+        let all = follower.into_iter().chain(parts).chain(accounting);
         all.fold(self.period, Instant::min)
     }
 
@@ -144,6 +157,12 @@ impl Parts {
                 Err(error) => return Err(error),
             }
         }
+        if let Some(accounting) = &mut self.accounting {
+            let given = || self.parts.iter().find_map(|part| part.given());
+            if let Err(error) = accounting.turn(turn.receivers, given, turn.said) {
+                turn.said.once(&format!("{error:#}"));
+            }
+        }
         self.is_begun = true;
         Ok(is_period)
     }
@@ -154,6 +173,9 @@ impl Parts {
         let mut status = Map::new();
         for part in &self.parts {
             status.insert(part.name().to_owned(), part.status());
+        }
+        if let Some(accounting) = &self.accounting {
+            status.insert("account".to_owned(), accounting.status());
         }
         if let Some(follower) = &self.follower {
             status.insert("receivers".to_owned(), follower.status());

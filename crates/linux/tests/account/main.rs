@@ -4,8 +4,11 @@
 mod actor;
 #[path = "../ground/mod.rs"]
 mod ground;
+#[path = "../machine/mod.rs"]
+mod machine;
 
 mod charge;
+mod commands;
 mod cost;
 mod flood;
 

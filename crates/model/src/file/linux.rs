@@ -34,6 +34,18 @@ choice! {
     }
 }
 
+choice! {
+    /// What is kept account of: whom interrupts were for, and whom they were taken from.
+    AccountingWord "accounting" {
+        /// Nothing.
+        Off = "off",
+        /// The time of interrupts and of the threads that do their work, not whom it was for.
+        Time = "time",
+        /// Whom it was for, too: each packet that a socket gets is counted.
+        Packets = "packets",
+    }
+}
+
 section! {
     /// What `weir linux` does with the sources that have an `interface` (docs/linux.md). With it, or with an interface, urgencies are Linux's: 0 is SCHED_OTHER and 1 to
     /// 99 the priorities of SCHED_FIFO.
@@ -45,6 +57,8 @@ section! {
         /// In the modes `predicted` and `exact`: whether a priority counts as soon as a process is given it, which makes every system call on the machine a little
         /// longer (docs/linux-receivers.md); else within 2 s.
         optional priorities_at_once: Truth, default "false", example "true";
+        /// What is kept account of (docs/linux-accounting.md). It needs BPF, also in the mode `native`.
+        optional accounting: AccountingWord, default "in the mode `native` `off`, else `packets`", example "\"packets\"";
         /// What the thread that takes packets from the device may do.
         optional top_half: TopHalf, default "in the mode `exact` 500us in every 10ms; else it is as urgent as the most urgent receiver that it serves", example "{ runtime = \"1ms\", period = \"10ms\" }";
     }

@@ -8,10 +8,10 @@ use toml_edit::{Item, Table};
 use super::units::Clock;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Truth, Whole};
-use crate::file::linux::{self as raw, LinuxModeWord, PredictWord};
+use crate::file::linux::{self as raw, AccountingWord, LinuxModeWord, PredictWord};
 use crate::file::sections::Root;
 use crate::file::value::Value;
-use crate::linux::{Interface, Linux, LinuxMode, Match, Predict, TopHalf};
+use crate::linux::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 
 /// The highest priority of SCHED_FIFO.
 const URGENCY_MOST: u64 = 99;
@@ -45,6 +45,11 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
             PredictWord::Registered => Predict::Registered,
         },
         priorities_at_once: section.priorities_at_once.or(Truth(false))?.0,
+        accounting: section.accounting.optional()?.map(|word| match word {
+            AccountingWord::Off => Accounting::Off,
+            AccountingWord::Time => Accounting::Time,
+            AccountingWord::Packets => Accounting::Packets,
+        }),
         top_half: top_half?,
         interfaces: interfaces?,
         matches: matches?,

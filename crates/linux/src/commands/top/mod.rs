@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `weir linux top`: whom interrupts are for and whom they are taken from, live.
+mod screen;
+mod view;
+
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use miette::IntoDiagnostic as _;
+use serde_json::{Value, json};
+
+use super::{Outcome, StateArgs, is_coloured, print, print_json, print_more};
+use crate::account::{Accountant, Options, Report};
+use crate::instance::{self, Run};
+use crate::receivers::{self, Follower, Rules};
+use view::View;
+
+/// How often a run tells how its account stands.
+const PERIOD: Duration = Duration::from_secs(2);
+/// Processes in a table that is printed.
+const MOST: usize = 40;
+
+/// Show whom interrupts are for, and whom they are taken from, as it changes
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = AFTER)]
+pub(super) struct Args {
+    #[command(flatten)]
+    state: StateArgs,
+
+    /// Show one interval of 2 s, and end
+    #[arg(long)]
+    once: bool,
+
+    /// Print each interval as JSON, an object a line: `rates` of the interval, and the `account` since it was begun
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER: &str = "\
+It shows the account of a run (`accounting` in [linux] of its system file); where none runs that keeps one, it measures by itself, for which it needs CAP_BPF,
+CAP_PERFMON and CAP_NET_ADMIN, and charges nothing to anybody after it has ended. `used` is the processor time that the kernel books; `charged` are interrupts
+for a process while others ran; `taken` are interrupts in its time that were not for it. Both are reported: a stock scheduler gives nothing back. Where the
+output is no terminal, each interval is printed as text. The exit code is 0, or 2 if nothing can be measured.";
+
+/// Carries the command out.
+///
+/// # Errors
+/// When no run keeps an account and none can be kept here.
+pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
+    let mut source = Source::find(&arguments.state.state)?;
+    let mut before = source.report()?;
+    let mut next = || -> miette::Result<(View, Report)> {
+        let now = source.report()?;
+        let view = View::between(&before, &now);
+        before.clone_from(&now);
+        Ok((view, now))
+    };
+    if !arguments.once && !arguments.json && io::stdout().is_terminal() {
+        std::thread::sleep(PERIOD);
+        screen::show(PERIOD, || Ok(next()?.0))?;
+        return Ok(Outcome::Good);
+    }
+    loop {
+        std::thread::sleep(PERIOD);
+        let (view, report) = next()?;
+        let told = json!({ "schema": 1, "rates": view, "account": report });
+        if arguments.once {
+            if arguments.json {
+                print_json(&told)?;
+            } else {
+                print(&view.text(MOST, is_coloured()))?;
+            }
+            return Ok(Outcome::Good);
+        }
+        let text = if arguments.json {
+            told.to_string()
+        } else {
+            view.text(MOST, is_coloured()) + "\n"
+        };
+        if !print_more(&text)? {
+            return Ok(Outcome::Good);
+        }
+    }
+}
+
+/// Where accounts come from.
+enum Source {
+    /// A run keeps it, and tells of it in a folder.
+    Run { run: Run, folder: PathBuf },
+    /// It is kept here.
+    Own(Box<(Follower, Accountant)>),
+}
+
+/// The account that a run tells of.
+fn account_of(run: &Run) -> Option<Report> {
+    let account: Option<&Value> = run.status.get("account");
+    account.and_then(|account| serde_json::from_value(account.clone()).ok())
+}
+
+impl Source {
+    fn find(folder: &Path) -> miette::Result<Self> {
+        let runs = instance::all(folder)?.into_iter();
+        let mut keeping = runs.filter(|run| run.lives() && account_of(run).is_some());
+        if let Some(run) = keeping.next() {
+            let folder = folder.to_owned();
+            return Ok(Self::Run { run, folder });
+        }
+        let help = "no run keeps an account: add `accounting = \"packets\"` to [linux] of its system file, or start this as root";
+        let failed = |error: String| miette::miette!(help = help, "{error}");
+        let follower = Follower::start(Rules::default(), receivers::Options::default());
+        let follower = follower.map_err(|error| failed(error.to_string()))?;
+        let accountant = Accountant::start(Options::default());
+        let accountant = accountant.map_err(|error| failed(error.to_string()))?;
+        Ok(Self::Own(Box::new((follower, accountant))))
+    }
+
+    /// The account as it stands.
+    fn report(&mut self) -> miette::Result<Report> {
+        match self {
+            Self::Run { run, folder } => {
+                let mut runs = instance::all(folder)?.into_iter();
+                let now = runs.find(|now| now.process == run.process && now.lives());
+                let account = now.as_ref().and_then(account_of);
+                account.ok_or_else(|| {
+                    miette::miette!(
+                        "the run of `{}` has ended, and its account with it",
+                        run.system
+                    )
+                })
+            }
+            Self::Own(own) => {
+                let (follower, accountant) = &mut **own;
+                follower.poll(Duration::ZERO).into_diagnostic()?;
+                accountant.turn(follower.table(), None).into_diagnostic()?;
+                Ok(accountant.report())
+            }
+        }
+    }
+}

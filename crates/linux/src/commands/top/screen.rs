@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The live table on a terminal.
+use std::io;
+use std::time::{Duration, Instant};
+
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Alignment, Constraint, Layout};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
+use weir_report::Align;
+
+use super::view::{COLUMNS, View};
+
+/// The widths of [`COLUMNS`]; the last has what is left.
+const WIDTHS: [Constraint; 7] = [
+    Constraint::Length(15),
+    Constraint::Length(8),
+    Constraint::Length(8),
+    Constraint::Length(8),
+    Constraint::Length(8),
+    Constraint::Length(11),
+    Constraint::Min(8),
+];
+
+const HELP: &str = "q: end   up, down: scroll   charged: interrupts for it while others ran   taken: from it, for others";
+
+/// Shows what `next` finds, every `period`, until the user ends it.
+///
+/// # Errors
+/// Those of the terminal and of `next`; the terminal is as before then, too.
+pub fn show(
+    period: Duration,
+    mut next: impl FnMut() -> miette::Result<View>,
+) -> miette::Result<()> {
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let shown = (|| {
+        let mut state = TableState::default();
+        loop {
+            let view = next()?;
+            let until = Instant::now() + period;
+            while Instant::now() < until {
+                terminal
+                    .draw(|frame| draw(frame, &view, &mut state))
+                    .map_err(failed)?;
+                match key(until).map_err(failed)? {
+                    Some(Key::End) => return Ok(()),
+                    Some(Key::Up) => state.scroll_up_by(1),
+                    Some(Key::Down) => state.scroll_down_by(1),
+                    None => {}
+                }
+            }
+        }
+    })();
+    ratatui::try_restore().map_err(failed)?;
+    shown
+}
+
+fn failed(error: io::Error) -> miette::Report {
+    miette::miette!(
+        help = "`--once` and `--json` do without a terminal",
+        "the terminal cannot be used: {error}"
+    )
+}
+
+enum Key {
+    End,
+    Up,
+    Down,
+}
+
+/// What the user wants, if anything until then. A terminal of another size is drawn anew.
+fn key(until: Instant) -> io::Result<Option<Key>> {
+    if !event::poll(until.saturating_duration_since(Instant::now()))? {
+        return Ok(None);
+    }
+    Ok(match event::read()? {
+        Event::Key(KeyEvent {
+            code,
+            modifiers,
+            kind: KeyEventKind::Press,
+            ..
+        }) => match code {
+            KeyCode::Char('q') | KeyCode::Esc => Some(Key::End),
+            // The terminal does not make a signal of it now.
+            KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(Key::End),
+            KeyCode::Up | KeyCode::Char('k') => Some(Key::Up),
+            KeyCode::Down | KeyCode::Char('j') => Some(Key::Down),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+fn draw(frame: &mut Frame<'_>, view: &View, state: &mut TableState) {
+    let areas = Layout::vertical([
+        Constraint::Length(3),
+        Constraint::Min(1),
+        Constraint::Length(1),
+    ]);
+    let [head, body, foot] = areas.areas(frame.area());
+    let lines: Vec<Line<'_>> = view.headings().into_iter().map(Line::from).collect();
+    frame.render_widget(Paragraph::new(lines), head);
+    let aligned = |text: String, align| {
+        let align = match align {
+            Align::Left => Alignment::Left,
+            Align::Right => Alignment::Right,
+        };
+        Cell::from(Text::from(text).alignment(align))
+    };
+    let rows = view.processes.iter().map(|row| {
+        let cells = row.cells().into_iter().zip(COLUMNS);
+        Row::new(cells.map(|(cell, (_, align))| aligned(cell, align)))
+    });
+    let titles = COLUMNS.map(|(title, align)| aligned(title.to_owned(), align));
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let table = Table::new(rows, WIDTHS)
+        .header(Row::new(titles).style(bold))
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    frame.render_stateful_widget(table, body, state);
+    frame.render_widget(Paragraph::new(HELP), foot);
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::view::Row as Shown;
+    use super::*;
+
+    #[test]
+    fn the_screen_has_what_the_text_has() {
+        let row = Shown {
+            command: "plc".to_owned(),
+            pid: 1234,
+            charged: 0.25,
+            packets_hz: 12_345.0,
+            ..Shown::default()
+        };
+        let view = View {
+            interrupts: 0.5,
+            processes: vec![row],
+            ..View::default()
+        };
+        // Also one that is too small for all of it.
+        for (width, height) in [(100, 12), (20, 3)] {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            let mut state = TableState::default();
+            terminal
+                .draw(|frame| draw(frame, &view, &mut state))
+                .unwrap();
+            if width == 100 {
+                let screen = terminal.backend().to_string();
+                for part in [
+                    "50.0 % of a processor",
+                    "plc",
+                    "1234",
+                    "25.0 %",
+                    "12,345",
+                    "q: end",
+                ] {
+                    assert!(screen.contains(part), "{part}: {screen}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The account as users meet it: in the status of a run, by `top`, and as a line in the journal when an overload begins.
+use std::fs;
+use std::process::Child;
+use std::time::Duration;
+
+use libbpf_rs::query::ProgInfoIter;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use weir_linux::account::Report;
+
+use super::flood::{self, Flood};
+use super::ground::{Need, Offload};
+use super::machine::{Machine, said, signal, until};
+use super::of;
+
+const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
+
+/// A machine whose file asks for an account, and says that 100 packets a second can be done without.
+fn machine(accounting: &str) -> Option<Machine> {
+    let machine = Machine::with(NEEDS)?;
+    machine.ground.sender.offload(Offload::Receive, true);
+    machine.ground.sender.offload(Offload::SendChecksums, false);
+    machine.linux(&format!("accounting = \"{accounting}\""));
+    let text = fs::read_to_string(machine.file()).unwrap();
+    let rate = "rate = { tolerated = \"100Hz\" }\nmoderation =";
+    fs::write(machine.file(), text.replace("moderation =", rate)).unwrap();
+    Some(machine)
+}
+
+/// The account in what a command printed.
+fn account(of: &Value) -> Option<Report> {
+    serde_json::from_value(of.clone()).ok()
+}
+
+fn in_status(machine: &Machine) -> Option<Report> {
+    account(&machine.status()["systems"][0]["status"]["account"])
+}
+
+fn top(machine: &Machine) -> Value {
+    let output = machine.weir("top").args(["--once", "--json"]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// How many programs of accounts are loaded.
+fn programs() -> usize {
+    let all = ProgInfoIter::default();
+    all.filter(|info| info.name.to_string_lossy().starts_with("account_"))
+        .count()
+}
+
+fn end(child: Child) -> String {
+    signal(&child, Signal::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_run_keeps_the_account_and_names_the_culprit_once() {
+    let Some(machine) = machine("packets") else {
+        return;
+    };
+    if !flood::has_two_cpus() {
+        return;
+    }
+    let receiver = flood::receiver(&machine.ground.receiver, 5001);
+    let child = machine.run();
+    let flood = Flood::begin(&machine.ground, &[5001]);
+    until("the receiver is charged", || {
+        in_status(&machine).is_some_and(|report| of(&report, receiver.pid()).packets > 1000)
+    });
+    let shown = top(&machine);
+    flood.end();
+    let report = account(&shown["account"]).unwrap();
+    assert!(report.adds_up(), "{report:#?}");
+    let rows = shown["rates"]["processes"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["pid"] == receiver.pid());
+    let row = row.unwrap_or_else(|| panic!("{shown:#}"));
+    assert!(row["charged"].as_f64().unwrap() > 0.0 && row["packets_hz"].as_f64().unwrap() > 100.0);
+    let told = end(child);
+    let begun: Vec<&str> = told
+        .lines()
+        .filter(|line| line.contains("overload: "))
+        .collect();
+    let [begun] = begun[..] else { panic!("{told}") };
+    let interface = &machine.ground.receiver.interface;
+    let named = format!("most of it is udp 5001 from {interface} for");
+    let process = format!("(process {}, /", receiver.pid());
+    assert!(begun.contains(&named) && begun.contains(&process), "{told}");
+    assert!(begun.contains("packets/s"), "{told}");
+}
+
+#[test]
+fn nothing_of_an_account_outlives_kill_9() {
+    let Some(machine) = machine("time") else {
+        return;
+    };
+    let before = programs();
+    let mut child = machine.run();
+    until("the account is told", || {
+        in_status(&machine).is_some_and(|report| report.elapsed_ns > 0)
+    });
+    let report = in_status(&machine).unwrap();
+    assert!(!report.counts_packets && report.received_ns == 0);
+    assert!(report.adds_up(), "{report:#?}");
+    assert!(programs() > before);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The kernel frees them a little later.
+    until("the programs are gone", || programs() == before);
+    assert!(machine.weir("stop").status().unwrap().success());
+}
+
+#[test]
+fn top_measures_by_itself_where_nobody_keeps_an_account() {
+    let Some(machine) = machine("off") else {
+        return;
+    };
+    let receiver = flood::receiver(&machine.ground.receiver, 5001);
+    if !flood::has_two_cpus() {
+        return;
+    }
+    let before = programs();
+    let flood = Flood::begin(&machine.ground, &[5001]);
+    let report = account(&top(&machine)["account"]).unwrap();
+    assert!(
+        report.adds_up() && of(&report, receiver.pid()).packets > 100,
+        "{report:#?}"
+    );
+    let output = machine.weir("top").arg("--once").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    println!("{text}");
+    flood.end();
+    assert!(text.contains(&receiver.pid().to_string()), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+    until("the programs are gone", || programs() == before);
+    // A run that keeps none has none in its status, and needs no BPF.
+    let child = machine.run();
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(programs(), before);
+    assert!(in_status(&machine).is_none());
+    end(child);
+}
