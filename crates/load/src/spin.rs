@@ -72,6 +72,8 @@ pub struct Spun {
     pub ratio: Option<f64>,
     /// All work that was done, in seconds of undisturbed time, also of a job that was not finished.
     pub worked: f64,
+    /// From the begin of each job to its completion or to the end, in seconds: as long as `worked` if nothing disturbs.
+    pub busy: f64,
     /// What the kernel has charged to the thread while it worked or waited for its next job, in seconds.
     pub charged: f64,
     /// The longest time for a chunk of work of 20 us.
@@ -163,7 +165,7 @@ impl<'a> Worker<'a> {
             .deadline
             .or(self.jobs.period)
             .map_or(u64::MAX, Time::nanoseconds);
-        let (mut released, mut finished, mut missed) = (0, 0, 0);
+        let (mut released, mut finished, mut missed, mut busy) = (0, 0, 0, 0);
         let (mut response, mut execution) = (Times::default(), Times::default());
         let mut now = self.start;
         while self.jobs.count.is_none_or(|count| released < count) {
@@ -182,6 +184,7 @@ impl<'a> Worker<'a> {
             let begin = now;
             let whole = self.job();
             now = clock::now();
+            busy += now - begin;
             let late = now - release > deadline;
             missed += u64::from(late || (!whole && deadline < u64::MAX));
             if !whole {
@@ -215,6 +218,7 @@ impl<'a> Worker<'a> {
             execution,
             ratio: (finished > 0).then(|| execution.mean / self.jobs.work.nanoseconds() as f64),
             worked: self.done as f64 / self.speed,
+            busy: seconds(busy),
             charged: seconds(clock::charged() - charged),
             longest: self.longest,
         }
@@ -300,6 +304,7 @@ mod tests {
         assert_eq!((spun.released, spun.finished, spun.missed), (1, 0, 1));
         assert_eq!(spun.ratio, None);
         assert!(spun.worked > 0.0 && spun.seconds < 5.0, "{spun:?}");
+        assert!(spun.busy > 0.02 && spun.busy <= spun.seconds, "{spun:?}");
     }
 
     #[test]
