@@ -16,12 +16,13 @@ use super::of;
 
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
 
-/// A machine whose file asks for an account, and says that 100 packets a second can be done without.
-fn machine(accounting: &str) -> Option<Machine> {
-    let machine = Machine::with(NEEDS)?;
+/// A machine whose file has this section `[linux]`, and says that 100 packets a second can be done without.
+fn machine(section: &str) -> Option<Machine> {
+    let mut machine = Machine::with(NEEDS)?;
+    machine.arguments = vec!["--yes-xdp"];
     machine.ground.sender.offload(Offload::Receive, true);
     machine.ground.sender.offload(Offload::SendChecksums, false);
-    machine.linux(&format!("accounting = \"{accounting}\""));
+    machine.linux(section);
     let text = fs::read_to_string(machine.file()).unwrap();
     let rate = "rate = { tolerated = \"100Hz\" }\nmoderation =";
     fs::write(machine.file(), text.replace("moderation =", rate)).unwrap();
@@ -60,7 +61,7 @@ fn end(child: Child) -> String {
 
 #[test]
 fn a_run_keeps_the_account_and_names_the_culprit_once() {
-    let Some(machine) = machine("packets") else {
+    let Some(machine) = machine("accounting = \"packets\"") else {
         return;
     };
     if !flood::has_two_cpus() {
@@ -94,8 +95,49 @@ fn a_run_keeps_the_account_and_names_the_culprit_once() {
 }
 
 #[test]
+fn in_mode_exact_both_halves_are_charged() {
+    let section = "mode = \"exact\"\ntop_half = { urgency = 40 }";
+    let Some(machine) = machine(section) else {
+        return;
+    };
+    if !flood::has_two_cpus() {
+        return;
+    }
+    let receiver = flood::receiver(&machine.ground.receiver, 5001);
+    let child = machine.run();
+    // One in four is for nobody.
+    let flood = Flood::begin(&machine.ground, &[5001, 5001, 5003, 5001]);
+    until("the receiver is charged", || {
+        in_status(&machine).is_some_and(|report| of(&report, receiver.pid()).packets > 10_000)
+    });
+    let report = in_status(&machine).unwrap();
+    flood.end();
+    assert!(report.adds_up(), "{report:#?}");
+    let interface = &machine.ground.receiver.interface;
+    let ran = |prefix: &str| -> u64 {
+        let threads = report.threads.iter();
+        let meant = threads.filter(|thread| thread.name.starts_with(prefix));
+        meant.map(|thread| thread.ran_ns).sum()
+    };
+    let (top_half, bottom_half) = (ran(&format!("napi/{interface}-")), ran("cpumap/"));
+    let charged = of(&report, receiver.pid()).charged_ns;
+    println!(
+        "top half {top_half} ns, bottom half {bottom_half} ns; charged {charged} ns for {} packets, nobody {} ns for {}",
+        report.packets, report.orphans_ns, report.orphan_packets
+    );
+    assert!(top_half > 0 && bottom_half > 0, "{report:#?}");
+    // Three quarters of the top half, and all of the bottom half.
+    let wanted = top_half as f64 * 0.75 + bottom_half as f64;
+    let error = (charged as f64 - wanted).abs() / wanted;
+    assert!(error < 0.1, "{error:.3}: {report:#?}");
+    let orphans = report.orphan_packets as f64 / report.packets as f64;
+    assert!((0.25..0.45).contains(&orphans), "{report:#?}");
+    end(child);
+}
+
+#[test]
 fn nothing_of_an_account_outlives_kill_9() {
-    let Some(machine) = machine("time") else {
+    let Some(machine) = machine("accounting = \"time\"") else {
         return;
     };
     let before = programs();
@@ -116,7 +158,7 @@ fn nothing_of_an_account_outlives_kill_9() {
 
 #[test]
 fn top_measures_by_itself_where_nobody_keeps_an_account() {
-    let Some(machine) = machine("off") else {
+    let Some(machine) = machine("accounting = \"off\"") else {
         return;
     };
     let receiver = flood::receiver(&machine.ground.receiver, 5001);
