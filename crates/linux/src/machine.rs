@@ -292,6 +292,7 @@ mod tests {
             predict: weir_model::Predict::Waiting,
             priorities_at_once: false,
             accounting: Accounting::Off,
+            interrupt_overhead: std::time::Duration::ZERO,
             top_half: None,
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),

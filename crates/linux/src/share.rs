@@ -96,6 +96,7 @@ mod tests {
             predict: weir_model::Predict::Waiting,
             priorities_at_once: false,
             accounting: weir_model::Accounting::Off,
+            interrupt_overhead: std::time::Duration::ZERO,
             top_half,
             interfaces: vec![Interface {
                 name: "eth0".to_owned(),

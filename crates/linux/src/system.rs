@@ -30,6 +30,8 @@ pub struct Node {
     pub priorities_at_once: bool,
     /// What is kept account of.
     pub accounting: Accounting,
+    /// What an interrupt costs beside what can be measured of it; zero: not known.
+    pub interrupt_overhead: Duration,
     /// What the top half may do; none: it has the urgency of the most urgent receiver that it has to serve.
     pub top_half: Option<TopHalf>,
     /// Each interface once, in the file's order; at least one.
@@ -169,6 +171,7 @@ impl Node {
                 LinuxMode::Native => Accounting::Off,
                 LinuxMode::Predicted | LinuxMode::Exact => Accounting::Packets,
             }),
+            interrupt_overhead: linux.interrupt_overhead,
             top_half: linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP)),
             interfaces,
             selected: selected(system, &receivers),
@@ -238,6 +241,7 @@ impl Node {
             .collect();
         Some(account::Options {
             packets: self.accounting == Accounting::Packets,
+            interrupt_overhead: self.interrupt_overhead,
             interfaces,
             ..account::Options::default()
         })

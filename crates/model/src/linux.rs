@@ -13,6 +13,8 @@ pub struct Linux {
     pub priorities_at_once: bool,
     /// What is kept account of; none: the file does not say, so the mode decides.
     pub accounting: Option<Accounting>,
+    /// What an interrupt costs beside what can be measured of it; zero: the file does not say.
+    pub interrupt_overhead: Duration,
     /// What the file says of the thread that takes packets from the device; none: nothing, so the mode decides.
     pub top_half: Option<TopHalf>,
     /// The sources that are queues of a network interface, in the file's order. Several may be of the same.

@@ -53,6 +53,7 @@ pub(super) struct Parts {
     pub others: u64,
     pub receive: u64,
     pub soft: u64,
+    pub overhead: u64,
     pub threads: u64,
     pub lost: u64,
 }
@@ -64,10 +65,11 @@ impl Parts {
             others,
             receive,
             soft,
+            overhead,
             threads,
             lost,
         } = self;
-        device + others + receive + soft + threads + lost
+        device + others + receive + soft + overhead + threads + lost
     }
 
     pub fn add(&mut self, more: &Self) {
@@ -75,6 +77,7 @@ impl Parts {
         self.others += more.others;
         self.receive += more.receive;
         self.soft += more.soft;
+        self.overhead += more.overhead;
         self.threads += more.threads;
         self.lost += more.lost;
     }
@@ -105,8 +108,13 @@ impl Counted {
     }
 }
 
-/// The differences of two readings, and what threads ran in between.
-pub(super) fn between(before: &Counters, now: &Counters, workers: &Workers) -> Interval {
+/// The differences of two readings, and what threads ran in between. Each interrupt took `overhead` ns beside what was measured of it.
+pub(super) fn between(
+    before: &Counters,
+    now: &Counters,
+    workers: &Workers,
+    overhead: u64,
+) -> Interval {
     let mut interval = Interval {
         lost: now.lost - before.lost,
         ..Interval::default()
@@ -149,13 +157,19 @@ pub(super) fn between(before: &Counters, now: &Counters, workers: &Workers) -> I
             others,
             receive,
             soft,
+            interrupts,
             ..
         } = counted.spent;
+        let added = interrupts.saturating_mul(overhead);
+        interval.parts.overhead += added;
+        // Those of network devices are most of them, wherever there are any.
+        let (with_packets, without) = if device > 0 { (added, 0) } else { (0, added) };
         interval.parts.device += device;
         interval.parts.others += others;
         interval.parts.receive += receive;
         interval.parts.soft += soft;
-        let pool = pool(place, device + receive, others + soft, counted);
+        let time = device + receive + with_packets;
+        let pool = pool(place, time, others + soft + without, counted);
         interval.pools.push(pool);
     }
     for (host, counted) in of_workers {
@@ -268,7 +282,7 @@ mod tests {
             ],
             &[(place(0, 7), 3)],
         );
-        let interval = between(&before, &now, &Workers::new());
+        let interval = between(&before, &now, &Workers::new(), 0);
         let [pool] = &interval.pools[..] else {
             panic!("{interval:?}")
         };
@@ -278,7 +292,28 @@ mod tests {
         assert_eq!(interval.parts.total(), 115);
         assert_eq!(interval.idle_places, [place(1, 8)]);
         assert_eq!(interval.cpus(), BTreeMap::from([(0, 115)]));
-        assert_eq!(between(&now, &now, &Workers::new()).pools, []);
+        assert_eq!(between(&now, &now, &Workers::new(), 0).pools, []);
+    }
+
+    #[test]
+    fn an_interrupt_takes_more_than_is_measured_of_it() {
+        let other = Spent {
+            others: 5,
+            interrupts: 2,
+            ..Spent::default()
+        };
+        let now = counters(
+            &[(place(0, 7), spent(11, 0, 0, 1)), (place(0, 8), other)],
+            &[],
+        );
+        let interval = between(&Counters::default(), &now, &Workers::new(), 100);
+        let pools = interval.pools.iter();
+        let times: Vec<_> = pools.map(|pool| (pool.time, pool.apart)).collect();
+        assert_eq!(times, [(111, 0), (0, 205)]);
+        assert_eq!(
+            (interval.parts.overhead, interval.parts.total()),
+            (300, 316)
+        );
     }
 
     #[test]
@@ -294,7 +329,7 @@ mod tests {
             time: 1000,
             ..Ran::default()
         };
-        let with = |ran| between(&Counters::default(), &now, &Workers::from([(40, ran)]));
+        let with = |ran| between(&Counters::default(), &now, &Workers::from([(40, ran)]), 9);
         let times = |interval: &Interval| {
             let pools = interval.pools.iter();
             pools
@@ -320,7 +355,7 @@ mod tests {
             ..Ran::default()
         };
         let workers = Workers::from([(40, ran), (41, Ran::default())]);
-        let interval = between(&Counters::default(), &Counters::default(), &workers);
+        let interval = between(&Counters::default(), &Counters::default(), &workers, 9);
         assert_eq!(interval.parts.total(), 10);
         assert_eq!(interval.pools.len(), 1);
         assert_eq!(interval.cpus(), BTreeMap::new());

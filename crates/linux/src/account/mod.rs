@@ -50,6 +50,8 @@ pub struct Options {
     /// Whether the packets of each socket are counted, for which every packet that a socket gets pays (docs/linux-accounting.md). Without it nothing can be
     /// charged, but for what mode exact counts itself.
     pub packets: bool,
+    /// What an interrupt costs beside its handler and its soft interrupts: added for each one, whomever it was for.
+    pub interrupt_overhead: Duration,
     /// What an overload is.
     pub limits: Limits,
     /// The interfaces whose drops are looked at, each with the packets a second that the system file tolerates from it, if it says so.
@@ -57,10 +59,11 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// With packets, and no interfaces.
+    /// With packets, without interfaces, and nothing added.
     fn default() -> Self {
         Self {
             packets: true,
+            interrupt_overhead: Duration::ZERO,
             limits: Limits::default(),
             interfaces: BTreeMap::new(),
         }
@@ -211,7 +214,8 @@ impl Accountant {
                 self.crew.join(thread, &work);
             }
         }
-        let interval = interval::between(&self.counters, &counters, &self.crew.run());
+        let overhead = self.options.interrupt_overhead.as_nanos() as u64;
+        let interval = interval::between(&self.counters, &counters, &self.crew.run(), overhead);
         let handed = given.map(|given| given.since(&self.given));
         let keys = handed.as_ref().map(|handed| {
             let keys = handed.keys.iter();

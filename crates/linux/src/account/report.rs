@@ -59,6 +59,8 @@ pub struct Measured {
     pub receive_ns: u64,
     /// In other soft interrupts.
     pub other_soft_ns: u64,
+    /// On the way into interrupts and out of them, as the system file says (`interrupt_overhead`); not in the time of threads, which have it already.
+    pub overhead_ns: u64,
     /// In kernel threads that do such work, with the interrupts in their time.
     pub threads_ns: u64,
     /// Of places for which there was no room.

@@ -43,6 +43,7 @@ pub(super) fn report(of: &Accountant) -> Report {
             other_devices_ns: of.parts.others,
             receive_ns: of.parts.receive,
             other_soft_ns: of.parts.soft,
+            overhead_ns: of.parts.overhead,
             threads_ns: of.parts.threads,
             lost_ns: of.parts.lost,
         },

@@ -59,6 +59,8 @@ section! {
         optional priorities_at_once: Truth, default "false", example "true";
         /// What is kept account of (docs/linux-accounting.md). It needs BPF, also in the mode `native`.
         optional accounting: AccountingWord, default "in the mode `native` `off`, else `packets`", example "\"packets\"";
+        /// What an interrupt costs beside its handler and its soft interrupts, the way in and out: `accounting` adds it for each one.
+        optional interrupt_overhead: ExactTime, default "none: it is not known", example "\"1500ns\"";
         /// What the thread that takes packets from the device may do.
         optional top_half: TopHalf, default "in the mode `exact` 500us in every 10ms; else it is as urgent as the most urgent receiver that it serves", example "{ runtime = \"1ms\", period = \"10ms\" }";
     }

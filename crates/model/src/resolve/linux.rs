@@ -31,6 +31,9 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
     let top_half = section
         .as_ref()
         .and_then(|section| top_half(section, clock, problems));
+    let overhead = section
+        .as_ref()
+        .and_then(|section| overhead(section, clock, problems));
     let is_for_linux = root.linux.is_stated() || interfaces.as_ref().is_none_or(|i| !i.is_empty());
     let urgencies = !is_for_linux || urgencies(root, problems);
     let section = section?;
@@ -50,6 +53,7 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
             AccountingWord::Time => Accounting::Time,
             AccountingWord::Packets => Accounting::Packets,
         }),
+        interrupt_overhead: overhead?,
         top_half: top_half?,
         interfaces: interfaces?,
         matches: matches?,
@@ -132,6 +136,13 @@ fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
         }
     }
     are
+}
+
+/// What the file says that an interrupt costs beside its handler; zero if nothing.
+fn overhead(section: &raw::Linux, clock: Clock, problems: &mut Problems<'_>) -> Option<Duration> {
+    let stated = &section.interrupt_overhead;
+    let cycles = clock.optional(stated, problems)?.unwrap_or(0);
+    wall_time(cycles, clock, stated.at, problems)
 }
 
 /// What the file says of the top half; `Some(None)` if nothing.
