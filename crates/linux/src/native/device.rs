@@ -54,7 +54,7 @@ impl Device {
         }
     }
 
-    /// What each of its `number` NAPI threads is scheduled by: a cap is that of all together, since all can run on one CPU.
+    /// What each of its `number` receiving threads is scheduled by: a cap is that of all together, since all can run on one CPU.
     pub(super) fn policy(&self, number: usize) -> Policy {
         match self.top_half {
             None => self.urgency.policy(),
@@ -99,13 +99,24 @@ impl Device {
 
     /// The policies that `threads`, its own, are to have.
     pub(super) fn policies(&self, threads: &[KernelThread]) -> Vec<(Setting, Value)> {
-        let of_napi = self.policy(threads.iter().filter(|thread| is_napi(thread)).count());
-        // A thread of an interrupt wakes NAPI's and does no more: it precedes nobody whom the interface's receivers do not precede.
-        let of_irq = match of_napi {
+        let of_napi = || threads.iter().filter(|thread| is_napi(thread));
+        // Where all look as if they only sent (tunnels), they receive.
+        let all_send = of_napi().all(only_sends);
+        let receives = |thread: &KernelThread| is_napi(thread) && (all_send || !only_sends(thread));
+        let of_receiving = self.policy(threads.iter().filter(|thread| receives(thread)).count());
+        // A thread of an interrupt wakes NAPI's and does no more, and what is sent is no flood's: they precede nobody whom the interface's receivers do not precede,
+        // and take no part of a cap.
+        let of_others = match of_receiving {
             Policy::Deadline { .. } => self.urgency.policy(),
             policy => policy,
         };
-        let of = |thread| if is_napi(thread) { of_napi } else { of_irq };
+        let of = |thread| {
+            if receives(thread) {
+                of_receiving
+            } else {
+                of_others
+            }
+        };
         threads
             .iter()
             .map(|thread| policy(thread, of(thread)))
@@ -113,9 +124,14 @@ impl Device {
     }
 }
 
-/// Whether it takes packets; else it serves an interrupt.
+/// Whether it is of a NAPI instance; else it serves an interrupt.
 pub(super) fn is_napi(thread: &KernelThread) -> bool {
     matches!(thread.work, Work::Napi { .. })
+}
+
+/// Whether it only cleans up after what was sent: the kernel gives instances that nobody may poll for packets no number.
+fn only_sends(thread: &KernelThread) -> bool {
+    matches!(thread.work, Work::Napi { id: 0, .. })
 }
 
 /// The interface's own settings. The time of a deferral is set before the number that turns it on, and put back after it.
@@ -244,4 +260,59 @@ fn interrupts(open: &OpenInterface) -> Vec<u32> {
         // 0 stands for none.
         .filter(|number| *number != 0)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::threads::Thread;
+
+    #[test]
+    fn what_only_sends_takes_no_part_of_a_cap() {
+        let interface = Interface {
+            name: "eth0".to_owned(),
+            index: 2,
+            namespace: 1,
+            path: None,
+        };
+        let cap = TopHalf::Cap {
+            runtime: Duration::from_micros(500),
+            period: Duration::from_millis(10),
+        };
+        let device = Device {
+            top_half: Some(cap),
+            ..Device::new(interface, Urgency::new(40).unwrap())
+        };
+        let thread = |name: &str| KernelThread {
+            thread: Thread { tid: 1, started: 0 },
+            work: Work::of(name).unwrap(),
+        };
+        let runtimes = |names: &[&str]| -> Vec<Option<u128>> {
+            let threads: Vec<_> = names.iter().map(|name| thread(name)).collect();
+            let policies = device.policies(&threads).into_iter();
+            policies
+                .map(|(_, value)| match value {
+                    Value::Policy(Policy::Deadline { runtime, .. }) => Some(runtime.as_micros()),
+                    value => {
+                        assert_eq!(value, Value::Policy(Policy::Fifo(40)));
+                        None
+                    }
+                })
+                .collect()
+        };
+        assert_eq!(
+            runtimes(&["napi/eth0-0", "napi/eth0-8193", "irq/24-virtio0"]),
+            [None, Some(500), None]
+        );
+        assert_eq!(
+            runtimes(&["napi/eth0-8193", "napi/eth0-8194"]),
+            [Some(250), Some(250)]
+        );
+        assert_eq!(
+            runtimes(&["napi/eth0-0", "napi/eth0-0"]),
+            [Some(250), Some(250)]
+        );
+    }
 }
