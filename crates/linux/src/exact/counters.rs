@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the XDP program has counted.
 use std::fmt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Serialize, Serializer};
 
 use super::layout::{CLASSES, COUNTS_WORDS, DROPPED_AT, LEFT_AT, PORTS, REASONS};
-use super::memory::Memory;
+use crate::object::Memory;
 
 /// Why a packet is left to the kernel, as if no program were attached; the numbers are those of `src/bpf/table.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -130,27 +130,30 @@ pub struct Port {
 /// The program's counters, read while it counts. Each CPU has its own, by its number.
 #[derive(Debug)]
 pub struct Counters {
-    counts: Memory,
-    ports: Memory,
+    counts: Memory<AtomicU64>,
+    ports: Memory<AtomicU64>,
 }
 
 impl Counters {
-    pub(super) fn new(counts: Memory, ports: Memory) -> Self {
+    pub(super) fn new(counts: Memory<AtomicU64>, ports: Memory<AtomicU64>) -> Self {
         Self { counts, ports }
     }
 
     /// What each CPU has counted: packets that came in on it.
     pub fn of_cpus(&self) -> impl Iterator<Item = Counts> + '_ {
-        self.counts.words().chunks_exact(COUNTS_WORDS).map(|row| {
-            let read = |at: usize| row[at].load(Ordering::Relaxed);
-            Counts {
-                classes: std::array::from_fn(|class| ClassCount {
-                    given: read(class),
-                    dropped: read(DROPPED_AT + class),
-                }),
-                left: std::array::from_fn(|reason| read(LEFT_AT + reason)),
-            }
-        })
+        self.counts
+            .elements()
+            .chunks_exact(COUNTS_WORDS)
+            .map(|row| {
+                let read = |at: usize| row[at].load(Ordering::Relaxed);
+                Counts {
+                    classes: std::array::from_fn(|class| ClassCount {
+                        given: read(class),
+                        dropped: read(DROPPED_AT + class),
+                    }),
+                    left: std::array::from_fn(|reason| read(LEFT_AT + reason)),
+                }
+            })
     }
 
     /// What all CPUs have counted.
@@ -163,13 +166,13 @@ impl Counters {
     #[must_use]
     pub fn port(&self, port: Port) -> u64 {
         let at = usize::from(port.protocol == 6) * PORTS / 2 + usize::from(port.port);
-        let rows = self.ports.words().chunks_exact(PORTS);
+        let rows = self.ports.elements().chunks_exact(PORTS);
         rows.map(|row| row[at].load(Ordering::Relaxed)).sum()
     }
 
     /// The ports that packets which came in on one CPU were for, with their numbers; none for a CPU that was not there when the program was loaded.
     pub fn ports_of(&self, cpu: usize) -> impl Iterator<Item = (Port, u64)> + '_ {
-        let row = self.ports.words().chunks_exact(PORTS).nth(cpu);
+        let row = self.ports.elements().chunks_exact(PORTS).nth(cpu);
         let all = row.unwrap_or_default().iter().enumerate();
         all.filter_map(|(at, count)| {
             let count = count.load(Ordering::Relaxed);

@@ -2,15 +2,13 @@
 //! Attaching the program to an interface, as long as this process lives and nobody else's program is there.
 use std::ffi::CString;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 
-use libbpf_rs::{ProgramHandle, XdpFlags, libbpf_sys};
-use nix::sched::{CloneFlags, setns};
-
 use super::ExactError;
+use crate::settings::namespace::inside;
+use libbpf_rs::{ProgramHandle, XdpFlags, libbpf_sys};
 
 /// An interface, by its name and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,22 +58,11 @@ impl Attached {
         };
         let link = match interface.namespace.clone() {
             None => attach(program, &interface, mode),
-            // A thread of its own: the namespace of this one stays.
-            Some(path) => std::thread::scope(|scope| {
-                let inside = scope.spawn(|| {
-                    let refused = |source| ExactError::Namespace {
-                        path: path.clone(),
-                        source,
-                    };
-                    let namespace = File::open(&path).map_err(refused)?;
-                    setns(&namespace, CloneFlags::CLONE_NEWNET)
-                        .map_err(|error| refused(error.into()))?;
-                    attach(program, &interface, mode)
-                });
-                inside
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            }),
+            Some(path) => {
+                // What is refused inside is no failure of the namespace.
+                let attached = inside(&path, || Ok(attach(program, &interface, mode)));
+                attached.map_err(|source| ExactError::Namespace { path, source })?
+            }
         }?;
         Ok(Self { interface, link })
     }

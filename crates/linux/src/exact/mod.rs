@@ -13,7 +13,6 @@ mod classes;
 mod counters;
 mod interface;
 mod layout;
-mod memory;
 mod table;
 
 use std::io;
@@ -22,9 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use libbpf_rs::{
-    Link, MapCore as _, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput, ProgramMut,
-};
+use libbpf_rs::{Link, MapCore as _, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput};
 
 pub use bindings::Bindings;
 use classes::Class;
@@ -33,9 +30,9 @@ pub use counters::{ClassCount, Counters, Counts, Port, Reason};
 use interface::Attached;
 pub use interface::{Interface, There};
 use layout::{CLASSES, COUNTS_WORDS, PORTS, SAME_CPU};
-use memory::Memory;
 pub use table::{Table, TableError};
 
+use crate::object::{self, Memory, program};
 use crate::urgency::Urgency;
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
@@ -129,9 +126,6 @@ pub enum ExactError {
     /// The kernel has not started a thread that it should have.
     #[error("there is no kernel thread {0}; is /proc that of the machine?")]
     NoThread(String),
-    /// The program is not the one that this was written for.
-    #[error("the BPF program has no {0}")]
-    Missing(&'static str),
     /// BPF fails.
     #[error("BPF: {0}")]
     Bpf(#[from] libbpf_rs::Error),
@@ -171,9 +165,7 @@ pub struct Exact {
 }
 
 fn handle(object: &Object, name: &'static str) -> Result<MapHandle, ExactError> {
-    let mut maps = object.maps();
-    let map = maps.find(|map| libbpf_rs::MapCore::name(map) == name);
-    Ok(MapHandle::try_from(&map.ok_or(ExactError::Missing(name))?)?)
+    Ok(MapHandle::try_from(&object::map(object, name)?)?)
 }
 
 /// The CPUMAPs, by class.
@@ -242,7 +234,7 @@ impl Exact {
         let object = object.load()?;
         let memory = |name, words| {
             let map = handle(&object, name)?;
-            Memory::new(map.as_fd(), words).map_err(|source| ExactError::System {
+            Memory::new(&map, words).map_err(|source| ExactError::System {
                 what: format!("the BPF array {name}"),
                 source,
             })
@@ -433,10 +425,4 @@ impl Exact {
         };
         Ok((verdict, output.duration))
     }
-}
-
-fn program<'a>(object: &'a Object, name: &'static str) -> Result<ProgramMut<'a>, ExactError> {
-    let mut programs = object.progs_mut();
-    let program = programs.find(|program| program.name() == name);
-    program.ok_or(ExactError::Missing(name))
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table that the XDP program looks receivers up in.
-use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::Ordering;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use weir_core_sys::demux::{Demux, DemuxError, Found, Key, Packet};
 
 use super::layout::{self, CLASSES, SAME_CPU, SLOTS, TABLE_WORDS};
-use super::memory::Memory;
+use crate::object::Memory;
 
 /// Why a table is not changed; nothing is then.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum TableError {
 #[derive(Debug)]
 struct Copy {
     map: MapHandle,
-    memory: Memory,
+    memory: Memory<AtomicU64>,
 }
 
 /// Who receives what, and in which class; [`publish`](Table::publish) makes changes known to the program.
@@ -63,7 +63,7 @@ impl Table {
         let original =
             Demux::new(SLOTS, usize::from(u16::MAX), None, None).map_err(std::io::Error::other)?;
         let copy = |map: MapHandle| {
-            let memory = Memory::new(map.as_fd(), TABLE_WORDS)?;
+            let memory = Memory::new(&map, TABLE_WORDS)?;
             Ok::<_, std::io::Error>(Copy { map, memory })
         };
         let [first, second] = copies;
@@ -158,7 +158,7 @@ impl Table {
         let copy = &self.copies[spare];
         let (head, slots) = self.original.raw();
         let words = layout::table(head, slots, &self.cpu, &self.map);
-        for (to, from) in copy.memory.words().iter().zip(words) {
+        for (to, from) in copy.memory.elements().iter().zip(words) {
             // What is the same stays in the caches of the other CPUs.
             if to.load(Ordering::Relaxed) != from {
                 to.store(from, Ordering::Relaxed);

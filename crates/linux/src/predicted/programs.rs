@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The BPF programs of src/bpf/waiting.bpf.c: loaded, attached, and the state that they share with us.
-use std::io;
-use std::mem;
-use std::os::fd::{AsFd, AsRawFd};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
-use libbpf_rs::{
-    Link, MapCore, Object, ObjectBuilder, ProgramInput, ProgramMut, RingBuffer, RingBufferBuilder,
-};
+use libbpf_rs::{Link, Object, ObjectBuilder, ProgramInput, RingBuffer, RingBufferBuilder};
 
 use super::Error;
+use crate::object::{self, Memory, map, program};
 use crate::urgency::Urgency;
 
 /// How many devices there may be: the bits of a receiver's devices.
@@ -50,50 +45,16 @@ struct State {
     rung: AtomicU32,
 }
 
+// SAFETY: its members are atomics.
+unsafe impl object::Shared for State {}
+
 /// The state, as long as anybody uses it.
 #[derive(Clone)]
-pub(super) struct Shared(Arc<Mapping>);
-
-struct Mapping(NonNull<State>);
-
-// SAFETY: it is only read and written through atomics.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    fn of(map: &impl AsFd) -> io::Result<Self> {
-        // SAFETY: a new mapping at a place of the kernel's choice; it keeps the map alive.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                mem::size_of::<State>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                map.as_fd().as_raw_fd(),
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        NonNull::new(address.cast())
-            .map(Self)
-            .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: this mapping was made above, and nobody has it any longer.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), mem::size_of::<State>()) };
-    }
-}
+pub(super) struct Shared(Arc<Memory<State>>);
 
 impl Shared {
     fn state(&self) -> &State {
-        // SAFETY: the mapping is of a map whose value has this layout and begins at a page; it lives as long as `self`.
-        unsafe { self.0.0.as_ref() }
+        &self.0.elements()[0]
     }
 
     /// From here on the bell rings again.
@@ -153,12 +114,10 @@ impl Programs {
             }
         }
         let object = open.load()?;
-        let state = object.maps().find(|map| map.name() == "state");
-        let state = state.ok_or_else(missing)?;
-        let mapping = Mapping::of(&state).map_err(Error::Start)?;
-        let link = find(&object, "waiting_switch")?.attach()?;
+        let state = Memory::new(&map(&object, "state")?, 1).map_err(Error::Start)?;
+        let link = program(&object, "waiting_switch")?.attach()?;
         Ok(Self {
-            shared: Shared(Arc::new(mapping)),
+            shared: Shared(Arc::new(state)),
             _link: link,
             object,
         })
@@ -170,8 +129,7 @@ impl Programs {
 
     /// What rings when the most urgent class of a device may be another one.
     pub fn bell(&self) -> Result<RingBuffer<'static>, Error> {
-        let bell = self.object.maps().find(|map| map.name() == "bell");
-        let bell = bell.ok_or_else(missing)?;
+        let bell = map(&self.object, "bell")?;
         let mut builder = RingBufferBuilder::new();
         builder.add(&bell, |_| 0)?;
         Ok(builder.build()?)
@@ -181,7 +139,7 @@ impl Programs {
     pub fn register(&self, tid: u32, urgency: Urgency, devices: u8) -> Result<(), Error> {
         let word = u32::from(urgency.get()) | u32::from(devices) << 16;
         let mut change = [tid.to_ne_bytes(), word.to_ne_bytes()];
-        let output = find(&self.object, "waiting_register")?.test_run(ProgramInput {
+        let output = program(&self.object, "waiting_register")?.test_run(ProgramInput {
             context_in: Some(change.as_flattened_mut()),
             ..ProgramInput::default()
         })?;
@@ -193,8 +151,8 @@ impl Programs {
 
     /// Whether the thread waits already is to be seen.
     pub fn look_at(&self, tid: u32) -> Result<(), Error> {
-        let program = find(&self.object, "waiting_already")?;
-        crate::iterator::read(&program, crate::iterator::Scope::Thread(tid))
+        let already = program(&self.object, "waiting_already")?;
+        crate::iterator::read(&already, crate::iterator::Scope::Thread(tid))
             .map(|_| ())
             .or_else(|error| match error.raw_os_error() {
                 // It is gone.
@@ -202,15 +160,4 @@ impl Programs {
                 _ => Err(libbpf_rs::Error::from(error).into()),
             })
     }
-}
-
-fn missing() -> Error {
-    libbpf_rs::Error::from_raw_os_error(libc::ENOENT).into()
-}
-
-fn find<'object>(object: &'object Object, name: &str) -> Result<ProgramMut<'object>, Error> {
-    object
-        .progs_mut()
-        .find(|program| program.name() == name)
-        .ok_or_else(missing)
 }

@@ -14,6 +14,7 @@ use libbpf_rs::{
 use super::cgroup;
 use super::record::{self, Record};
 use crate::iterator::{self, Scope};
+use crate::object::{map, program};
 
 /// Why receivers cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +98,7 @@ impl Programs {
             links = attach(&object)?;
         }
         let iterator = |name: &str| {
-            let program = find(&object, name)?;
+            let program = program(&object, name)?;
             program.as_fd().try_clone_to_owned().map_err(Error::Scan)
         };
         Ok(Self {
@@ -179,23 +180,6 @@ fn name_calls(open: &mut OpenObject) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn map<'object>(object: &'object Object, name: &str) -> Result<libbpf_rs::Map<'object>, Error> {
-    object
-        .maps()
-        .find(|map| map.name() == name)
-        .ok_or_else(|| libbpf_rs::Error::from_raw_os_error(libc::ENOENT).into())
-}
-
-fn find<'object>(
-    object: &'object Object,
-    name: &str,
-) -> Result<libbpf_rs::ProgramMut<'object>, Error> {
-    object
-        .progs_mut()
-        .find(|program| program.name() == name)
-        .ok_or_else(|| libbpf_rs::Error::from_raw_os_error(libc::ENOENT).into())
 }
 
 fn read_events(object: &Object, queue: Queue) -> Result<RingBuffer<'static>, Error> {

@@ -13,11 +13,10 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::stat::Mode;
 use serde::{Deserialize, Serialize};
 
+use crate::mounted::mounted;
+
 /// Of a socket: the number of its network namespace (<asm-generic/socket.h>, Linux 5.14).
 const SO_NETNS_COOKIE: libc::c_int = 71;
-const FSOPEN_CLOEXEC: libc::c_int = 1;
-const FSMOUNT_CLOEXEC: libc::c_int = 1;
-const FSCONFIG_CMD_CREATE: libc::c_int = 6;
 const SIOCGIFNAME: libc::c_int = 0x8910;
 const SIOCGIFINDEX: libc::c_int = 0x8933;
 const SIOCGIFHWADDR: libc::c_int = 0x8927;
@@ -65,7 +64,7 @@ impl Namespace {
             return Err(io::Error::last_os_error());
         }
         // /sys shows the namespace of whoever mounted it: one of this namespace's own, mounted nowhere, cannot be another's.
-        let (sys, assumed) = match mounted() {
+        let (sys, assumed) = match mounted(c"sysfs") {
             Ok(sys) => (sys, false),
             Err(_) => (File::open("/sys")?.into(), true),
         };
@@ -82,17 +81,7 @@ impl Namespace {
     /// # Errors
     /// When there is none, or this process may not enter it (CAP_SYS_ADMIN).
     pub fn open(path: &Path) -> io::Result<Self> {
-        let handle = File::open(path)?;
-        // A thread of its own, since a thread that cannot go back must not go on.
-        std::thread::scope(|scope| {
-            scope
-                .spawn(|| {
-                    setns(handle.as_fd(), CloneFlags::CLONE_NEWNET)?;
-                    Self::own()
-                })
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace ended")))
-        })
+        inside(path, Self::own)
     }
 
     /// The number that no other namespace of this boot has.
@@ -147,42 +136,25 @@ impl Namespace {
     }
 }
 
-/// A sysfs of the thread's network namespace that is mounted nowhere.
-fn mounted() -> io::Result<OwnedFd> {
-    let descriptor = |returned: libc::c_long| {
-        if returned < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let number = i32::try_from(returned).map_err(io::Error::other)?;
-        // SAFETY: the kernel has just made it for this function.
-        Ok(unsafe { OwnedFd::from_raw_fd(number) })
-    };
-    // SAFETY: the name is a string of C; the other calls pass no pointers but null.
-    unsafe {
-        let context = descriptor(libc::syscall(
-            libc::SYS_fsopen,
-            c"sysfs".as_ptr(),
-            FSOPEN_CLOEXEC,
-        ))?;
-        let none = std::ptr::null::<libc::c_void>();
-        if libc::syscall(
-            libc::SYS_fsconfig,
-            context.as_raw_fd(),
-            FSCONFIG_CMD_CREATE,
-            none,
-            none,
-            0,
-        ) < 0
-        {
-            return Err(io::Error::last_os_error());
-        }
-        descriptor(libc::syscall(
-            libc::SYS_fsmount,
-            context.as_raw_fd(),
-            FSMOUNT_CLOEXEC,
-            0,
-        ))
-    }
+/// What `work` returns in the network namespace at `path`; this thread stays where it is.
+///
+/// # Errors
+/// When there is no such namespace, this process may not enter it (CAP_SYS_ADMIN), or as `work` fails.
+pub fn inside<T: Send, E: From<io::Error> + Send>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> Result<T, E> {
+    let handle = File::open(path)?;
+    // A thread of its own, since a thread that cannot go back must not go on.
+    std::thread::scope(|scope| {
+        let entered = scope.spawn(|| {
+            setns(handle.as_fd(), CloneFlags::CLONE_NEWNET).map_err(io::Error::from)?;
+            work()
+        });
+        entered
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn empty_request() -> libc::ifreq {

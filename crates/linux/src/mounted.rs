@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! File systems that are mounted nowhere.
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+const FSOPEN_CLOEXEC: libc::c_int = 1;
+const FSMOUNT_CLOEXEC: libc::c_int = 1;
+const FSCONFIG_CMD_CREATE: libc::c_int = 6;
+
+/// The root of a new mount of `filesystem` that has no place in the tree, and is gone with the descriptor.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN, ENODEV when the kernel has no such file system.
+pub(crate) fn mounted(filesystem: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: the call reads a string that ends with 0.
+    let opened = unsafe { libc::syscall(libc::SYS_fsopen, filesystem.as_ptr(), FSOPEN_CLOEXEC) };
+    let context = descriptor(opened)?;
+    let none = ptr::null::<libc::c_void>();
+    // SAFETY: this command takes neither key nor value.
+    let created = unsafe {
+        libc::syscall(
+            libc::SYS_fsconfig,
+            context.as_raw_fd(),
+            FSCONFIG_CMD_CREATE,
+            none,
+            none,
+            0,
+        )
+    };
+    if created < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call takes a descriptor and numbers.
+    let mounted =
+        unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), FSMOUNT_CLOEXEC, 0) };
+    descriptor(mounted)
+}
+
+/// What such a call returned: a descriptor, or -1.
+fn descriptor(returned: libc::c_long) -> io::Result<OwnedFd> {
+    if returned < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let number = i32::try_from(returned).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just made it for this call, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
