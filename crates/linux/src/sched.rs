@@ -126,7 +126,25 @@ pub fn get(tid: Tid) -> io::Result<Policy> {
 /// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE (and for SCHED_DEADLINE also when the thread may not run on every CPU of its domain), EBUSY
 /// when the CPUs have no room for that share of SCHED_DEADLINE, EINVAL for numbers out of range.
 pub fn set(tid: Tid, policy: Policy) -> io::Result<()> {
-    let mut attributes = attributes(tid)?;
+    let now = attributes(tid)?;
+    if now.sched_policy == libc::SCHED_DEADLINE as u32 && !matches!(policy, Policy::Deadline { .. })
+    {
+        // The kernel (6.18) never frees the share of a thread that is asleep when it leaves SCHED_DEADLINE, so that one cap after another it has no room for the
+        // next. The least share is rounded to none; the CPUs have always room for it.
+        set_from(now, tid, LEAST_SHARE)?;
+    }
+    set_from(now, tid, policy)
+}
+
+/// What the kernel counts as no share of a CPU at all: the shortest runtime in the longest period of SCHED_DEADLINE.
+const LEAST_SHARE: Policy = Policy::Deadline {
+    runtime: Duration::from_nanos(1024),
+    deadline: Duration::from_secs(4),
+    period: Duration::from_secs(4),
+};
+
+/// Sets a policy for a thread whose attributes are known.
+fn set_from(mut attributes: libc::sched_attr, tid: Tid, policy: Policy) -> io::Result<()> {
     attributes.size = u32::try_from(mem::size_of_val(&attributes)).map_err(io::Error::other)?;
     attributes.sched_flags &= libc::SCHED_FLAG_RESET_ON_FORK as u64;
     attributes.sched_nice = 0;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use weir_linux::native::{Device, Native, Note};
-use weir_linux::sched::Policy;
+use weir_linux::sched::{self, Policy};
 use weir_linux::settings::ethtool::Flow;
 use weir_linux::settings::journal::Adjustable as _;
 use weir_linux::settings::{Interface, Journal, JournalError, Setting, SettingError, Value};
@@ -134,4 +134,35 @@ fn a_cap_without_room_is_refused() {
         matches!(refused, Some(SettingError::NoRoom { .. })),
         "{refused:?}"
     );
+}
+
+#[test]
+fn the_share_of_a_cap_is_free_again_when_it_is_put_back() {
+    if stand().is_none() {
+        return;
+    }
+    let period = Duration::from_millis(10);
+    let cap = Policy::Deadline {
+        runtime: period / 2,
+        deadline: period,
+        period,
+    };
+    let (end, wait) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
+    let sleeper = std::thread::spawn(move || {
+        tell.send(nix::unistd::gettid().as_raw()).unwrap();
+        let _ = wait.recv();
+    });
+    let tid = told.recv().unwrap();
+    // More often than the CPUs have room for.
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    for round in 0..4 * cpus {
+        // It sleeps, and its share has long been unused.
+        std::thread::sleep(2 * period);
+        sched::set(tid, cap).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        std::thread::sleep(2 * period);
+        sched::set(tid, Policy::Other { nice: 0 }).unwrap();
+    }
+    drop(end);
+    sleeper.join().unwrap();
 }
