@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use crate::receivers::{Key, Receiver};
 use crate::urgency::Urgency;
 
@@ -10,7 +12,7 @@ use crate::urgency::Urgency;
 const NAME_MOST: usize = 64;
 
 /// A network interface as it was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// Its name.
     pub name: String,

@@ -45,6 +45,17 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
         let mut ports = node.receivers.iter().flat_map(|receiver| &receiver.ports);
         assert!(ports.any(|known| known.number == port), "{node:?}");
     }
+    let mut told = Command::new(env!("CARGO_BIN_EXE_weir-linux"));
+    let told = told.args(["inspect", "--json"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let receivers = told["receivers"].as_array().unwrap();
+    let mine = receivers
+        .iter()
+        .find(|one| one["pid"] == std::process::id())
+        .unwrap();
+    let keys = mine["keys"].as_array().unwrap();
+    assert!(keys.iter().any(|key| key["port"] == port), "{mine}");
+    assert_eq!(told["interfaces"].as_array().unwrap().len(), up);
     // What is there already is not written over.
     let again = inspect();
     assert_eq!(again.status.code(), Some(2), "{again:?}");

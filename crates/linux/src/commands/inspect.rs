@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 use miette::IntoDiagnostic as _;
+use serde_json::json;
 
-use super::{Outcome, print};
+use super::{Outcome, print, print_json};
 use crate::draft::{Found, draft};
 use crate::receivers::{self, Reach, Receiver, Rules};
 use crate::threads::{self, Work};
@@ -18,6 +19,10 @@ pub(super) struct Args {
     /// Write the draft to this file, which must not be there yet, in place of the terminal
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
+
+    /// Print what was found as JSON, the draft with it
+    #[arg(long)]
+    json: bool,
 }
 
 const AFTER: &str = "\
@@ -41,10 +46,21 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         }
     }
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").into_diagnostic()?;
-    let text = draft(host.trim(), &found, &receivers);
-    match &arguments.output {
-        None => print(text.trim_end())?,
-        Some(path) => write_new(path, &text)?,
+    let system = host.trim();
+    let draft = draft(system, &found, &receivers);
+    if let Some(path) = &arguments.output {
+        write_new(path, &draft)?;
+    }
+    if arguments.json {
+        print_json(&json!({
+            "schema": 1,
+            "system": system,
+            "interfaces": found,
+            "receivers": receivers,
+            "draft": draft,
+        }))?;
+    } else if arguments.output.is_none() {
+        print(draft.trim_end())?;
     }
     Ok(Outcome::Good)
 }
