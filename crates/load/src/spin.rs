@@ -72,7 +72,8 @@ pub struct Spun {
     pub ratio: Option<f64>,
     /// All work that was done, in seconds of undisturbed time, also of a job that was not finished.
     pub worked: f64,
-    /// From the begin of each job to its completion or to the end, in seconds: as long as `worked` if nothing disturbs.
+    /// From when each job could begin (it was released, the one before was done) to its completion or to the end, in seconds: as long as `worked` if nothing
+    /// disturbs.
     pub busy: f64,
     /// What the kernel has charged to the thread while it worked or waited for its next job, in seconds.
     pub charged: f64,
@@ -173,18 +174,20 @@ impl<'a> Worker<'a> {
                 .jobs
                 .period
                 .map_or(now, |period| self.start + released * period.nanoseconds());
+            let ready = release.max(now);
             while now < release && !self.end.is_over(now) {
                 clock::sleep_until(release.min(self.end.at()));
                 now = clock::now();
             }
             if self.end.is_over(now) {
+                busy += now.saturating_sub(ready);
                 break;
             }
             released += 1;
             let begin = now;
             let whole = self.job();
             now = clock::now();
-            busy += now - begin;
+            busy += now - ready;
             let late = now - release > deadline;
             missed += u64::from(late || (!whole && deadline < u64::MAX));
             if !whole {

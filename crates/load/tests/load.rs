@@ -2,6 +2,8 @@
 //! The program from end to end, over the loopback.
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use assert_cmd::cargo::CommandCargoExt;
 use serde_json::Value;
@@ -47,10 +49,14 @@ impl Receiver {
     }
 
     fn ask_to_end(&self) {
-        let id = self.0.as_ref().unwrap().id().try_into().unwrap();
-        // SAFETY: the process is this test's own and not yet waited for.
-        assert_eq!(unsafe { libc::kill(id, libc::SIGTERM) }, 0);
+        signal(self.0.as_ref().unwrap(), libc::SIGTERM);
     }
+}
+
+fn signal(child: &Child, signal: libc::c_int) {
+    let id = child.id().try_into().unwrap();
+    // SAFETY: the process is this test's own and not yet waited for.
+    assert_eq!(unsafe { libc::kill(id, signal) }, 0);
 }
 
 impl Drop for Receiver {
@@ -172,6 +178,23 @@ fn jobs_are_done() {
         "spin", "--work", "2ms", "--jobs", "1", "--speed", &speed, "--json",
     ]));
     assert_eq!(again["speed"], spun["speed"]);
+}
+
+#[test]
+fn what_keeps_a_job_from_beginning_counts_as_lost() {
+    let jobs = load(&[
+        "spin", "--work", "1ms", "--period", "20ms", "--jobs", "60", "--speed", "1e8", "--json",
+    ])
+    .spawn()
+    .unwrap();
+    thread::sleep(Duration::from_millis(200));
+    // It sleeps most of the time, so it is stopped before a job and not in one.
+    signal(&jobs, libc::SIGSTOP);
+    thread::sleep(Duration::from_millis(400));
+    signal(&jobs, libc::SIGCONT);
+    let output = jobs.wait_with_output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(result["busy"].as_f64().unwrap() > 0.3, "{result}");
 }
 
 #[test]
