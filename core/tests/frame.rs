@@ -3,7 +3,7 @@
 
 mod frames;
 
-use etherparse::{LaxNetSlice, LaxSlicedPacket, NetSlice, SlicedPacket, TransportSlice};
+use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, NetSlice, SlicedPacket, TransportSlice};
 use frames::{Extension, Frame, Network, frames};
 use proptest::prelude::*;
 use weir_core_sys::demux::{Demux, Key, Outcome, Packet, Reason, Receiver, parse};
@@ -20,6 +20,25 @@ fn ethertype_of(frame: &[u8]) -> Option<(u16, usize, usize)> {
         at += 4;
         tags += 1;
     }
+}
+
+/// etherparse reads one authentication header of an IPv4 packet, this parser all that there are. Where there is a second, the frame without the first; the packet
+/// begins at `at`.
+fn without_first_of_two(frame: &[u8], at: usize, lax: &LaxSlicedPacket<'_>) -> Option<Vec<u8>> {
+    let Some(LaxNetSlice::Ipv4(ip)) = &lax.net else {
+        return None;
+    };
+    let first = ip.extensions().auth?;
+    if ip.payload().fragmented || first.next_header() != IpNumber::AUTHENTICATION_HEADER {
+        return None;
+    }
+    let begin = at + ip.header().slice().len();
+    let length = first.slice().len();
+    let mut shorter = frame.to_vec();
+    shorter.drain(begin..begin + length);
+    let total = u16::from_be_bytes([frame[at + 2], frame[at + 3]]) - length as u16;
+    shorter[at + 2..at + 4].copy_from_slice(&total.to_be_bytes());
+    Some(shorter)
 }
 
 /// Everything that must hold between this parser and etherparse, whatever the bytes are.
@@ -73,6 +92,12 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
             prop_assert_eq!(outcome, Err(Reason::Malformed));
             return Ok(());
         }
+    }
+    if let Some(shorter) = without_first_of_two(frame, at, &lax) {
+        if outcome != Err(Reason::TooDeep) {
+            prop_assert_eq!(parse(&shorter).outcome(), outcome);
+        }
+        return agree(&shorter);
     }
     if let Ok(strict) = SlicedPacket::from_ethernet(frame) {
         let (fragmented, number) = match &strict.net {
@@ -208,6 +233,36 @@ const V4: Network = Network::V4 {
     more: false,
     is_authenticated: false,
 };
+
+/// DEMUX-PARSE-2: what is behind two authentication headers is read, and a second one that is none is malformed.
+#[test]
+fn ipv4_may_have_two_authentication_headers() {
+    let network = Network::V4 {
+        options: 0,
+        offset: 0,
+        more: false,
+        is_authenticated: true,
+    };
+    let one = udp_frame(network, Vec::new());
+    let (begin, length) = (34, (usize::from(one[35]) + 2) * 4);
+    let mut two = one.clone();
+    two.splice(begin..begin, one[begin..begin + length].to_vec());
+    two[begin] = 51;
+    let total = u16::from_be_bytes([one[16], one[17]]) + length as u16;
+    two[16..18].copy_from_slice(&total.to_be_bytes());
+    let port = Ok(Outcome::Port {
+        protocol: 17,
+        port: 5000,
+    });
+    assert_eq!(parse(&two).outcome(), port);
+    agree(&two).unwrap();
+    let mut wrong = one;
+    wrong[begin] = 51;
+    // The length of UDP's header is no authentication header's.
+    wrong[begin + length + 1] = 0;
+    assert_eq!(parse(&wrong).outcome(), Err(Reason::Malformed));
+    agree(&wrong).unwrap();
+}
 
 fn found(demux: &Demux, bytes: &[u8]) -> (Option<u8>, Receiver) {
     let found = demux.classify(&parse(bytes));
