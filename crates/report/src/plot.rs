@@ -220,6 +220,10 @@ where
                 chart.draw_series(DashedLineSeries::new(points, dash, gap, style))?
             }
         };
+        // One point makes no line.
+        if let [point] = curve.points[..] {
+            chart.draw_series([Circle::new(point, 4, style.filled())])?;
+        }
     }
     Ok(())
 }
@@ -310,6 +314,16 @@ mod tests {
                 ],
             }],
         }
+    }
+
+    #[test]
+    fn a_curve_of_one_point_is_seen() {
+        let circles = |points| {
+            let svg = plot(points).to_svg().unwrap();
+            svg.matches("<circle").count()
+        };
+        assert_eq!(circles(vec![(4.0, 9.5)]), 3);
+        assert_eq!(circles(vec![(0.26, 1.0), (4.0, 9.5)]), 0);
     }
 
     #[test]
