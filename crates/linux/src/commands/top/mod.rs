@@ -50,20 +50,20 @@ output is no terminal, each interval is printed as text. The exit code is 0, or 
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut source = Source::find(&arguments.state.state)?;
     let mut before = source.report()?;
-    let mut next = || -> miette::Result<(View, Report)> {
+    let mut next = || -> miette::Result<Option<(View, Report)>> {
         let now = source.report()?;
-        let view = View::between(&before, &now);
-        before.clone_from(&now);
-        Ok((view, now))
+        Ok(View::next(&mut before, &now).map(|view| (view, now)))
     };
     if !arguments.once && !arguments.json && io::stdout().is_terminal() {
         std::thread::sleep(PERIOD);
-        screen::show(PERIOD, || Ok(next()?.0))?;
+        screen::show(PERIOD, || Ok(next()?.map(|(view, _)| view)))?;
         return Ok(Outcome::Good);
     }
     loop {
         std::thread::sleep(PERIOD);
-        let (view, report) = next()?;
+        let Some((view, report)) = next()? else {
+            continue;
+        };
         let told = json!({ "schema": 1, "rates": view, "account": report });
         if arguments.once {
             if arguments.json {

@@ -26,19 +26,20 @@ const WIDTHS: [Constraint; 7] = [
 
 const HELP: &str = "q: end   up, down: scroll   charged: interrupts for it while others ran   taken: from it, for others";
 
-/// Shows what `next` finds, every `period`, until the user ends it.
+/// Shows what `next` finds, every `period`, until the user ends it; what was there before, if it finds nothing new.
 ///
 /// # Errors
 /// Those of the terminal and of `next`; the terminal is as before then, too.
 pub fn show(
     period: Duration,
-    mut next: impl FnMut() -> miette::Result<View>,
+    mut next: impl FnMut() -> miette::Result<Option<View>>,
 ) -> miette::Result<()> {
     let mut terminal = ratatui::try_init().map_err(failed)?;
     let shown = (|| {
         let mut state = TableState::default();
+        let mut view = View::default();
         loop {
-            let view = next()?;
+            view = next()?.unwrap_or(view);
             let until = Instant::now() + period;
             while Instant::now() < until {
                 terminal

@@ -46,9 +46,19 @@ pub struct Row {
 }
 
 impl View {
+    /// What came since the report `before`, which `now` takes the place of; none if `now` is the same one: a run tells of its account at times of its own.
+    pub fn next(before: &mut Report, now: &Report) -> Option<Self> {
+        if now.elapsed_ns == before.elapsed_ns {
+            return None;
+        }
+        let view = Self::between(before, now);
+        before.clone_from(now);
+        Some(view)
+    }
+
     /// What came between two reports of the same account; of two others, what the second has in all.
     #[must_use]
-    pub fn between(before: &Report, now: &Report) -> Self {
+    fn between(before: &Report, now: &Report) -> Self {
         let nothing = Report::default();
         let is_same = before.elapsed_ns < now.elapsed_ns;
         let before = if is_same { before } else { &nothing };
@@ -112,8 +122,7 @@ impl View {
     /// All of it as text of 100 columns at most; of processes so many at most.
     #[must_use]
     pub fn text(&self, most: usize, coloured: bool) -> String {
-        let aligned = COLUMNS.map(|(title, align)| (title, align));
-        let mut grid = Grid::new(&aligned, coloured);
+        let mut grid = Grid::new(&COLUMNS, coloured);
         for row in self.processes.iter().take(most) {
             grid.row(row.cells().map(|cell| (cell, Emphasis::Plain)));
         }
@@ -229,6 +238,17 @@ mod tests {
             shown,
             [(3, 0.0, 0.0, 0.5, 0.0), (1, 0.5, 0.25, 0.0, 1000.0)]
         );
+    }
+
+    #[test]
+    fn a_report_that_is_read_twice_is_shown_once() {
+        let first = report(SECOND, 100, Vec::new());
+        let second = report(3 * SECOND, 100 + SECOND, Vec::new());
+        let mut before = first.clone();
+        assert_eq!(View::next(&mut before, &first), None);
+        let view = View::next(&mut before, &second).unwrap();
+        assert_eq!((view.seconds, view.interrupts), (2.0, 0.5));
+        assert_eq!(View::next(&mut before, &second), None);
     }
 
     #[test]
