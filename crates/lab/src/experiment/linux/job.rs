@@ -16,11 +16,11 @@ await() { until grep -q ready \"/run/$1.err\"; do kill -0 \"$2\" || give_up \"$1
 /// What the values of `weir-linux` are called, and its files.
 pub(super) const WEIR: &str = "weir";
 
-/// The system is carried out, as a service would be, before there are servers. It is ready when it says how it is ended.
+/// The system is carried out, as a service would be, before there are servers.
 const START: &str = "\
-weir-linux run /run/system.toml OPTIONS >/run/weir.out 2>/run/weir.err &
+weir-linux run /run/system.toml --json OPTIONS >/run/weir.out 2>/run/weir.err &
 weir=$!
-until grep -q 'Ctrl-C' /run/weir.out; do kill -0 $weir || give_up 'weir-linux has ended'; usleep 1000; done
+until grep -q '\"event\":\"ready\"' /run/weir.out; do kill -0 $weir || give_up 'weir-linux has ended'; usleep 1000; done
 ";
 
 /// The script of a variant, which prints an object with a member per process. `system` is what weir-linux carries out.
@@ -109,7 +109,7 @@ mod tests {
         let with = script(Some("schema = 1\n"));
         let order = [
             "schema = 1\nSYSTEM",
-            "weir-linux run /run/system.toml --quiet",
+            "weir-linux run /run/system.toml --json --quiet",
             "receive >/run/low.json",
             "{ spin && usleep 1; } >/run/cpu.json",
             "weir-linux status",
