@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::bound::stop_on_signals;
 
+mod ask;
 mod drop;
 mod raise;
 mod receive;
@@ -24,6 +25,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Ask(ask::Args),
     Drop(drop::Args),
     Raise(raise::Args),
     Send(send::Args),
@@ -39,6 +41,7 @@ impl Cli {
     pub fn execute(self) -> miette::Result<()> {
         stop_on_signals().into_diagnostic()?;
         match self.command {
+            Command::Ask(arguments) => ask::execute(&arguments),
             Command::Drop(arguments) => drop::execute(&arguments),
             Command::Raise(arguments) => raise::execute(&arguments),
             Command::Send(arguments) => send::execute(&arguments),

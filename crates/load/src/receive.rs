@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts what comes, what is lost on the way, and how old it is.
+//! Counts what comes, what is lost on the way, and how old it is; and answers, if it is to.
 use std::io;
 use std::net::SocketAddr;
 
@@ -23,6 +23,8 @@ pub struct Listen {
     pub at: Vec<SocketAddr>,
     /// TCP and not UDP.
     pub stream: bool,
+    /// Send each message back, one by one.
+    pub answer: bool,
     /// Messages taken with one system call, from 1 to 64; a server that takes them one by one has 1.
     pub batch: usize,
     /// Bytes of the socket's buffer, as the system counts them; its default if there is none.
@@ -69,6 +71,8 @@ pub struct Port {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// From the first of them to the last, in seconds; what is divided by it is a throughput.
+    pub span: f64,
     /// Messages from others.
     pub foreign: u64,
     /// Messages that the socket's buffer had no room for; none where the kernel does not say.

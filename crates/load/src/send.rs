@@ -29,8 +29,8 @@ pub struct Flood {
     pub from: Option<SocketAddr>,
     /// A TCP connection and not UDP.
     pub stream: bool,
-    /// When messages are sent.
-    pub pattern: Pattern,
+    /// When messages are sent; as fast as the connection takes them if there is none.
+    pub pattern: Option<Pattern>,
     /// For what is random and has no seed of its own.
     pub seed: u64,
     /// Bytes of a message, from [`payload::HEADER`] to [`payload::LONGEST`].
@@ -47,6 +47,9 @@ pub enum SendError {
     /// The pattern cannot be run.
     #[error("{0}")]
     Pattern(#[from] PatternError),
+    /// Datagrams without a pattern.
+    #[error("datagrams need a pattern: only a connection says when it takes no more")]
+    Datagrams,
     /// The pattern moves a line.
     #[error("a level is no packets: give a rate (20kHz) or another pattern of packets")]
     Level,
@@ -90,13 +93,15 @@ impl Flood {
     /// # Errors
     /// Nothing was sent: a pattern that is none of packets, a public address, an address that cannot be reached.
     pub fn run(&self) -> Result<Sent, SendError> {
-        if matches!(self.pattern, Pattern::Level { .. }) {
-            return Err(SendError::Level);
-        }
+        let due = match &self.pattern {
+            None if !self.stream => return Err(SendError::Datagrams),
+            None => Due::Always,
+            Some(Pattern::Level { .. }) => return Err(SendError::Level),
+            Some(pattern) => Due::new(pattern.start(CLOCK_HZ, self.seed)?),
+        };
         if is_public(self.to.ip()) {
             return Err(SendError::Public(self.to.ip()));
         }
-        let due = Due::new(self.pattern.start(CLOCK_HZ, self.seed)?);
         let system = |cause| SendError::System { to: self.to, cause };
         let mut way = self.way().map_err(system)?;
         let mut sender = Sender {
@@ -121,26 +126,33 @@ impl Flood {
 
     fn way(&self) -> io::Result<Way> {
         if self.stream {
-            let stream = TcpStream::connect_timeout(
-                &self.to,
-                Duration::from_nanos(self.time.nanoseconds()),
-            )?;
-            stream.set_nodelay(true)?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            return Ok(Way::Stream(stream));
+            return connect(self.to, self.time).map(Way::Stream);
         }
-        let any = match self.to {
-            SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
-            SocketAddr::V6(_) => SocketAddr::from(([0u16; 8], 0)),
-        };
-        let socket = UdpSocket::bind(self.from.unwrap_or(any))?;
-        socket.connect(self.to)?;
-        Ok(Way::Datagrams(socket))
+        socket(self.to, self.from).map(Way::Datagrams)
     }
 }
 
+/// A connection over which nothing waits for more to send, and which blocks for a while at most.
+pub(crate) fn connect(to: SocketAddr, time: Time) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&to, Duration::from_nanos(time.nanoseconds()))?;
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// A socket for datagrams to `to`; the system chooses its own address if `from` is none.
+pub(crate) fn socket(to: SocketAddr, from: Option<SocketAddr>) -> io::Result<UdpSocket> {
+    let any = match to {
+        SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
+        SocketAddr::V6(_) => SocketAddr::from(([0u16; 8], 0)),
+    };
+    let socket = UdpSocket::bind(from.unwrap_or(any))?;
+    socket.connect(to)?;
+    Ok(socket)
+}
+
 /// Whether it may belong to somebody who has not asked for a flood.
-fn is_public(address: IpAddr) -> bool {
+pub(crate) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => !(v4.is_loopback() || v4.is_private() || v4.is_link_local()),
         IpAddr::V6(v6) => !(v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local()),
@@ -154,25 +166,47 @@ enum Way {
 }
 
 /// When messages are due, by the time since the start.
-struct Due {
-    arrivals: Arrivals,
-    next: Option<Arrival>,
+enum Due {
+    /// Whenever the one before is gone.
+    Always,
+    Pattern {
+        arrivals: Box<Arrivals>,
+        next: Option<Arrival>,
+    },
 }
 
 impl Due {
     fn new(mut arrivals: Arrivals) -> Self {
         let next = arrivals.next();
-        Self { arrivals, next }
+        Self::Pattern {
+            arrivals: Box::new(arrivals),
+            next,
+        }
+    }
+
+    /// When the next message is due.
+    fn next(&self, now: u64) -> Option<u64> {
+        match self {
+            Self::Always => Some(now),
+            Self::Pattern { next, .. } => next.map(|next| next.at),
+        }
     }
 
     /// The next message that is due by `now`.
     fn take(&mut self, now: u64) -> Option<u64> {
-        let at = self.next?.at;
-        if at > now {
-            return None;
+        let at = self.next(now).filter(|&at| at <= now)?;
+        if let Self::Pattern { arrivals, next } = self {
+            *next = arrivals.next();
         }
-        self.next = self.arrivals.next();
         Some(at)
+    }
+
+    /// How many that were due by `end` are left.
+    fn left(&mut self, end: u64) -> u64 {
+        match self {
+            Self::Always => 0,
+            Self::Pattern { .. } => std::iter::from_fn(|| self.take(end)).map(|_| 1).sum(),
+        }
     }
 }
 
@@ -192,17 +226,17 @@ impl Sender {
             if count > 0 {
                 self.give(way, count, end)?;
             } else {
-                let Some(next) = self.due.next else { break };
-                let then = (start + next.at).min(end.at());
+                let Some(next) = self.due.next(now - start) else {
+                    break;
+                };
+                let then = (start + next).min(end.at());
                 if then > now + SHORT {
                     clock::sleep_until(then - SHORT / 2);
                 }
             }
             now = clock::now();
         }
-        while self.due.take(end.at().min(now) - start).is_some() {
-            self.sent.late += 1;
-        }
+        self.sent.late = self.due.left(end.at().min(now) - start);
         self.sent.seconds = seconds(now - start);
         Ok(())
     }

@@ -149,6 +149,78 @@ fn a_stream_keeps_its_messages() {
 }
 
 #[test]
+fn a_connection_takes_what_it_can_and_all_of_it_arrives() {
+    for at in ["127.0.0.1:47115", "[::1]:47115"] {
+        let receiver = Receiver::start(&[at, "--tcp"]);
+        let sent = json(&mut load(&[
+            "send", at, "--tcp", "--fast", "--size", "20000", "--for", "100ms", "--json",
+        ]));
+        thread::sleep(Duration::from_millis(200));
+        receiver.ask_to_end();
+        let found = &receiver.result()["ports"][0];
+        assert_eq!(found["packets"], sent["packets"], "{found} {sent}");
+        assert_eq!((&found["foreign"], &sent["late"]), (&0.into(), &0.into()));
+        // What a machine is that is busy with other work: a pattern of 1 kHz would be 20 MB/s.
+        let span = found["span"].as_f64().unwrap();
+        assert!(span > 0.0 && span < 5.0, "{found}");
+        assert!(
+            found["bytes"].as_f64().unwrap() / span > 4e7,
+            "{found} {sent}"
+        );
+    }
+}
+
+#[test]
+fn questions_are_answered_by_both_protocols_and_families() {
+    for (at, tcp) in [
+        ("127.0.0.1:47116", &[][..]),
+        ("[::1]:47116", &[]),
+        ("127.0.0.1:47116", &["--tcp"]),
+        ("[::1]:47116", &["--tcp"]),
+    ] {
+        let receiver = Receiver::start(&[&[at, "--answer"], tcp].concat());
+        // More than a read takes at once, and less than a datagram takes over the loopback.
+        let ask = [
+            "ask", at, "--count", "50", "--size", "60000", "--for", "10s",
+        ];
+        let answers = json(&mut load(&[&ask, tcp, &["--json"]].concat()));
+        receiver.ask_to_end();
+        let found = &receiver.result()["ports"][0];
+        let counts = ["asked", "answered", "lost"].map(|name| answers[name].as_u64().unwrap());
+        assert_eq!(counts, [50, 50, 0], "{at} {tcp:?}: {answers}");
+        assert_eq!(found["packets"], 50, "{at} {tcp:?}: {found}");
+        let latency = |name: &str| answers["latency"][name].as_u64().unwrap();
+        assert_eq!(latency("count"), 50);
+        assert!(latency("min") > 0 && latency("min") <= latency("p99"));
+    }
+}
+
+#[test]
+fn what_nobody_answers_is_lost_or_open_at_the_end() {
+    let ask = |time: &str| {
+        json(&mut load(&[
+            "ask",
+            "127.0.0.1:47117",
+            "--for",
+            time,
+            "--json",
+        ]))
+    };
+    let answers = ask("100ms");
+    assert_eq!(
+        (&answers["asked"], &answers["lost"], &answers["answered"]),
+        (&1.into(), &0.into(), &0.into()),
+        "{answers}"
+    );
+    let answers = ask("1300ms");
+    assert_eq!(
+        (&answers["asked"], &answers["lost"], &answers["answered"]),
+        (&2.into(), &1.into(), &0.into()),
+        "{answers}"
+    );
+}
+
+#[test]
 fn where_nobody_listens_packets_are_refused_and_the_flood_ends() {
     let sent = json(&mut load(&[
         "send",
@@ -237,6 +309,13 @@ fn bad_input_is_told_and_exits_with_2() {
             "a level is no packets",
         ),
         (&["send", "127.0.0.1:1", "--size", "27"], "28..=65507"),
+        (&["send", "127.0.0.1:1", "--fast"], "--tcp"),
+        (&["ask", "8.8.8.8:53"], "public address"),
+        (
+            &["ask", "127.0.0.1:1", "--tcp"],
+            "cannot send to 127.0.0.1:1",
+        ),
+        (&["ask", "127.0.0.1:1", "--size", "27"], "28..=65507"),
         (&["send", "127.0.0.1:1", "--for", "1000s"], "10 minutes"),
         (&["receive"], "PORT"),
         (&["receive", "0"], "port 0"),

@@ -22,6 +22,10 @@ pub struct Args {
     #[arg(long)]
     tcp: bool,
 
+    /// Send each message back to whoever has sent it, one by one
+    #[arg(long, conflicts_with = "batch")]
+    answer: bool,
+
     /// Messages taken with one system call
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=64))]
     batch: u8,
@@ -55,6 +59,7 @@ Examples:
   weir-load receive 5000 --for 5s
   weir-load receive 5000 5001 --policy fifo:20 --json
   weir-load receive [::]:5000 --tcp --count 1000
+  weir-load receive 5000 --tcp --answer
 
 Prints `ready` to its standard error when packets are received, and its result when the time is over
 or after SIGINT or SIGTERM.";
@@ -80,6 +85,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     let listen = Listen {
         at: arguments.at.clone(),
         stream: arguments.tcp,
+        answer: arguments.answer,
         batch: arguments.batch.into(),
         buffer: arguments.buffer,
         stamps: arguments.stamps,

@@ -30,6 +30,10 @@ pub struct Args {
     #[arg(long)]
     tcp: bool,
 
+    /// Without a pattern: as much as the connection takes
+    #[arg(long, requires = "tcp", conflicts_with = "pattern")]
+    fast: bool,
+
     /// Bytes of a message
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(payload::HEADER as i64..=payload::LONGEST as i64))]
     size: u32,
@@ -58,7 +62,8 @@ const EXAMPLES: &str = "\
 Examples:
   weir-load send 127.0.0.1:5000 --pattern 20kHz --for 5s
   weir-load send 10.0.0.2:5000 --pattern mmpp:20kHz:burst=5000:gap=100ms --cpu 0 --json
-  weir-load send [::1]:5000 --tcp --pattern poisson:1kHz --size 1400";
+  weir-load send [::1]:5000 --tcp --pattern poisson:1kHz --size 1400
+  weir-load send 10.0.0.2:5000 --tcp --fast --size 65000 --for 5s";
 
 fn pattern(text: &str) -> Result<Pattern, String> {
     Pattern::parse(text, CLOCK_HZ).map_err(|error| error.to_string())
@@ -74,7 +79,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
         to: arguments.to,
         from: arguments.from,
         stream: arguments.tcp,
-        pattern: arguments.pattern.clone(),
+        pattern: (!arguments.fast).then(|| arguments.pattern.clone()),
         seed: arguments.seed,
         size: arguments.size as usize,
         flow: arguments.flow,

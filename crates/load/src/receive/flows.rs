@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use super::{Flow, Port};
 use crate::latency::Times;
 use crate::payload::Header;
+use crate::send::seconds;
 
 /// Senders that are told apart at one address; messages of others count as foreign.
 const FLOWS: usize = 1024;
@@ -18,6 +19,8 @@ pub(super) struct Tally {
     foreign: u64,
     flows: BTreeMap<u32, Sequence>,
     latency: Times,
+    /// When the first message came and when the last one, by the clock of the stamps.
+    between: Option<(u64, u64)>,
 }
 
 /// Where a sender's numbers have got to.
@@ -37,6 +40,8 @@ impl Tally {
                 self.packets += 1;
                 self.bytes += message.len() as u64;
                 self.latency.record(now.saturating_sub(header.sent));
+                let (first, _) = self.between.unwrap_or((now, now));
+                self.between = Some((first, now));
                 self.flows
                     .entry(header.flow)
                     .or_default()
@@ -62,6 +67,9 @@ impl Tally {
             at,
             packets: self.packets,
             bytes: self.bytes,
+            span: self
+                .between
+                .map_or(0.0, |(first, last)| seconds(last.saturating_sub(first))),
             foreign: self.foreign,
             overflowed,
             flows: self.flows.into_iter().map(flow).collect(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sockets, and what they have.
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -20,6 +20,7 @@ pub(super) struct Sockets {
     streams: Vec<Stream>,
     buffers: Vec<Vec<u8>>,
     stamps: Stamps,
+    answer: bool,
     ready: Vec<libc::pollfd>,
 }
 
@@ -28,11 +29,12 @@ enum Socket {
     Listener(TcpListener),
 }
 
-/// A connection to the address `index`, and the begin of a message that has come.
+/// A connection to the address `index`, the begin of a message that has come, and what is still to be sent back.
 struct Stream {
     index: usize,
     stream: TcpStream,
     begun: Vec<u8>,
+    answers: Vec<u8>,
 }
 
 impl Socket {
@@ -49,7 +51,9 @@ impl Socket {
             listener.set_nonblocking(true)?;
             Self::Listener(listener)
         } else {
-            Self::Datagrams(UdpSocket::bind(at)?)
+            let socket = UdpSocket::bind(at)?;
+            socket.set_nonblocking(true)?;
+            Self::Datagrams(socket)
         };
         if let Some(bytes) = spec.buffer {
             set_buffer(socket.as_fd(), bytes)?;
@@ -68,6 +72,7 @@ impl Sockets {
             streams: Vec::new(),
             buffers: vec![vec![0; payload::LONGEST]; spec.batch.clamp(1, datagrams::MOST)],
             stamps: spec.stamps,
+            answer: spec.answer,
             ready: Vec::new(),
         })
     }
@@ -76,17 +81,20 @@ impl Sockets {
     pub fn wait(&mut self, most: u64) -> io::Result<()> {
         let accepts = self.streams.len() < STREAMS;
         let listening = self.listening.iter().map(|socket| match socket {
-            Socket::Listener(_) if !accepts => -1,
-            socket => socket.as_fd().as_raw_fd(),
+            Socket::Listener(_) if !accepts => (-1, 0),
+            socket => (socket.as_fd().as_raw_fd(), libc::POLLIN),
         });
-        let streams = self.streams.iter().map(|stream| stream.stream.as_raw_fd());
+        let streams = self
+            .streams
+            .iter()
+            .map(|stream| (stream.stream.as_raw_fd(), stream.wants()));
+        let polled = listening.chain(streams).map(|(fd, events)| libc::pollfd {
+            fd,
+            events,
+            revents: 0,
+        });
         self.ready.clear();
-        self.ready
-            .extend(listening.chain(streams).map(|fd| libc::pollfd {
-                fd,
-                events: libc::POLLIN,
-                revents: 0,
-            }));
+        self.ready.extend(polled);
         // Rounded up, so that the last wait does not become a busy one.
         let milliseconds = libc::c_int::try_from(most.min(WAIT).div_ceil(1_000_000)).unwrap_or(0);
         // SAFETY: the list is as long as is said.
@@ -122,30 +130,34 @@ impl Sockets {
         {
             match self.listening.get(place) {
                 Some(Socket::Datagrams(socket)) => {
-                    count +=
-                        datagrams(socket, &mut self.buffers, self.stamps, &mut tallies[place])?;
+                    let take = if self.answer { answer } else { datagrams };
+                    count += take(socket, &mut self.buffers, self.stamps, &mut tallies[place])?;
                 }
                 Some(Socket::Listener(listener)) => {
                     // If there is none, whoever connected has gone again.
                     if let Ok((stream, _)) = listener.accept() {
                         stream.set_nonblocking(true)?;
+                        stream.set_nodelay(self.answer)?;
                         accepted.push(Stream {
                             index: place,
                             stream,
                             begun: Vec::new(),
+                            answers: Vec::new(),
                         });
                     }
                 }
                 None => {
                     let at = place - self.listening.len();
                     let stream = &mut self.streams[at];
-                    match stream.read(
-                        &mut self.buffers[0],
-                        self.stamps,
-                        &mut tallies[stream.index],
-                    ) {
-                        Some(messages) => count += messages,
-                        None => ended.push(at),
+                    if stream.answers.is_empty() {
+                        let tally = &mut tallies[stream.index];
+                        let buffer = &mut self.buffers[0];
+                        match stream.read(buffer, self.stamps, self.answer, tally) {
+                            Some(messages) => count += messages,
+                            None => ended.push(at),
+                        }
+                    } else if !stream.answer() {
+                        ended.push(at);
                     }
                 }
             }
@@ -176,14 +188,7 @@ fn datagrams(
     let mut lengths = [0; datagrams::MOST];
     let received = match datagrams::receive(socket.as_fd(), buffers, &mut lengths) {
         Ok(received) => received,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-            ) =>
-        {
-            0
-        }
+        Err(error) if is_later(&error) => 0,
         Err(error) => return Err(error),
     };
     let now = stamps.now();
@@ -193,18 +198,61 @@ fn datagrams(
     Ok(received as u64)
 }
 
+/// Takes a datagram and sends it back.
+fn answer(
+    socket: &UdpSocket,
+    buffers: &mut [Vec<u8>],
+    stamps: Stamps,
+    tally: &mut Tally,
+) -> io::Result<u64> {
+    match socket.recv_from(&mut buffers[0]) {
+        Ok((length, from)) => {
+            let message = &buffers[0][..length];
+            tally.message(message, stamps.now());
+            // Whoever asked sees what is lost.
+            let _ = socket.send_to(message, from);
+            Ok(1)
+        }
+        Err(error) if is_later(&error) => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
 impl Stream {
-    /// Takes what is there; how many messages were completed, and none when the connection is over.
-    fn read(&mut self, buffer: &mut [u8], stamps: Stamps, tally: &mut Tally) -> Option<u64> {
+    /// What it waits for: nothing more is taken before all that was is answered.
+    fn wants(&self) -> libc::c_short {
+        if self.answers.is_empty() {
+            libc::POLLIN
+        } else {
+            libc::POLLOUT
+        }
+    }
+
+    /// Sends answers as far as the connection takes them; false when it is over.
+    fn answer(&mut self) -> bool {
+        while !self.answers.is_empty() {
+            match self.stream.write(&self.answers) {
+                Ok(0) => return false,
+                Ok(written) => drop(self.answers.drain(..written)),
+                Err(error) if is_later(&error) => return true,
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Takes what is there, and answers if it is to; how many messages were completed, and none when the connection is over.
+    fn read(
+        &mut self,
+        buffer: &mut [u8],
+        stamps: Stamps,
+        answer: bool,
+        tally: &mut Tally,
+    ) -> Option<u64> {
         let length = match self.stream.read(buffer) {
             Ok(0) => return None,
             Ok(length) => length,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
+            Err(error) if is_later(&error) => {
                 return Some(0);
             }
             Err(_) => return None,
@@ -227,9 +275,22 @@ impl Stream {
             rest = after;
         }
         let done = self.begun.len() - rest.len();
-        self.begun.drain(..done);
-        Some(count)
+        let messages = self.begun.drain(..done);
+        if answer {
+            self.answers.extend(messages);
+        } else {
+            drop(messages);
+        }
+        self.answer().then_some(count)
     }
+}
+
+/// Nothing can be taken or sent now.
+fn is_later(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
 }
 
 /// Sets the socket's buffer; beyond the system's limit only where this process may.
