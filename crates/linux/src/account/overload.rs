@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use serde::Serialize;
 use weir_report::{count, percent};
 
 use crate::receivers::Key;
@@ -56,7 +57,8 @@ pub(super) struct Seen {
 }
 
 /// What makes an overload.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
 pub enum Cause {
     /// Interrupts have too much of a CPU.
     Cpu {
@@ -111,7 +113,7 @@ impl fmt::Display for Cause {
 }
 
 /// The flow that most of the interrupt time was spent for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Culprit {
     /// None: packets that no socket gets.
     pub key: Option<Key>,
@@ -128,7 +130,7 @@ pub struct Culprit {
 }
 
 /// A process that receives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Receiver {
     /// Its number.
     pub pid: u32,

@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long)]
     yes_xdp: bool,
 
-    /// Tell what happens as JSON, an object a line: `event` is ready, note or stopped
+    /// Tell what happens as JSON, an object a line: `event` is ready, note, overload_begins, overload_ends or stopped
     #[arg(long)]
     json: bool,
 }

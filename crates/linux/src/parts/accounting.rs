@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use miette::IntoDiagnostic as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Said;
-use crate::account::{self, Accountant, Given};
+use crate::account::{self, Accountant, Event, Given};
 use crate::receivers::ReceiverTable;
 
 /// How often what was counted is divided and booked.
@@ -16,6 +16,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub struct Accounting {
     accountant: Accountant,
     due: Instant,
+    /// What was said of the overload that there is.
+    overload: Option<String>,
 }
 
 impl Accounting {
@@ -24,6 +26,7 @@ impl Accounting {
         Ok(Self {
             accountant: Accountant::start(options).into_diagnostic()?,
             due: Instant::now(),
+            overload: None,
         })
     }
 
@@ -47,14 +50,30 @@ impl Accounting {
         self.due = now + PERIOD;
         let event = self.accountant.turn(receivers, given().as_ref());
         if let Some(event) = event.into_diagnostic()? {
-            said.line(&event.to_string());
+            let text = event.to_string();
+            let (name, more) = match event {
+                Event::Begins { cause, culprit } => {
+                    self.overload = Some(text.clone());
+                    (
+                        "overload_begins",
+                        json!({ "cause": cause, "culprit": culprit }),
+                    )
+                }
+                Event::Ends { after } => {
+                    self.overload = None;
+                    ("overload_ends", json!({ "after_s": after.as_secs_f64() }))
+                }
+            };
+            said.event(name, &text, more);
         }
         Ok(())
     }
 
-    /// How it stands.
+    /// How it stands, and what was said of the overload that there is.
     pub fn status(&self) -> Value {
         // It has no maps with keys that JSON does not have, so it can be written.
-        serde_json::to_value(self.accountant.report()).unwrap_or(Value::Null)
+        let mut status = serde_json::to_value(self.accountant.report()).unwrap_or(Value::Null);
+        status["overload"] = json!(self.overload);
+        status
     }
 }

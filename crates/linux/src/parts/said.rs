@@ -24,13 +24,16 @@ impl Said {
 
     /// Something that somebody should know.
     pub fn line(&self, text: &str) {
+        self.event("note", text, json!({}));
+    }
+
+    /// The same, of which programs are told more: `event` is its name, and the object `more` has its further members.
+    pub fn event(&self, event: &str, text: &str, mut more: Value) {
         // That nobody reads any longer is no reason to end.
         let _ = if self.json {
-            writeln!(
-                std::io::stdout(),
-                "{}",
-                json!({ "event": "note", "text": text })
-            )
+            more["event"] = event.into();
+            more["text"] = text.into();
+            writeln!(std::io::stdout(), "{more}")
         } else {
             writeln!(std::io::stderr(), "weir linux: {text}")
         };

@@ -17,7 +17,7 @@ use super::of;
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
 
 /// A machine whose file has this section `[linux]`, and says that 100 packets a second can be done without.
-fn machine(section: &str) -> Option<Machine> {
+pub fn machine(section: &str) -> Option<Machine> {
     let mut machine = Machine::with(NEEDS)?;
     machine.arguments = vec!["--yes-xdp"];
     machine.ground.sender.offload(Offload::Receive, true);

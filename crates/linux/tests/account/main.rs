@@ -11,6 +11,7 @@ mod charge;
 mod commands;
 mod cost;
 mod flood;
+mod overloads;
 
 use std::time::{Duration, Instant};
 
