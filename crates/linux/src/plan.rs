@@ -107,7 +107,7 @@ impl Plan {
     /// # Errors
     /// When an interface is not there, or a setting cannot be read.
     pub fn of(node: &Node) -> Result<Self, PlanError> {
-        let report = native(node)?.plan()?;
+        let report = native(node, &node.interfaces)?.plan()?;
         let attached = node
             .interfaces
             .iter()
@@ -146,12 +146,15 @@ fn changes(report: &Report) -> Vec<Change> {
     listed.chain(expected).collect()
 }
 
-/// The kernel's own settings for the interfaces of `node`, as they are found now.
+/// The kernel's own settings for these interfaces of `node`, as they are found now.
 ///
 /// # Errors
-/// When an interface is not there.
-pub fn native(node: &Node) -> Result<Native, PlanError> {
-    let devices = node.interfaces.iter().map(|of| device(node, of));
+/// When one of them is not there.
+pub fn native<'a>(
+    node: &Node,
+    interfaces: impl IntoIterator<Item = &'a system::Interface>,
+) -> Result<Native, PlanError> {
+    let devices = interfaces.into_iter().map(|of| device(node, of));
     Ok(Native::new(devices.collect::<Result<_, PlanError>>()?))
 }
 

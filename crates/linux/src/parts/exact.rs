@@ -6,7 +6,7 @@ use miette::IntoDiagnostic as _;
 use serde_json::{Value, json};
 use weir_core_sys::demux;
 
-use super::{Part, Said, Turn};
+use super::{Part, Turn};
 use crate::account::Given;
 use crate::exact::{Bindings, Exact, Options, assign};
 use crate::receivers::{Change, Key, Protocol, Reach, ReceiverTable};
@@ -42,18 +42,14 @@ impl Demultiplexing {
     }
 
     /// Follows CPUs and interfaces that come and go.
-    fn settle(&mut self, said: &mut Said) -> miette::Result<()> {
-        for gone in self.exact.settle().into_diagnostic()? {
-            said.line(&format!(
-                "the interface `{gone}` has gone, and its XDP program with it; it gets one again if it comes back"
-            ));
-        }
+    fn settle(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
+        // That they have gone is said already.
+        let _ = self.exact.settle().into_diagnostic()?;
         for of in &self.node.interfaces {
             let has_it = self.exact.interfaces().any(|one| one.name == of.name);
-            if !has_it {
-                match self.exact.add(of.name.as_str()) {
-                    Ok(()) => said.line(&format!("the interface `{}` is there again", of.name)),
-                    Err(error) => said.once(&error.to_string()),
+            if !has_it && turn.presence.has(&of.name) {
+                if let Err(error) = self.exact.add(of.name.as_str()) {
+                    turn.said.once(&error.to_string());
                 }
             }
         }
@@ -106,7 +102,7 @@ impl Part for Demultiplexing {
 
     fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
         if turn.is_period {
-            self.settle(turn.said)?;
+            self.settle(turn)?;
             let there = self.node.interfaces.iter();
             let reaches: Vec<Reach> = there.filter_map(|of| Reach::of(&of.name).ok()).collect();
             self.is_stale |= reaches != self.reaches;

@@ -4,6 +4,7 @@
 mod accounting;
 mod exact;
 mod predicted;
+mod presence;
 mod said;
 mod settings;
 
@@ -22,6 +23,7 @@ use crate::system::Node;
 use accounting::Accounting;
 use exact::Demultiplexing;
 use predicted::Following;
+pub use presence::Presence;
 pub use said::Said;
 use settings::Settings;
 
@@ -64,6 +66,8 @@ pub struct Turn<'a> {
     pub journal: &'a mut Journal,
     /// For whatever somebody should know.
     pub said: &'a mut Said,
+    /// Which of the run's interfaces are there; the others are left alone until they are back, which is said already.
+    pub presence: &'a Presence,
     /// Who receives what; none where no part asks.
     pub receivers: Option<&'a ReceiverTable>,
     /// What is different there since the last turn; all that there is in the first.
@@ -79,6 +83,8 @@ pub struct Parts {
     // Of what the parts have done, so after them.
     accounting: Option<Accounting>,
     follower: Option<Follower>,
+    node: Node,
+    presence: Presence,
     period: Instant,
     is_begun: bool,
 }
@@ -107,6 +113,8 @@ impl Parts {
             parts,
             accounting: accounting.map(Accounting::start).transpose()?,
             follower,
+            node: node.clone(),
+            presence: Presence::default(),
             period: Instant::now(),
             is_begun: false,
         })
@@ -132,12 +140,17 @@ impl Parts {
     /// Gives each part a turn. Returns whether a period is over.
     ///
     /// # Errors
-    /// When receivers cannot be followed any longer; in the first turn, when a part cannot do what it is to.
+    /// When receivers cannot be followed any longer; in the first turn, when an interface is not there or a part cannot do what it is to.
     pub fn turn(&mut self, journal: &mut Journal, said: &mut Said) -> miette::Result<bool> {
         let now = Instant::now();
         let is_period = now >= self.period;
         if is_period {
             self.period = now + PERIOD;
+            match self.presence.look(&self.node, said) {
+                Ok(()) => {}
+                Err(error) if self.is_begun => said.once(&format!("{error:#}")),
+                Err(error) => return Err(error),
+            }
         }
         let changes = match &mut self.follower {
             Some(follower) => follower.poll(Duration::ZERO).into_diagnostic()?,
@@ -146,6 +159,7 @@ impl Parts {
         let mut turn = Turn {
             journal,
             said,
+            presence: &self.presence,
             receivers: self.follower.as_ref().map(Follower::table),
             changes: &changes,
             is_period,

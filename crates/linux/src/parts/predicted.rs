@@ -86,7 +86,10 @@ impl Part for Following {
     fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
         if turn.is_period {
             for number in 0..self.threads.len() {
-                // One that has gone may come back; the others go on.
+                if !turn.presence.has(&self.node.interfaces[number].name) {
+                    continue;
+                }
+                // The others go on.
                 if let Err(error) = self.look_at(number, turn.journal) {
                     turn.said.once(&format!("{error:#}"));
                 }

@@ -30,7 +30,9 @@ impl Part for Settings {
             return Ok(());
         }
         // Anew each time: an interface that has gone may come back as another one.
-        let native = plan::native(&self.node).into_diagnostic()?;
+        let all = self.node.interfaces.iter();
+        let there = all.filter(|of| turn.presence.has(&of.name));
+        let native = plan::native(&self.node, there).into_diagnostic()?;
         let report = native.apply(turn.journal).into_diagnostic()?;
         self.changes += report.changes.len();
         for note in &report.notes {

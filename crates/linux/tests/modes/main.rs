@@ -10,6 +10,7 @@ mod machine;
 mod exact;
 mod faults;
 mod killed;
+mod namespaces;
 mod predicted;
 
 use std::net::{SocketAddr, UdpSocket};

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which of a run's interfaces are there: one may go, with its network namespace or without, and come back as another one of the same name.
+use std::collections::BTreeMap;
+use std::io;
+
+use super::Said;
+use crate::settings::Interface;
+use crate::system::Node;
+
+/// What was found last, by name; none: it has gone.
+#[derive(Debug, Default)]
+pub struct Presence(BTreeMap<String, Option<Interface>>);
+
+impl Presence {
+    /// Looks for all interfaces of `node`, and says which have gone and which are there again since the last time.
+    ///
+    /// # Errors
+    /// In the first look, when one is not there; in any, when the kernel does not answer.
+    pub fn look(&mut self, node: &Node, said: &Said) -> miette::Result<()> {
+        for of in &node.interfaces {
+            let name = &of.name;
+            let now = match Interface::find(name, None) {
+                Ok(found) => Some(found),
+                Err(error) if is_absent(&error) && self.0.contains_key(name) => None,
+                Err(error) => miette::bail!("the interface `{name}` cannot be found: {error}"),
+            };
+            let now_there = now.is_some();
+            match self.0.insert(name.clone(), now.clone()) {
+                None => {}
+                Some(before) if before == now => {}
+                Some(Some(_)) if !now_there => said.line(&format!(
+                    "the interface `{name}` has gone, and all that was set of it; it is looked after again when it is back"
+                )),
+                Some(_) => said.line(&format!("the interface `{name}` is there again")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Is an interface of this name there?
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(Option::is_some)
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENODEV)
+}

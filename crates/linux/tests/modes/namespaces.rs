@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Network namespaces that are deleted while a run looks after interfaces, or follows receivers, in them.
+use std::fs;
+
+use libbpf_rs::query::ProgInfoIter;
+use nix::sys::signal::Signal;
+
+use weir_linux::sched::Policy;
+use weir_linux::settings::Interface;
+use weir_linux::threads::Work;
+
+use super::machine::{Machine, policies, said, signal, until};
+use super::{NEEDS, any, deliver, machine, socket};
+use crate::actor::{Actor, become_fifo, bind};
+use crate::ground::{self, Ground, Namespace};
+
+const MODES: [&str; 3] = ["native", "predicted", "exact"];
+
+/// A namespace that is joined to no other.
+fn lonely() -> Namespace {
+    let Ground { receiver, .. } = ground::begin(NEEDS).expect("there was one already");
+    receiver
+}
+
+/// How many BPF programs of Weir are loaded.
+fn programs() -> usize {
+    let is_ours = |name: &str| {
+        let beginnings = ["weir_", "follow_", "waiting_", "account_"];
+        beginnings.iter().any(|begin| name.starts_with(begin))
+    };
+    let all = ProgInfoIter::default();
+    all.filter(|info| is_ours(&info.name.to_string_lossy()))
+        .count()
+}
+
+/// What a run is not to change for good.
+#[derive(Debug, PartialEq)]
+struct Left {
+    softirqs: Vec<Policy>,
+    programs: usize,
+}
+
+impl Left {
+    fn now() -> Self {
+        Self {
+            softirqs: policies(|work| matches!(work, Work::SoftIrq { .. })),
+            programs: programs(),
+        }
+    }
+
+    fn is_all(&self, machine: &Machine) {
+        until("nothing is left", || Self::now() == *self);
+        assert!(machine.is_clean());
+    }
+}
+
+#[test]
+fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
+    for mode in MODES {
+        for is_killed in [false, true] {
+            let Some(mut machine) = machine(&format!("mode = \"{mode}\"")) else {
+                return;
+            };
+            let before = Left::now();
+            let interface = machine.ground.receiver.interface.clone();
+            let mut run = machine.run();
+            // As `ip netns delete` does it: the namespace has no name any longer, but a process.
+            drop(std::mem::replace(&mut machine.ground.receiver, lonely()));
+            std::thread::sleep(std::time::Duration::from_secs(3));
+            assert_eq!(machine.status()["systems"][0]["running"], true, "{mode}");
+            if is_killed {
+                run.kill().unwrap();
+                run.wait().unwrap();
+                let sender = machine.ground.sender.interface.clone();
+                let path = machine.ground.sender.path();
+                until("the namespace is gone, and the pair with it", || {
+                    Interface::find(&sender, Some(&path)).is_err()
+                });
+                let stopped = machine.weir("stop").output().unwrap();
+                let text = said(&stopped);
+                assert!(stopped.status.success(), "{mode}: {text}");
+                let gone =
+                    format!("threaded of {interface}: gone, so there is nothing to put back");
+                assert!(text.contains(&gone), "{mode}: {text}");
+            } else {
+                signal(&run, Signal::SIGINT);
+                let ended = run.wait_with_output().unwrap();
+                let text = said(&ended);
+                assert!(ended.status.success(), "{mode}: {text}");
+                // All was put back while it was there.
+                assert!(!text.contains("gone"), "{mode}: {text}");
+            }
+            before.is_all(&machine);
+        }
+    }
+}
+
+#[test]
+fn the_other_ends_namespace_takes_the_interface_with_it() {
+    for mode in MODES {
+        let Some(mut machine) = machine(&format!("mode = \"{mode}\"")) else {
+            return;
+        };
+        let before = Left::now();
+        let interface = machine.ground.receiver.interface.clone();
+        let run = machine.run();
+        drop(std::mem::replace(&mut machine.ground.sender, lonely()));
+        until("its threads are gone", || machine.napi().is_empty());
+        std::thread::sleep(std::time::Duration::from_secs(5));
+        assert_eq!(machine.status()["systems"][0]["running"], true, "{mode}");
+        signal(&run, Signal::SIGTERM);
+        let ended = run.wait_with_output().unwrap();
+        let text = said(&ended);
+        assert!(ended.status.success(), "{mode}: {text}");
+        let line = format!("the interface `{interface}` has gone");
+        assert_eq!(text.matches(&line).count(), 1, "{mode}: {text}");
+        assert!(!text.contains("cannot be found"), "{mode}: {text}");
+        before.is_all(&machine);
+    }
+}
+
+#[test]
+fn receivers_of_a_container_go_with_it_and_the_others_stay() {
+    for mode in ["predicted", "exact"] {
+        let section = format!("mode = \"{mode}\"\ntop_half = {{ urgency = 60 }}");
+        let Some(machine) = machine(&section) else {
+            return;
+        };
+        let before = machine.settings();
+        // What is forwarded can be for any namespace.
+        machine.ground.receiver.run(|| {
+            fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+        });
+        let run = machine.run();
+        let sockets = || machine.said()["receivers"]["sockets"].as_u64();
+        let has_class_50 = || match mode {
+            "exact" => {
+                let status = machine.said();
+                let classes = status["exact"]["classes"].as_array().unwrap().clone();
+                classes.iter().any(|class| class["urgency"] == 50)
+            }
+            _ => machine.napi() == [Policy::Fifo(50)],
+        };
+        let container = lonely();
+        let contained = Actor::new(&container, || {
+            let socket = bind(any(4700), libc::SOCK_DGRAM);
+            become_fifo(50);
+            crate::actor::child(move || {
+                let mut byte = 0_u8;
+                // SAFETY: the byte outlives the call.
+                unsafe { libc::recv(socket, (&raw mut byte).cast(), 1, 0) };
+            });
+        });
+        until("the container's receiver is known", has_class_50);
+        // Not before: the process that is forked has the sockets that there are.
+        let own = socket(&machine.ground, 9);
+        until("both are known", || sockets() == Some(2));
+        drop(contained);
+        drop(container);
+        until("one is not any more", || sockets() == Some(1));
+        if mode == "predicted" {
+            until("nobody follows it", || !has_class_50());
+        }
+        assert_eq!(deliver(&machine.ground, &own, 40), 40);
+        drop(own);
+        machine.end(run, Signal::SIGTERM, &before);
+    }
+}
