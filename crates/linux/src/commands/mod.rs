@@ -153,6 +153,40 @@ fn is_coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
+/// How wide tables and texts are at most.
+const COLUMNS: usize = 100;
+
+/// A text in lines of at most 100 columns, the first indented by so many, the others by two more.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < COLUMNS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            last => {
+                let indent = if last.is_none() { indent } else { indent + 2 };
+                lines.push(format!("{:indent$}{word}", ""));
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+/// The longest path of a control group that tables show whole.
+const CGROUP: usize = 32;
+
+/// A control group for a table: the end of a path says more than its beginning.
+fn end_of(path: &str) -> String {
+    let length = path.chars().count();
+    if length <= CGROUP {
+        return path.to_owned();
+    }
+    let end = path.chars().skip(length - CGROUP + 1);
+    std::iter::once('…').chain(end).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;

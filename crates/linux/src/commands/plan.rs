@@ -3,7 +3,7 @@
 use miette::IntoDiagnostic as _;
 use weir_report::{Align, Emphasis, Grid, count, percent, significant};
 
-use super::{Outcome, SystemArgs, able, is_coloured, print, print_json};
+use super::{Outcome, SystemArgs, able, is_coloured, print, print_json, wrapped};
 use crate::plan::{Attached, Plan};
 use crate::share::Share;
 
@@ -74,7 +74,7 @@ fn attached(attached: &Attached) -> String {
         "An XDP program is attached to {}{driver}, which `run` does only with --yes-xdp:",
         attached.interface
     )];
-    lines.extend(attached.costs.iter().map(|cost| wrapped(cost)));
+    lines.extend(attached.costs.iter().map(|cost| wrapped(cost, 2)));
     lines.push(format!(
         "Packets are given to kernel threads of the urgencies {}, one of each on each CPU,",
         classes.join(", ")
@@ -82,27 +82,6 @@ fn attached(attached: &Attached) -> String {
     lines.push("and of those of other receivers that there are, up to eight in all.".to_owned());
     lines.join("\n")
 }
-
-/// An indented text in lines of at most 100 columns.
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::from(" ")];
-    for word in text.split(' ') {
-        if lines
-            .last()
-            .is_some_and(|line| line.len() + word.len() >= COLUMNS)
-        {
-            lines.push(String::from("   "));
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push(' ');
-            line.push_str(word);
-        }
-    }
-    lines.join("\n")
-}
-
-/// How wide tables and texts are at most.
-const COLUMNS: usize = 100;
 
 /// What a flood can take.
 fn share(share: &Share) -> String {
@@ -117,10 +96,13 @@ fn share(share: &Share) -> String {
                 percent(cap)
             ));
             if !share.exposed.is_empty() {
-                lines.push(wrapped(&format!(
+                lines.push(wrapped(
+                    &format!(
                     "and from {} also the bottom halves of the packets that this lets through, for receivers as urgent or more",
                     share.exposed.join(", ")
-                )));
+                    ),
+                    2,
+                ));
             }
         }
         (None, urgency) => {
@@ -132,10 +114,13 @@ fn share(share: &Share) -> String {
                 ));
             }
             if !share.exposed.is_empty() {
-                lines.push(wrapped(&format!(
+                lines.push(wrapped(
+                    &format!(
                     "up to everything from {}: not more urgent than {urgency}, and without a cap nothing bounds it",
                     share.exposed.join(", ")
-                )));
+                    ),
+                    2,
+                ));
             }
         }
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux status`: what runs on this machine, and what a crash left.
+mod text;
+
 use serde::Serialize;
 
-use super::{Outcome, StateArgs, print, print_json};
+use super::{Outcome, StateArgs, is_coloured, print, print_json};
 use crate::instance::{self, Run};
 
 /// Show what runs on this machine, and what a crash left to be put back
@@ -46,20 +48,20 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     } else if systems.is_empty() {
         print("nothing runs, and nothing is to be put back")?;
     } else {
-        let lines: Vec<String> = systems.iter().map(line).collect();
-        print(&lines.join("\n"))?;
+        let texts = systems.iter().map(|system| text(system, is_coloured()));
+        print(&texts.collect::<Vec<_>>().join("\n\n"))?;
     }
     Ok(if is_well { Outcome::Good } else { Outcome::Bad })
 }
 
-fn line(shown: &Shown) -> String {
+fn text(shown: &Shown, coloured: bool) -> String {
     let Run {
         system,
         file,
         mode,
         interfaces,
         process,
-        ..
+        status,
     } = &shown.run;
     let about = format!(
         "{system} ({}): mode {mode} on {}",
@@ -67,9 +69,12 @@ fn line(shown: &Shown) -> String {
         interfaces.join(", ")
     );
     let pid = process.tid;
-    if shown.running {
-        format!("{about}, process {pid}")
-    } else {
-        format!("{about}, crashed as process {pid}: `weir linux stop` puts back what it changed")
+    if !shown.running {
+        return format!(
+            "{about}, crashed as process {pid}: `weir linux stop` puts back what it changed"
+        );
     }
+    let blocks = text::blocks(status, coloured);
+    let all = std::iter::once(format!("{about}, process {pid}")).chain(blocks);
+    all.collect::<Vec<_>>().join("\n\n")
 }

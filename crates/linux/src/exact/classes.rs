@@ -31,6 +31,8 @@ pub(super) struct Class {
     pub number: u32,
     /// The CPUs that it has threads on.
     cpus: BTreeSet<u32>,
+    /// They, as they were found when they were last scheduled.
+    pub threads: Vec<ClassThread>,
     /// Whether all these are scheduled at its urgency.
     is_scheduled: bool,
 }
@@ -71,6 +73,7 @@ impl Class {
             map,
             number,
             cpus: BTreeSet::new(),
+            threads: Vec::new(),
             is_scheduled: true,
         })
     }
@@ -106,13 +109,13 @@ impl Class {
     /// Has all its threads scheduled at its urgency.
     pub fn schedule(&mut self, class: u8) -> Result<(), ExactError> {
         self.is_scheduled = false;
-        let threads = find(&[(class, self.number)])?;
+        self.threads = find(&[(class, self.number)])?;
         for cpu in &self.cpus {
             let name = Work::CpuMap {
                 cpu: *cpu,
                 map: self.number,
             };
-            let found = threads.iter().find(|thread| thread.cpu == *cpu);
+            let found = self.threads.iter().find(|thread| thread.cpu == *cpu);
             let found = found.ok_or_else(|| ExactError::NoThread(name.to_string()))?;
             sched::set(found.thread.tid, self.urgency.policy())
                 .map_err(system(name.to_string()))?;

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::layout::{CLASSES, COUNTS_WORDS, DROPPED_AT, LEFT_AT, PORTS, REASONS};
 use crate::object::Memory;
 
 /// Why a packet is left to the kernel, as if no program were attached; the numbers are those of `src/bpf/table.h`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Reason {

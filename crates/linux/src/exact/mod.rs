@@ -394,6 +394,13 @@ impl Exact {
         classes::find(&(0..).zip(numbers).collect::<Vec<_>>())
     }
 
+    /// The same as they were found when they were last scheduled, without a look at all of /proc; some may have ended since.
+    pub fn scheduled(&self) -> impl Iterator<Item = ClassThread> + '_ {
+        self.classes
+            .iter()
+            .flat_map(|class| class.threads.iter().copied())
+    }
+
     /// A descriptor of the XDP program, for what this does not do with it.
     ///
     /// # Errors

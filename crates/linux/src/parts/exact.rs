@@ -3,15 +3,56 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use miette::IntoDiagnostic as _;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use weir_core_sys::demux;
 
 use super::{Part, Turn};
 use crate::account::Given;
-use crate::exact::{Bindings, Exact, Options, assign};
+use crate::exact::{Bindings, Exact, Options, Reason, assign};
 use crate::receivers::{Change, Key, Protocol, Reach, ReceiverTable};
+use crate::sched::{self, Policy, Tid};
 use crate::system::Node;
 use crate::urgency::Urgency;
+
+/// How the mode stands, as the status has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Those that have the program.
+    pub interfaces: Vec<String>,
+    /// Ascending by their urgency.
+    pub classes: Vec<Class>,
+    /// Packets that were left to the kernel, by reason.
+    pub left: BTreeMap<Reason, u64>,
+    /// Ports that packets are given to a class for.
+    pub sockets: usize,
+    /// Those for which the table has no room, so that their packets are left to the kernel.
+    pub without_room: usize,
+}
+
+/// A class in the [`Status`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Class {
+    /// That of its receivers.
+    pub urgency: Urgency,
+    /// Packets that were given to its threads.
+    pub given: u64,
+    /// Of these, those for which its queues had no room.
+    pub dropped: u64,
+    /// One on each CPU.
+    pub threads: Vec<Thread>,
+}
+
+/// A kernel thread of a class in the [`Status`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its number.
+    pub tid: Tid,
+    /// Where it runs.
+    pub cpu: u32,
+    /// What it is scheduled by now.
+    pub policy: Policy,
+}
 
 /// Each packet to the thread of its receiver's class.
 pub struct Demultiplexing {
@@ -133,17 +174,33 @@ impl Part for Demultiplexing {
 
     fn status(&self) -> Value {
         let total = self.exact.counters().total();
-        let classes = self.exact.urgencies().zip(total.classes);
-        let classes = classes.map(|(urgency, count)| {
-            json!({ "urgency": urgency, "given": count.given, "dropped": count.dropped })
-        });
-        let interfaces = self.exact.interfaces().map(ToString::to_string);
-        json!({
-            "interfaces": interfaces.collect::<Vec<_>>(),
-            "classes": classes.collect::<Vec<_>>(),
-            "left": json!(total)["left"],
-            "sockets": self.bindings.len(),
-            "without_room": self.bindings.waiting(),
+        let mut classes: Vec<Class> = self
+            .exact
+            .urgencies()
+            .zip(total.classes)
+            .map(|(urgency, count)| Class {
+                urgency,
+                given: count.given,
+                dropped: count.dropped,
+                threads: Vec::new(),
+            })
+            .collect();
+        for of in self.exact.scheduled() {
+            let tid = of.thread.tid;
+            // One that has ended is shown no longer.
+            if let (Some(class), Ok(policy)) =
+                (classes.get_mut(usize::from(of.class)), sched::get(tid))
+            {
+                let cpu = of.cpu;
+                class.threads.push(Thread { tid, cpu, policy });
+            }
+        }
+        json!(Status {
+            interfaces: self.exact.interfaces().map(ToString::to_string).collect(),
+            classes,
+            left: Reason::ALL.into_iter().zip(total.left).collect(),
+            sockets: self.bindings.len(),
+            without_room: self.bindings.waiting(),
         })
     }
 }

@@ -2,7 +2,7 @@
 //! What a run consists of: parts that are given turns by one loop, when a descriptor of theirs says that there is something to do, when their time has come, and
 //! once a period. Each has a section of its own in the status.
 mod accounting;
-mod exact;
+pub mod exact;
 mod predicted;
 mod presence;
 mod said;

@@ -74,7 +74,20 @@ fn a_run_keeps_the_account_and_names_the_culprit_once() {
         in_status(&machine).is_some_and(|report| of(&report, receiver.pid()).packets > 1000)
     });
     let shown = top(&machine);
+    let status = machine.weir("status").output().unwrap();
     flood.end();
+    let status = String::from_utf8(status.stdout).unwrap();
+    println!("{status}");
+    let is_its = |line: &&str| line.split_whitespace().nth(1) == Some(&receiver.pid().to_string());
+    assert!(status.lines().find(is_its).is_some(), "{status}");
+    assert!(
+        status.contains("\noverload: ") && status.contains(" for nobody, "),
+        "{status}"
+    );
+    assert!(
+        status.lines().all(|line| line.chars().count() <= 100),
+        "{status}"
+    );
     let report = account(&shown["account"]).unwrap();
     assert!(report.adds_up(), "{report:#?}");
     let rows = shown["rates"]["processes"].as_array().unwrap();

@@ -82,7 +82,32 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
         let more = |urgency| given(&now, urgency) - given(&first, urgency);
         (more(0), more(2), more(50)) == (100, 200, 50)
     });
-    // The threads of a class are as urgent as its receivers.
+    // The threads of a class are as urgent as its receivers, and the status says so of each CPU.
+    let status = machine.said();
+    for class in status["exact"]["classes"].as_array().unwrap() {
+        let threads = class["threads"].as_array().unwrap();
+        assert_eq!(
+            threads.len(),
+            std::thread::available_parallelism().unwrap().get()
+        );
+        for thread in threads {
+            let of_it = serde_json::from_value(thread["policy"].clone()).unwrap();
+            let urgency = class["urgency"].as_u64().unwrap() as u8;
+            assert_eq!(Urgency::new(urgency).unwrap().policy(), of_it, "{class}");
+        }
+    }
+    let shown = machine.weir("status").output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    println!("{shown}");
+    let row = |line: &&str| line.split_whitespace().next() == Some("50");
+    let row: Vec<&str> = shown
+        .lines()
+        .find(row)
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    assert_eq!((row[1], row[2]), ("50", "0"), "{shown}");
+    assert!(row.ends_with(&["SCHED_FIFO", "50"]), "{shown}");
     let threads = which(|work| matches!(work, Work::CpuMap { .. })).unwrap();
     let of = |policy| {
         let policies = threads.iter().map(|thread| sched::get(thread.thread.tid));

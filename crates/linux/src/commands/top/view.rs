@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use weir_report::{Align, Emphasis, Grid, count, percent};
 
+use super::super::end_of;
 use crate::account::{Process, Report};
 
 /// What interrupts did in an interval.
@@ -149,8 +150,6 @@ pub const COLUMNS: [(&str, Align); 7] = [
 
 /// Less than this share of a processor would be shown as 0.
 const LEAST: f64 = 0.0005;
-/// The longest cgroup that is shown whole.
-const CGROUP: usize = 32;
 
 impl Row {
     /// Its cells, in the order of [`COLUMNS`].
@@ -166,16 +165,6 @@ impl Row {
             end_of(&self.cgroup),
         ]
     }
-}
-
-/// The end of a path says more than its beginning.
-fn end_of(path: &str) -> String {
-    let length = path.chars().count();
-    if length <= CGROUP {
-        return path.to_owned();
-    }
-    let end = path.chars().skip(length - CGROUP + 1);
-    std::iter::once('…').chain(end).collect()
 }
 
 #[cfg(test)]
