@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What arrives, as boards/linux/packets.c reads it.
 use weir_arrivals::Pattern;
+use weir_model::Duration;
 
 use super::spec::LinuxSpec;
+use crate::experiment::file::Quantity;
 
 /// A nanosecond is a cycle.
 const CLOCK_HZ: u64 = 1_000_000_000;
@@ -13,11 +15,9 @@ const PACKETS: usize = 10_000_000;
 
 /// The flood of a point with a seed.
 pub(super) fn flood(spec: &LinuxSpec, x: f64, seed: u64) -> Result<Vec<u8>, String> {
-    let end = spec
-        .feed_for
-        .0
-        .cycles(CLOCK_HZ)
-        .map_err(|error| error.to_string())?;
+    let cycles =
+        |time: Quantity<Duration>| time.0.cycles(CLOCK_HZ).map_err(|error| error.to_string());
+    let end = cycles(spec.feed_for)?;
     let mut packets: Vec<(u64, u16, u16)> = Vec::new();
     for feed in &spec.feed {
         if feed.flow >= FLOWS {
@@ -37,8 +37,9 @@ pub(super) fn flood(spec: &LinuxSpec, x: f64, seed: u64) -> Result<Vec<u8>, Stri
         let arrivals = pattern
             .start(CLOCK_HZ, own)
             .map_err(|error| error.to_string())?;
+        let from = feed.from.map_or(Ok(0), cycles)?;
         let due = arrivals
-            .map(|arrival| arrival.at)
+            .map(|arrival| arrival.at.saturating_add(from))
             .take_while(|&at| at < end);
         packets.extend(
             due.take(PACKETS + 1 - packets.len())
@@ -59,4 +60,37 @@ pub(super) fn flood(spec: &LinuxSpec, x: f64, seed: u64) -> Result<Vec<u8>, Stri
         .chain(words)
         .flat_map(u64::to_le_bytes)
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_come_from_the_begin_of_their_pattern_to_the_end_of_all() {
+        let spec: LinuxSpec = toml::from_str(
+            r#"
+            kernel = "6.1"
+            seeds = [1]
+            feed = [{ flow = 2, bytes = 64, pattern = "1kHz", from = "5ms" }]
+            feed-for = "8ms"
+            process = []
+            x = { title = "x", values = [1] }
+            series = []
+            variant = []
+        "#,
+        )
+        .unwrap();
+        let words: Vec<u64> = flood(&spec, 1.0, 1)
+            .unwrap()
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+            .collect();
+        assert_eq!(words[0], 3);
+        let packets: Vec<&[u64]> = words[1..].chunks_exact(3).collect();
+        assert_eq!(
+            packets,
+            [[5_000_000, 2, 64], [6_000_000, 2, 64], [7_000_000, 2, 64]]
+        );
+    }
 }

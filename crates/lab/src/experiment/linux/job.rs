@@ -13,11 +13,14 @@ give_up() { cat /run/*.err >&2; echo \"$*\" >&2; exit 1; }
 await() { until grep -q ready \"/run/$1.err\"; do kill -0 \"$2\" || give_up \"$1 has ended\"; usleep 1000; done; }
 ";
 
-/// What the values of `weir-linux` are called, and its files.
+/// What the values of `weir-linux status` are called, and its files.
 pub(super) const WEIR: &str = "weir";
+/// What the values of `weir-linux plan` are called, and its files.
+pub(super) const PLAN: &str = "plan";
 
-/// The system is carried out, as a service would be, before there are servers.
+/// The system is planned and carried out, as a service would be, before there are servers.
 const START: &str = "\
+weir-linux plan /run/system.toml --json >/run/plan.json 2>/run/plan.err || give_up 'weir-linux has no plan'
 weir-linux run /run/system.toml --json OPTIONS >/run/weir.out 2>/run/weir.err &
 weir=$!
 until grep -q '\"event\":\"ready\"' /run/weir.out; do kill -0 $weir || give_up 'weir-linux has ended'; usleep 1000; done
@@ -31,12 +34,9 @@ pub(super) fn script(
 ) -> Result<String, String> {
     let (awaited, servers): (Vec<_>, Vec<_>) =
         spec.process.iter().partition(|process| process.awaited);
-    let [awaited] = awaited.as_slice() else {
-        return Err(format!(
-            "of the processes one is awaited, not {}: give it `awaited = true`",
-            awaited.len()
-        ));
-    };
+    if awaited.is_empty() {
+        return Err("no process is awaited: give one of them `awaited = true`".to_owned());
+    }
     let mut script = format!("{HEAD}{}\n{}\n", spec.prepare, variant.prepare);
     if let Some(system) = system {
         let start = START.replace("OPTIONS", &variant.options);
@@ -54,12 +54,19 @@ pub(super) fn script(
             server.command
         );
     }
-    let id = &awaited.id;
-    let _ = writeln!(
-        script,
-        "flood 1\n{{ {}; }} >/run/{id}.json 2>/run/{id}.err || give_up {id} has failed\nflood 0",
-        awaited.command
-    );
+    script.push_str("flood 1\n");
+    for (number, process) in awaited.iter().enumerate() {
+        let (id, command) = (&process.id, &process.command);
+        let _ = writeln!(
+            script,
+            "{{ {command}; }} >/run/{id}.json 2>/run/{id}.err &\nawaited{number}=$!"
+        );
+    }
+    for (number, process) in awaited.iter().enumerate() {
+        let id = &process.id;
+        let _ = writeln!(script, "wait $awaited{number} || give_up {id} has failed");
+    }
+    script.push_str("flood 0\n");
     if system.is_some() {
         script.push_str(
             "weir-linux status --json >/run/weir.json || give_up weir-linux has no status\n",
@@ -73,7 +80,7 @@ pub(super) fn script(
     }
     let all = spec.process.iter().map(|process| process.id.as_str());
     let members: Vec<String> = all
-        .chain(system.map(|_| WEIR))
+        .chain(system.iter().flat_map(|_| [PLAN, WEIR]))
         .map(|id| format!("echo '\"{id}\":'; cat /run/{id}.json"))
         .collect();
     let _ = writeln!(
@@ -109,12 +116,17 @@ mod tests {
         let with = script(Some("schema = 1\n"));
         let order = [
             "schema = 1\nSYSTEM",
+            "weir-linux plan /run/system.toml --json",
             "weir-linux run /run/system.toml --json --quiet",
             "receive >/run/low.json",
+            "flood 1",
             "{ spin && usleep 1; } >/run/cpu.json",
+            "wait $awaited0",
+            "flood 0",
             "weir-linux status",
             "kill -TERM $servers",
             "kill -INT $weir",
+            "cat /run/plan.json",
             "cat /run/weir.json",
         ];
         let places: Vec<usize> = order
@@ -129,10 +141,23 @@ mod tests {
     }
 
     #[test]
-    fn one_process_is_awaited() {
+    fn all_that_are_awaited_begin_before_one_is_waited_for() {
         let mut spec: LinuxSpec = toml::from_str(EXPERIMENT).unwrap();
         spec.process[0].awaited = true;
+        let script = script(&spec, &spec.variant[0], None).unwrap();
+        let begun = script.find("{ spin && usleep 1; }").unwrap();
+        let ended = script.find("wait $awaited0").unwrap();
+        assert!(
+            begun < ended && script.contains("wait $awaited1"),
+            "{script}"
+        );
+    }
+
+    #[test]
+    fn a_process_is_awaited() {
+        let mut spec: LinuxSpec = toml::from_str(EXPERIMENT).unwrap();
+        spec.process[1].awaited = false;
         let error = script(&spec, &spec.variant[0], None).unwrap_err();
-        assert!(error.contains("not 2"), "{error}");
+        assert!(error.contains("no process is awaited"), "{error}");
     }
 }

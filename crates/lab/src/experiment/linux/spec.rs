@@ -28,7 +28,7 @@ pub(in crate::experiment) struct LinuxSpec {
     pub system: Option<String>,
     /// What arrives.
     pub feed: Vec<FeedSpec>,
-    /// For how long it arrives, from the begin of the process that is waited for.
+    /// For how long it arrives, from the begin of the processes that are waited for.
     pub feed_for: Quantity<Duration>,
     /// What runs in the guest.
     pub process: Vec<ProcessSpec>,
@@ -59,6 +59,8 @@ pub(in crate::experiment) struct FeedSpec {
     pub bytes: u16,
     /// As `weir-load send --pattern` takes it.
     pub pattern: Template,
+    /// When the pattern begins, from the begin of the processes that are waited for; at once if nothing says so.
+    pub from: Option<Quantity<Duration>>,
 }
 
 /// A program that prints JSON.
@@ -67,10 +69,10 @@ pub(in crate::experiment) struct FeedSpec {
 pub(in crate::experiment) struct ProcessSpec {
     /// Before the names of its values.
     pub id: String,
-    /// For the guest's shell, where `$speed` is what `weir-load spin` calls so. The flood begins before the one that is waited for, and ends after it; the others
+    /// For the guest's shell, where `$speed` is what `weir-load spin` calls so. The flood begins before those that are waited for, and ends after them; the others
     /// are servers, which say `ready` on their standard error, and are ended by SIGTERM.
     pub command: String,
-    /// Whether it is waited for: of exactly one process.
+    /// Whether it is waited for: at least one is.
     #[serde(default)]
     pub awaited: bool,
 }

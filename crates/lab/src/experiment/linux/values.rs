@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was counted in a run, by name.
 //!
+//! An element of a list goes by its number, and also by its `command` if it has one that no other has: `top.account.processes.cpu.taken_ns`.
+//!
 //! | name | what |
 //! |---|---|
 //! | `PROCESS.…` | every number of what the process has printed, by the way to it: `cpu.missed`, `low.ports.0.latency.p99` |
 //! | `weir.…` | the same of `weir-linux status --json`, where the variant runs it |
+//! | `plan.…` | the same of `weir-linux plan --json` there |
 //! | `sent.FLOW`, `lost.FLOW` | packets that the guest's card took, and those for which it had no buffer |
 use serde_json::Value;
 
 use super::guest::Answer;
-use super::job::WEIR;
+use super::job::{PLAN, WEIR};
 use super::spec::LinuxSpec;
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
@@ -25,7 +28,7 @@ pub(super) fn is_known(spec: &LinuxSpec, name: &str) -> Result<(), String> {
         .map(|process| process.id.as_str())
         .collect();
     all.extend(OF_THE_FLOOD);
-    all.push(WEIR);
+    all.extend([PLAN, WEIR]);
     if all.contains(&whose) {
         Ok(())
     } else {
@@ -72,6 +75,13 @@ fn add(values: &mut Values, way: &str, value: &Value) {
         Value::Array(all) => {
             for (index, value) in all.iter().enumerate() {
                 add(values, &below(&index.to_string()), value);
+                let command = value["command"].as_str();
+                let alike = all
+                    .iter()
+                    .filter(|other| other["command"].as_str() == command);
+                if let (Some(command), 1) = (command, alike.count()) {
+                    add(values, &below(command), value);
+                }
             }
         }
         Value::Object(all) => {
@@ -122,5 +132,24 @@ mod tests {
         assert_eq!(named("low.ports.0.packets"), Some("7"));
         assert_eq!((named("sent.1"), named("lost.1")), (Some("6"), Some("1")));
         assert_eq!(found.len(), 6);
+    }
+
+    #[test]
+    fn processes_go_by_their_commands_too_if_these_are_different() {
+        let mut values = Values::new();
+        let process =
+            |command: &str, used: u64| serde_json::json!({"command": command, "used": used});
+        let all = serde_json::json!([process("cpu", 5), process("shell", 6), process("shell", 7)]);
+        add(&mut values, "processes", &all);
+        let names: Vec<&str> = values.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "processes.0.used",
+                "processes.1.used",
+                "processes.2.used",
+                "processes.cpu.used"
+            ]
+        );
     }
 }
