@@ -21,3 +21,4 @@ pub mod share;
 pub mod system;
 pub mod threads;
 pub mod urgency;
+pub mod veth;

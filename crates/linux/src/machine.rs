@@ -10,6 +10,7 @@ use weir_model::{Accounting, LinuxMode, did_you_mean};
 use crate::exact::There;
 use crate::settings::Interface;
 use crate::system::Node;
+use crate::veth::Checksums;
 
 /// The oldest kernel that everything here is on (PLATFORMS.md, linux).
 const KERNEL_LEAST: (u8, u8) = (6, 1);
@@ -77,6 +78,8 @@ pub struct Machine {
     pub without_napi: Vec<String>,
     /// What they say of XDP, by name, in the mode exact.
     pub xdp: Vec<(String, There)>,
+    /// Whether what comes to them has its checksums, by name, in the mode exact.
+    pub checksums: Vec<(String, Checksums)>,
 }
 
 /// What a machine does not have.
@@ -151,6 +154,30 @@ pub enum Lack {
         /// The interface.
         name: String,
     },
+    /// Packets without checksums.
+    #[error(
+        "`{peer}`, the other end of the interface `{name}`, leaves out the checksums of what it sends, which would be dropped as damaged on its way through a class"
+    )]
+    #[diagnostic(help(
+        "have it compute them, where it is (`ethtool -K {peer} tx off`), or take the mode `native` or `predicted`"
+    ))]
+    Checksums {
+        /// The interface.
+        name: String,
+        /// The other end.
+        peer: String,
+    },
+    /// Packets that may be without checksums.
+    #[error(
+        "the other end of the interface `{name}` cannot be looked at; it may leave out the checksums of what it sends, which would be dropped as damaged on its way through a class"
+    )]
+    #[diagnostic(help(
+        "have it compute them, where it is (`ethtool -K PEER tx off`), and say so with --yes-checksums; or take the mode `native` or `predicted`"
+    ))]
+    UnknownChecksums {
+        /// The interface.
+        name: String,
+    },
 }
 
 fn listed(capabilities: &[Capability]) -> String {
@@ -180,22 +207,25 @@ impl Machine {
         let wanted = node.interfaces.iter().map(|interface| &interface.name);
         let without_napi = wanted.clone().filter(|name| has_no_napi(name)).cloned();
         // One that is not there says nothing.
+        let wanted = wanted.filter(|_| node.mode == LinuxMode::Exact);
         let xdp = wanted
-            .filter(|_| node.mode == LinuxMode::Exact)
+            .clone()
             .filter_map(|name| Some((name.clone(), There::of(name).ok()?)));
+        let checksums = wanted.filter_map(|name| Some((name.clone(), Checksums::of(name).ok()?)));
         Ok(Self {
             kernel: (version.major, version.minor),
             has_btf: Path::new(BTF).exists(),
             capabilities: status.capeff,
             without_napi: without_napi.collect(),
             xdp: xdp.collect(),
+            checksums: checksums.collect(),
             interfaces: interfaces()?,
         })
     }
 
-    /// What it does not have of what `node` needs.
+    /// What it does not have of what `node` needs. `trusted` says that packets have their checksums where that cannot be seen.
     #[must_use]
-    pub fn lacks(&self, node: &Node) -> Vec<Lack> {
+    pub fn lacks(&self, node: &Node, trusted: bool) -> Vec<Lack> {
         let mut lacks = Vec::new();
         let what = match node.mode {
             LinuxMode::Native if loads_programs(node) => "`accounting`".to_owned(),
@@ -239,6 +269,8 @@ impl Machine {
                 lacks.push(Lack::NoXdp { name });
             }
         }
+        let checksums = self.checksums.iter().cloned();
+        lacks.extend(checksums.filter_map(|(name, its)| its.lack(&name, trusted)));
         lacks
     }
 }
@@ -308,13 +340,14 @@ mod tests {
             interfaces: vec!["eth0".to_owned(), "eth1".to_owned()],
             without_napi: Vec::new(),
             xdp: Vec::new(),
+            checksums: Vec::new(),
         }
     }
 
     #[test]
     fn a_machine_with_everything_lacks_nothing() {
         for mode in [LinuxMode::Native, LinuxMode::Predicted, LinuxMode::Exact] {
-            assert_eq!(machine().lacks(&node(mode)), []);
+            assert_eq!(machine().lacks(&node(mode), false), []);
         }
     }
 
@@ -324,7 +357,7 @@ mod tests {
             kernel: (5, 19),
             ..machine()
         };
-        let lacks = old.lacks(&node(LinuxMode::Native));
+        let lacks = old.lacks(&node(LinuxMode::Native), false);
         assert_eq!(lacks, [Lack::Kernel { found: (5, 19) }]);
         assert_eq!(
             lacks[0].to_string(),
@@ -339,7 +372,7 @@ mod tests {
             capabilities: 1 << 12 | 1 << 23,
             ..machine()
         };
-        assert_eq!(plain.lacks(&node(LinuxMode::Native)), []);
+        assert_eq!(plain.lacks(&node(LinuxMode::Native), false), []);
         let missing = || vec![Capability::Bpf, Capability::Perfmon];
         let lacks = |what: &str| {
             let (what, missing) = (what.to_owned(), missing());
@@ -349,7 +382,7 @@ mod tests {
             ]
         };
         assert_eq!(
-            plain.lacks(&node(LinuxMode::Exact)),
+            plain.lacks(&node(LinuxMode::Exact), false),
             lacks("the mode `exact`")
         );
         // But accounting does, in any mode.
@@ -357,7 +390,7 @@ mod tests {
             accounting: Accounting::Time,
             ..node(LinuxMode::Native)
         };
-        assert_eq!(plain.lacks(&accounts), lacks("`accounting`"));
+        assert_eq!(plain.lacks(&accounts, false), lacks("`accounting`"));
     }
 
     #[test]
@@ -366,7 +399,7 @@ mod tests {
             capabilities: 0,
             ..machine()
         };
-        let lacks = none.lacks(&node(LinuxMode::Predicted));
+        let lacks = none.lacks(&node(LinuxMode::Predicted), false);
         assert_eq!(
             lacks[0].to_string(),
             "this process lacks CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_SYS_NICE, which the mode `predicted` needs"
@@ -380,13 +413,13 @@ mod tests {
             without_napi: vec!["eth0".to_owned()],
             ..machine()
         };
-        let lacks = other.lacks(&node(LinuxMode::Native));
+        let lacks = other.lacks(&node(LinuxMode::Native), false);
         let [Lack::Threads { name }, Lack::Interface { name: gone, help }] = &lacks[..] else {
             panic!("{lacks:?}");
         };
         assert_eq!((name.as_str(), gone.as_str()), ("eth0", "eth1"));
         assert!(help.contains("did you mean `e"), "{help}");
-        assert_eq!(other.lacks(&node(LinuxMode::Exact)).len(), 2);
+        assert_eq!(other.lacks(&node(LinuxMode::Exact), false).len(), 2);
     }
 
     #[test]
@@ -406,11 +439,30 @@ mod tests {
             ],
             ..machine()
         };
-        let lacks = other.lacks(&node(LinuxMode::Exact));
+        let lacks = other.lacks(&node(LinuxMode::Exact), false);
         assert_eq!(
             lacks[0].to_string(),
             "the XDP program `guard` (number 7) is attached to the interface `eth0`, and is not replaced"
         );
         assert!(matches!(&lacks[1..], [Lack::NoXdp { name }] if name == "eth1"));
+    }
+
+    #[test]
+    fn what_leaves_checksums_out_is_refused_and_what_cannot_be_seen_unless_it_is_trusted() {
+        let peer = "veth1".to_owned();
+        let other = Machine {
+            checksums: vec![
+                ("eth0".to_owned(), Checksums::LeftOut { peer }),
+                ("eth1".to_owned(), Checksums::Unknown),
+            ],
+            ..machine()
+        };
+        let exact = node(LinuxMode::Exact);
+        let lacks = other.lacks(&exact, true);
+        assert!(
+            matches!(&lacks[..], [Lack::Checksums { name, peer }] if name == "eth0" && peer == "veth1")
+        );
+        let lacks = other.lacks(&exact, false);
+        assert!(matches!(&lacks[1..], [Lack::UnknownChecksums { name }] if name == "eth1"));
     }
 }

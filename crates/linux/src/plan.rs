@@ -13,6 +13,7 @@ use crate::settings::{Interface, SettingError};
 use crate::share::Share;
 use crate::system::{self, Node, Port};
 use crate::urgency::Urgency;
+use crate::veth::Checksums;
 
 /// All that a run changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,8 +57,8 @@ impl Attached {
             "packets that are given to a class are not joined (GRO), and lose what the card knows of them: its check of the checksum, their hash, their time stamp, a VLAN tag that it took off".to_owned(),
         ];
         match driver.as_deref() {
-            Some("veth") => costs.push(
-                "datagrams whose checksum the other end leaves out are lost: turn that off there (`ethtool -K PEER tx off`)".to_owned(),
+            _ if Checksums::of(&of.name).is_ok_and(|its| its == Checksums::Unknown) => costs.push(
+                "packets whose checksums the other end leaves out are lost, which cannot be seen from here: turn that off there (`ethtool -K PEER tx off`), and say so with --yes-checksums".to_owned(),
             ),
             Some("virtio_net") => costs.push(
                 "this driver refuses while its host joins packets or leaves checksums out (`ethtool -K INTERFACE gro-hw off`, or options of the host), or has fewer queues than CPUs".to_owned(),

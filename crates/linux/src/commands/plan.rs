@@ -27,7 +27,8 @@ pub(super) struct Args {
 /// A file that is no system for Linux; what this machine does not have.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let node = arguments.system.node()?;
-    able(&node)?;
+    // What cannot be seen is among the costs.
+    able(&node, true)?;
     let plan = Plan::of(&node).into_diagnostic()?;
     if arguments.json {
         print_json(&plan)?;

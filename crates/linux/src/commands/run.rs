@@ -36,6 +36,10 @@ pub(super) struct Args {
     #[arg(long)]
     yes_xdp: bool,
 
+    /// Trust the other ends of veth pairs that cannot be looked at to compute checksums, in the mode exact
+    #[arg(long)]
+    yes_checksums: bool,
+
     /// Tell what happens as JSON, an object a line: `event` is ready, note, overload_begins, overload_ends or stopped
     #[arg(long)]
     json: bool,
@@ -52,7 +56,7 @@ if it could not begin: then nothing has changed.";
 /// A file that is no system for Linux; what this machine does not have; a setting that is refused. Everything is put back then.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let node = arguments.system.node()?;
-    able(&node)?;
+    able(&node, arguments.yes_checksums)?;
     if node.mode == LinuxMode::Exact && !arguments.yes_xdp {
         return Err(not_agreed(&node));
     }
@@ -73,7 +77,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     }
     let mut told = Told::new(folder, &node, &arguments.system.system)?;
     // After the journal, so that they end before it puts everything back, also after an error.
-    let mut parts = Parts::start(&node).wrap_err("nothing was changed")?;
+    let mut parts = Parts::start(&node, arguments.yes_checksums).wrap_err("nothing was changed")?;
     parts
         .turn(&mut journal, &mut said)
         .wrap_err("nothing stays changed")?;

@@ -14,6 +14,7 @@ use crate::receivers::{Change, Key, Protocol, Reach, ReceiverTable};
 use crate::sched::{self, Policy, Tid};
 use crate::system::Node;
 use crate::urgency::Urgency;
+use crate::veth::Checksums;
 
 /// How the mode stands, as the status has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +58,8 @@ pub struct Thread {
 /// Each packet to the thread of its receiver's class.
 pub struct Demultiplexing {
     node: Node,
+    /// Whether packets have their checksums where that cannot be seen.
+    trusted: bool,
     exact: Exact,
     bindings: Bindings,
     /// From which receivers are the interfaces' own: those of the interfaces that are there.
@@ -67,7 +70,7 @@ pub struct Demultiplexing {
 
 impl Demultiplexing {
     /// Attaches the program to the interfaces. It leaves every packet to the kernel before the first turn.
-    pub fn start(node: &Node) -> miette::Result<Self> {
+    pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let classes = assign::classes(&[], &node.urgencies(), &BTreeSet::new());
         let mut exact = Exact::load(&classes, &Options::default()).into_diagnostic()?;
         for of in &node.interfaces {
@@ -75,6 +78,7 @@ impl Demultiplexing {
         }
         Ok(Self {
             node: node.clone(),
+            trusted,
             exact,
             bindings: Bindings::default(),
             reaches: Vec::new(),
@@ -88,10 +92,15 @@ impl Demultiplexing {
         let _ = self.exact.settle().into_diagnostic()?;
         for of in &self.node.interfaces {
             let has_it = self.exact.interfaces().any(|one| one.name == of.name);
-            if !has_it && turn.presence.has(&of.name) {
-                if let Err(error) = self.exact.add(of.name.as_str()) {
-                    turn.said.once(&error.to_string());
-                }
+            if has_it || !turn.presence.has(&of.name) {
+                continue;
+            }
+            // It may be another one than that which `run` has looked at.
+            let checksums = Checksums::of(&of.name).into_diagnostic()?;
+            if let Some(lack) = checksums.lack(&of.name, self.trusted) {
+                turn.said.once(&lack.to_string());
+            } else if let Err(error) = self.exact.add(of.name.as_str()) {
+                turn.said.once(&error.to_string());
             }
         }
         Ok(())

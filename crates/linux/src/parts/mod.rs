@@ -90,11 +90,12 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The parts of a run of `node`. Nothing that outlives them is changed before the first [`turn`](Self::turn).
+    /// The parts of a run of `node`. Nothing that outlives them is changed before the first [`turn`](Self::turn). `trusted` says that packets have their checksums
+    /// where that cannot be seen.
     ///
     /// # Errors
     /// When the kernel refuses what one of them needs.
-    pub fn start(node: &Node) -> miette::Result<Self> {
+    pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let accounting = node.accounting();
         let follower = match node.mode {
             LinuxMode::Native if accounting.is_none() => None,
@@ -107,7 +108,7 @@ impl Parts {
         match node.mode {
             LinuxMode::Native => {}
             LinuxMode::Predicted => parts.push(Box::new(Following::start(node)?)),
-            LinuxMode::Exact => parts.push(Box::new(Demultiplexing::start(node)?)),
+            LinuxMode::Exact => parts.push(Box::new(Demultiplexing::start(node, trusted)?)),
         }
         Ok(Self {
             parts,

@@ -11,6 +11,7 @@ const GET_DRIVER: u32 = 0x03;
 const GET_COALESCING: u32 = 0x0e;
 const SET_COALESCING: u32 = 0x0f;
 const PER_QUEUE: u32 = 0x4b;
+const GET_SEND_CHECKSUMS: u32 = 0x16;
 const COUNT_QUEUES: u32 = 0x2d;
 const COUNT_RULES: u32 = 0x2e;
 const GET_RULE: u32 = 0x2f;
@@ -104,6 +105,27 @@ pub fn driver(interface: &OpenInterface) -> io::Result<String> {
     unsafe { interface.ethtool(&mut request)? };
     let name = request.driver.split(|byte| *byte == 0).next();
     Ok(String::from_utf8_lossy(name.unwrap_or_default()).into_owned())
+}
+
+/// `struct ethtool_value`.
+#[repr(C)]
+struct ValueRequest {
+    command: u32,
+    data: u32,
+}
+
+/// Whether `interface` takes packets without checksums to be sent, as `tx-checksumming` of `ethtool -k` says.
+///
+/// # Errors
+/// As its driver answers.
+pub fn leaves_checksums_out(interface: &OpenInterface) -> io::Result<bool> {
+    let mut request = ValueRequest {
+        command: GET_SEND_CHECKSUMS,
+        data: 0,
+    };
+    // SAFETY: this is the command's structure.
+    unsafe { interface.ethtool(&mut request)? };
+    Ok(request.data != 0)
 }
 
 /// How `interface` gathers packets, all of it or one receive queue.

@@ -3,6 +3,7 @@
 pub mod ethtool;
 pub mod journal;
 pub mod namespace;
+pub mod netlink;
 
 use std::fmt;
 use std::fs;

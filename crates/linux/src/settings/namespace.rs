@@ -84,6 +84,31 @@ impl Namespace {
         inside(path, Self::own)
     }
 
+    /// Where they are found, each at least once: by their names, or by the threads that are in them.
+    pub fn paths() -> impl Iterator<Item = PathBuf> {
+        // Threads too: a program may hold a namespace by one of its threads only.
+        let threads = folder("/proc")
+            .filter(|path| is_number(path))
+            .flat_map(|path| folder(path.join("task")))
+            .map(|path| path.join("ns/net"));
+        let mut seen = BTreeSet::new();
+        folder("/run/netns").chain(threads).filter(move |path| {
+            fs::metadata(path).is_ok_and(|namespace| seen.insert(namespace.ino()))
+        })
+    }
+
+    /// The interface that has this number here; none if there is none, or it cannot be looked at.
+    #[must_use]
+    pub fn at(self, index: i32) -> Option<OpenInterface> {
+        let interface = Interface {
+            name: String::new(),
+            index,
+            namespace: self.cookie,
+            path: None,
+        };
+        interface.open_in(self).ok()
+    }
+
     /// The number that no other namespace of this boot has.
     #[must_use]
     pub fn cookie(&self) -> u64 {
@@ -210,6 +235,10 @@ impl Interface {
     /// ENODEV when the interface or its namespace is gone.
     pub fn open(&self) -> io::Result<OpenInterface> {
         let namespace = self.space()?;
+        self.open_in(namespace)
+    }
+
+    fn open_in(&self, namespace: Namespace) -> io::Result<OpenInterface> {
         let name = namespace.name_of(self)?;
         let open = OpenInterface { namespace, name };
         if open.namespace.assumed {
@@ -231,15 +260,7 @@ impl Interface {
         {
             return Ok(space);
         }
-        // Threads too: a program may hold a namespace by one of its threads only.
-        let threads = folder("/proc")
-            .filter(|path| is_number(path))
-            .flat_map(|path| folder(path.join("task")))
-            .map(|path| path.join("ns/net"));
-        let mut seen = BTreeSet::new();
-        folder("/run/netns")
-            .chain(threads)
-            .filter(|path| fs::metadata(path).is_ok_and(|namespace| seen.insert(namespace.ino())))
+        Namespace::paths()
             .find_map(|path| Namespace::open(&path).ok().filter(right))
             .ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
     }

@@ -158,9 +158,14 @@ impl Namespace {
     /// (or with an XDP program), and takes them only for packets of a sender whose checksums are off, so that it does not segment for itself either; only then
     /// the packets' checksums are whole, too.
     pub fn offload(&self, offload: Offload, on: bool) {
-        let interface = self.interface.clone();
-        self.run(move || set_offload(&interface, offload, on))
-            .unwrap_or_else(|error| panic!("{offload:?} of {}: {error}", self.interface));
+        self.offload_of(&self.interface, offload, on);
+    }
+
+    /// The same of another interface that is there.
+    pub fn offload_of(&self, interface: &str, offload: Offload, on: bool) {
+        let name = interface.to_owned();
+        self.run(move || set_offload(&name, offload, on))
+            .unwrap_or_else(|error| panic!("{offload:?} of {interface}: {error}"));
     }
 }
 

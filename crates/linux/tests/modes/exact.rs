@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mode exact.
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
 use libbpf_rs::{Xdp, XdpFlags};
@@ -10,9 +12,9 @@ use weir_linux::sched::{self, Policy};
 use weir_linux::threads::{Work, which};
 use weir_linux::urgency::Urgency;
 
-use super::machine::{said, until};
+use super::machine::{PATIENCE, said, until};
 use super::{changed, deliver, listed, machine, plan, receiver, socket};
-use crate::ground::Ground;
+use crate::ground::{Ground, Offload};
 
 /// The number of the XDP program of the receivers' interface, 0 if it has none.
 pub fn program_of(ground: &Ground) -> u32 {
@@ -178,6 +180,67 @@ fn another_program_is_named_and_stays() {
         text.contains("the interface `lo` has no native XDP") || !tells_features(),
         "{text}"
     );
+}
+
+/// What a connection brings.
+const BYTES: usize = 4 << 20;
+
+#[test]
+fn a_veth_that_leaves_checksums_out_is_refused_and_tcp_passes_one_that_does_not() {
+    let Some(machine) = machine("mode = \"exact\"") else {
+        return;
+    };
+    let ground = &machine.ground;
+    ground.sender.offload(Offload::SendChecksums, true);
+    for command in ["plan", "run"] {
+        let output = machine.weir(command).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let text = said(&output);
+        let (peer, name) = (&ground.sender.interface, &ground.receiver.interface);
+        let wanted =
+            format!("`{peer}`, the other end of the interface `{name}`, leaves out the checksums");
+        assert!(text.contains(&wanted), "{text}");
+        assert!(
+            text.contains(&format!("`ethtool -K {peer} tx off`")),
+            "{text}"
+        );
+    }
+    assert!(!machine.state().exists());
+    ground.sender.offload(Offload::SendChecksums, false);
+    let before = machine.settings();
+    let run = machine.run();
+    let address = (ground.receiver.v4, 4620);
+    let listener = ground
+        .receiver
+        .run(move || TcpListener::bind(address).unwrap());
+    until("it is known", || {
+        number(&machine.said()["exact"]["sockets"]) == 1
+    });
+    let receiving = std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        connection.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut all = Vec::new();
+        connection.read_to_end(&mut all).unwrap();
+        connection.write_all(b"thanks").unwrap();
+        all
+    });
+    let mut connection = ground
+        .sender
+        .run(move || TcpStream::connect(address).unwrap());
+    connection.set_write_timeout(Some(PATIENCE)).unwrap();
+    connection.set_read_timeout(Some(PATIENCE)).unwrap();
+    let bytes: Vec<u8> = (0..BYTES).map(|number| (number % 251) as u8).collect();
+    connection.write_all(&bytes).unwrap();
+    connection.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "thanks");
+    assert!(receiving.join().unwrap() == bytes);
+    // It came through its class.
+    until("the packets are counted", || {
+        given(&machine.said(), 0) > BYTES as u64 / 65_536
+    });
+    machine.end(run, Signal::SIGTERM, &before);
 }
 
 fn tells_features() -> bool {
