@@ -2,7 +2,7 @@
 //! Which systems are carried out on this machine: beside its journal, each run has a file that tells every other command who it is and how it stands.
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::sched::Tid;
-use crate::threads::Thread;
+use crate::threads::{self, Thread};
 
 /// The ending of a run's file. Journals and locks have others.
 const ENDING: &str = "run.json";
@@ -161,7 +161,7 @@ impl Run {
         let pid = self.process.tid;
         let not_asked = |cause| InstanceError::NotAsked { pid, cause };
         // By a descriptor, since the number may be another process's as soon as this one has ended.
-        let process = open_process(pid).map_err(not_asked)?;
+        let process = threads::descriptor(pid).map_err(not_asked)?;
         if !self.lives() {
             return Ok(());
         }
@@ -179,20 +179,6 @@ impl Run {
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
-    }
-}
-
-/// None if there is no such process.
-fn open_process(pid: Tid) -> io::Result<Option<OwnedFd>> {
-    // SAFETY: the call takes numbers only.
-    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    match i32::try_from(descriptor) {
-        // SAFETY: the kernel has just made it, for nobody else.
-        Ok(descriptor) if descriptor >= 0 => Ok(Some(unsafe { OwnedFd::from_raw_fd(descriptor) })),
-        _ => match io::Error::last_os_error() {
-            error if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
-            error => Err(error),
-        },
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::receivers::{Reach, ReceiverTable};
 use crate::sched::{self, Policy};
-use crate::threads::Thread;
+use crate::threads::{Held, Thread};
 use crate::urgency::Urgency;
 
 pub use programs::DEVICES;
@@ -64,12 +64,13 @@ impl Device {
 #[derive(Debug, Clone)]
 pub struct Threads {
     most: Urgency,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<Given>>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    threads: Vec<Thread>,
+struct Given {
+    /// Held, since their urgency changes with every packet at worst, and a look at /proc costs more than all the rest of a change.
+    threads: Vec<Held>,
     /// What they were given last; `None`: nothing yet.
     urgency: Option<Urgency>,
 }
@@ -90,18 +91,28 @@ impl Threads {
     /// When a thread's policy cannot be set.
     pub fn replace(&self, threads: Vec<Thread>) -> io::Result<()> {
         let mut held = self.held();
-        let before = std::mem::replace(&mut held.threads, threads);
-        let Some(urgency) = held.urgency else {
-            return Ok(());
-        };
-        let new = held.threads.iter().filter(|one| !before.contains(one));
-        new.copied().try_for_each(|thread| give(thread, urgency))
+        held.threads.retain(|one| threads.contains(&one.thread));
+        for thread in threads {
+            if held.threads.iter().any(|one| one.thread == thread) {
+                continue;
+            }
+            let Some(new) = Held::new(thread)? else {
+                continue;
+            };
+            if let Some(urgency) = held.urgency {
+                give(&new, urgency)?;
+            }
+            held.threads.push(new);
+        }
+        held.threads.sort_by_key(|one| one.thread);
+        Ok(())
     }
 
-    /// Those that were given last, those that are gone among them.
+    /// Those that were given last, ascending, but for those that had ended by then.
     #[must_use]
     pub fn get(&self) -> Vec<Thread> {
-        self.held().threads.clone()
+        let held = self.held();
+        held.threads.iter().map(|one| one.thread).collect()
     }
 
     /// The urgency that they have; `None`: they were given none yet.
@@ -115,24 +126,24 @@ impl Threads {
         let mut held = self.held();
         held.urgency = Some(urgency);
         let mut threads = held.threads.iter();
-        threads.try_for_each(|thread| give(*thread, urgency))
+        threads.try_for_each(|thread| give(thread, urgency))
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, Given> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A thread that is gone is left out.
-fn give(thread: Thread, urgency: Urgency) -> io::Result<()> {
-    if thread.exists().map_err(io::Error::other)? {
-        match sched::set(thread.tid, urgency.policy()) {
-            // It has ended just now.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-            other => return other,
-        }
+fn give(held: &Held, urgency: Urgency) -> io::Result<()> {
+    if held.has_ended()? {
+        return Ok(());
     }
-    Ok(())
+    match sched::set(held.thread.tid, urgency.policy()) {
+        // It has ended just now.
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        other => other,
+    }
 }
 
 /// Why the mode cannot be started or kept.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's threads that do the work of interrupts, found by their names in /proc.
 use std::fmt;
+use std::io;
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use procfs::process::{Process, all_processes};
 use procfs::{ProcError, ProcResult};
 use serde::{Deserialize, Serialize};
@@ -40,6 +43,51 @@ impl Thread {
     /// When /proc cannot be read.
     pub fn exists(self) -> ProcResult<bool> {
         Ok(Self::of(self.tid)? == Some(self))
+    }
+}
+
+/// A kernel thread with a descriptor (pidfd_open), which tells whether it has ended without a look at /proc.
+#[derive(Debug)]
+pub struct Held {
+    /// Which.
+    pub thread: Thread,
+    descriptor: OwnedFd,
+}
+
+impl Held {
+    /// Holds `thread`; none if it has ended.
+    ///
+    /// # Errors
+    /// When there can be no more descriptors, or /proc cannot be read.
+    pub fn new(thread: Thread) -> io::Result<Option<Self>> {
+        let descriptor = descriptor(thread.tid)?;
+        // After it was opened, so that it is that thread's and no later one's.
+        let exists = thread.exists().map_err(io::Error::other)?;
+        let held = descriptor.map(|descriptor| Self { thread, descriptor });
+        Ok(held.filter(|_| exists))
+    }
+
+    /// Whether it has ended.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        let mut polled = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLIN)];
+        Ok(poll(&mut polled, PollTimeout::ZERO)? > 0)
+    }
+}
+
+/// A descriptor of the process `pid`, or of the kernel thread; none if there is none.
+pub(crate) fn descriptor(pid: Tid) -> io::Result<Option<OwnedFd>> {
+    // SAFETY: the call takes numbers only.
+    let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    match i32::try_from(descriptor) {
+        // SAFETY: the kernel has just made it, for nobody else.
+        Ok(descriptor) if descriptor >= 0 => Ok(Some(unsafe { OwnedFd::from_raw_fd(descriptor) })),
+        _ => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+            error => Err(error),
+        },
     }
 }
 
@@ -240,8 +288,13 @@ mod tests {
             ..thread
         };
         assert!(!other.exists().unwrap());
+        assert!(Held::new(other).unwrap().is_none());
+        let held = Held::new(thread).unwrap().unwrap();
+        assert!(!held.has_ended().unwrap());
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!thread.exists().unwrap());
+        assert!(held.has_ended().unwrap());
+        assert!(Held::new(thread).unwrap().is_none());
     }
 }
