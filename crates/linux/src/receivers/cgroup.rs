@@ -14,11 +14,13 @@ pub(crate) fn root() -> io::Result<OwnedFd> {
     let mounts = Process::myself()
         .and_then(|myself| myself.mountinfo())
         .map_err(io::Error::other)?;
-    let place = mounts
+    // One that another mount hides is listed, too.
+    let found = mounts
         .into_iter()
-        .find(|mount| mount.fs_type == "cgroup2" && mount.root == "/");
-    match place {
-        Some(mount) => Ok(File::open(mount.mount_point)?.into()),
+        .filter(|mount| mount.fs_type == "cgroup2" && mount.root == "/")
+        .find_map(|mount| File::open(mount.mount_point).ok());
+    match found {
+        Some(root) => Ok(root.into()),
         None => mounted(c"cgroup2"),
     }
 }

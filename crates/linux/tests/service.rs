@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The systemd unit leaves a run what it needs: each mode is run with the unit's capabilities, and with every system call that its filter does not have refused.
+//! systemd itself need not run: strace refuses the calls.
+mod ground;
+mod machine;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use ground::{Need, Offload};
+use machine::{Machine, said, until};
+
+const UNIT: &str = include_str!("../systemd/weir-linux@.service");
+const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
+
+/// The words of a setting of the unit.
+fn words(setting: &str) -> impl Iterator<Item = &'static str> {
+    let line = UNIT.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        (name == setting).then_some(value)
+    });
+    line.unwrap().split(' ')
+}
+
+/// What `systemd-analyze` prints of the sets of system calls; none where it or strace is missing.
+fn sets() -> Option<String> {
+    let printed = Command::new("systemd-analyze")
+        .arg("syscall-filter")
+        .output();
+    let strace = Command::new("strace").arg("--version").output();
+    match (printed, strace) {
+        (Ok(printed), Ok(_)) if printed.status.success() => {
+            Some(String::from_utf8(printed.stdout).unwrap())
+        }
+        _ => {
+            println!("skipped: systemd-analyze and strace are needed");
+            None
+        }
+    }
+}
+
+/// The system calls of one name in a filter: its own, or those of a set.
+fn calls(name: &str, sets: &str) -> BTreeSet<String> {
+    if !name.starts_with('@') {
+        return BTreeSet::from([name.to_owned()]);
+    }
+    let is_other = |line: &&str| !line.is_empty() && !line.starts_with(' ');
+    let lines = sets.lines().skip_while(|line| *line != name).skip(1);
+    let members = lines.take_while(|line| !is_other(line)).map(str::trim);
+    members
+        .filter(|member| !member.is_empty() && !member.starts_with('#'))
+        .flat_map(|member| calls(member, sets))
+        .collect()
+}
+
+/// Runs the system as the unit does, with `arguments` besides, and logs what is refused.
+fn run(machine: &Machine, sets: &str, arguments: &[&str]) -> Child {
+    // What every filter has.
+    let filter = words("SystemCallFilter").chain(["@default"]);
+    let allowed: BTreeSet<String> = filter.flat_map(|name| calls(name, sets)).collect();
+    assert!(allowed.contains("sched_setattr") && !allowed.contains("mount"));
+    // Those that this strace does not know are nobody's.
+    let list = |calls: &mut dyn Iterator<Item = &String>| {
+        calls
+            .map(|call| format!("?{call}"))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    let refused = list(&mut allowed.iter());
+    let logged = list(&mut allowed.iter().filter(|call| *call != "socket"));
+    let capabilities: Vec<String> = words("CapabilityBoundingSet")
+        .map(|name| format!("+{}", name.strip_prefix("CAP_").unwrap().to_lowercase()))
+        .collect();
+    let mut command = machine.ground.receiver.command("unshare");
+    // The service's /sys shows its own interfaces.
+    let script = "mount -t sysfs sys /sys && mount -t cgroup2 cgroup /sys/fs/cgroup && exec \"$@\"";
+    command
+        .args([
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            "setpriv",
+            "--no-new-privs",
+        ])
+        .arg(format!("--bounding-set=-all,{}", capabilities.join(",")))
+        .args(["strace", "--seccomp-bpf", "-f", "-qq", "-o"])
+        .arg(machine.folder.path().join("calls"))
+        .arg(format!("--trace=!{logged}"))
+        .arg(format!("--inject=!{refused}:error=EPERM"))
+        .args([env!("CARGO_BIN_EXE_weir-linux"), "run", "--yes-xdp"])
+        .args(arguments)
+        .arg(machine.file())
+        .arg("--state")
+        .arg(machine.state())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// The calls that were refused, and the families of the sockets.
+fn logged(machine: &Machine) -> (BTreeSet<String>, BTreeSet<String>) {
+    let log = fs::read_to_string(machine.folder.path().join("calls")).unwrap();
+    let call = |line: &str| {
+        let call = line.split_whitespace().nth(1)?.split('(').next()?;
+        Some(call.to_owned())
+    };
+    let refused = log.lines().filter(|line| line.contains("(INJECTED)"));
+    let family = |line: &str| {
+        let (_, arguments) = line.split_once("socket(")?;
+        Some(arguments.split(',').next()?.to_owned())
+    };
+    (
+        refused.filter_map(call).collect(),
+        log.lines().filter_map(family).collect(),
+    )
+}
+
+#[test]
+fn the_unit_leaves_each_mode_what_it_needs() {
+    let Some(sets) = sets() else { return };
+    let sections = [
+        "mode = \"native\"",
+        "mode = \"predicted\"\npriorities_at_once = true\naccounting = \"packets\"",
+        "mode = \"exact\"\naccounting = \"packets\"",
+    ];
+    for section in sections {
+        let Some(machine) = Machine::with(NEEDS) else {
+            return;
+        };
+        machine.linux(section);
+        machine.ground.sender.offload(Offload::SendChecksums, false);
+        let before = machine.settings();
+        let is_exact = section.contains("exact");
+        if is_exact {
+            // The other end is in a namespace that the service may not enter.
+            let refused = run(&machine, &sets, &[]).wait_with_output().unwrap();
+            assert_eq!(refused.status.code(), Some(2));
+            let text = said(&refused);
+            assert!(text.contains("say so with --yes-checksums"), "{text}");
+        }
+        let child = run(&machine, &sets, &["--yes-checksums"]);
+        until("the run is ready", || {
+            machine.said()["changes"].as_u64() >= Some(1)
+        });
+        let (here, there) = (machine.ground.receiver.v4, machine.ground.sender.v4);
+        let bind = |address| move || UdpSocket::bind((address, 0)).unwrap();
+        let receiver = machine.ground.receiver.run(bind(here));
+        let sender = machine.ground.sender.run(bind(there));
+        receiver
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        if is_exact {
+            until("it has a class", || machine.said()["exact"]["sockets"] == 1);
+        }
+        for _ in 0..20 {
+            sender
+                .send_to(b"weir", receiver.local_addr().unwrap())
+                .unwrap();
+            receiver.recv(&mut [0; 8]).unwrap();
+        }
+        if section.contains("accounting") {
+            until("they are charged", || {
+                machine.said()["account"]["packets"].as_u64() >= Some(20)
+            });
+        }
+        // A period in which it looks again at all that there is.
+        std::thread::sleep(Duration::from_secs(3));
+        assert_ne!(machine.settings(), before);
+        assert!(machine.weir("stop").status().unwrap().success());
+        let ended = child.wait_with_output().unwrap();
+        let text = said(&ended);
+        assert!(ended.status.success(), "{section}: {text}");
+        assert!(!text.contains("not permitted"), "{section}: {text}");
+        assert_eq!(machine.settings(), before);
+        let (refused, families) = logged(&machine);
+        println!("{section}: refused {refused:?}, sockets {families:?}");
+        // What it does without: a sysfs of its own, and other network namespaces.
+        let dispensable = ["fsopen", "setns"].map(ToOwned::to_owned);
+        assert!(
+            refused.iter().all(|call| dispensable.contains(call)),
+            "{refused:?}"
+        );
+        let allowed: BTreeSet<&str> = words("RestrictAddressFamilies").collect();
+        assert!(
+            families
+                .iter()
+                .all(|family| allowed.contains(family.as_str())),
+            "{families:?}"
+        );
+    }
+}
