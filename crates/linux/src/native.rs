@@ -207,7 +207,11 @@ impl Native {
         Ok(report)
     }
 
+    /// For no device there is nothing to serve.
     fn softirqs(&self) -> Result<Vec<(Setting, Value)>, SettingError> {
+        if self.devices.is_empty() {
+            return Ok(Vec::new());
+        }
         let found = find(|work| matches!(work, Work::SoftIrq { .. } | Work::Backlog { .. }))?;
         Ok(found
             .iter()
@@ -317,6 +321,12 @@ mod tests {
             let all = share(runtime, period, threads);
             assert!(all <= 0.05 + 1e-12 && all > 0.0495, "{threads}: {all}");
         }
+    }
+
+    #[test]
+    fn without_an_interface_nothing_is_changed() {
+        let plan = Native::new(Vec::new()).plan().unwrap();
+        assert_eq!((plan.changes.len(), plan.expected.len()), (0, 0));
     }
 
     #[test]

@@ -88,10 +88,10 @@ pub struct Port {
 /// What a system file cannot ask of any machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 pub enum NotForLinux {
-    /// No source has an interface.
+    /// No source has an interface, and no account is asked for.
     #[error("no source of the system `{name}` is a network interface of Linux")]
     #[diagnostic(help(
-        "add `interface = \"eth0\"` to a [[source]]; `weir linux inspect` drafts a system file of this machine"
+        "add `interface = \"eth0\"` to a [[source]]; `weir linux inspect` drafts a system file of this machine. To keep an account and no more, add `accounting = \"packets\"` to [linux], in the mode `native`"
     ))]
     NoInterface {
         /// The system.
@@ -132,13 +132,21 @@ impl Node {
     /// What `system` asks for, in this `mode` in place of its own if there is one.
     ///
     /// # Errors
-    /// When it has no network interface.
+    /// When it has no network interface and the mode does more than to keep an account, or asks for what Linux does not have.
     pub fn of(system: &System, mode: Option<LinuxMode>) -> Result<Self, NotForLinux> {
         let receivers = (0..system.receivers.len())
             .map(|index| receiver(system, index))
             .collect::<Result<Vec<_>, _>>()?;
+        let linux = &system.linux;
+        let mode = mode.unwrap_or(linux.mode);
+        let accounting = linux.accounting.unwrap_or(match mode {
+            // It does without BPF, so that it can be had everywhere.
+            LinuxMode::Native => Accounting::Off,
+            LinuxMode::Predicted | LinuxMode::Exact => Accounting::Packets,
+        });
         let mut interfaces = interfaces(system);
-        if interfaces.is_empty() {
+        let only_accounts = mode == LinuxMode::Native && accounting != Accounting::Off;
+        if interfaces.is_empty() && !only_accounts {
             return Err(NotForLinux::NoInterface {
                 name: system.name.clone(),
             });
@@ -146,8 +154,6 @@ impl Node {
         for interface in &mut interfaces {
             interface.urgent = urgent(interface, &receivers);
         }
-        let linux = &system.linux;
-        let mode = mode.unwrap_or(linux.mode);
         if mode == LinuxMode::Predicted {
             if matches!(linux.top_half, Some(TopHalf::Cap { .. })) {
                 return Err(NotForLinux::CapFollows {
@@ -166,11 +172,7 @@ impl Node {
             mode,
             predict: linux.predict,
             priorities_at_once: linux.priorities_at_once,
-            accounting: linux.accounting.unwrap_or(match mode {
-                // It does without BPF, so that it can be had everywhere.
-                LinuxMode::Native => Accounting::Off,
-                LinuxMode::Predicted | LinuxMode::Exact => Accounting::Packets,
-            }),
+            accounting,
             interrupt_overhead: linux.interrupt_overhead,
             top_half: linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP)),
             interfaces,

@@ -50,6 +50,17 @@ fn a_system_without_an_interface_is_refused() {
 }
 
 #[test]
+fn an_account_needs_no_interface() {
+    let text = format!("{}[linux]\naccounting = \"packets\"\n", source(1, ""));
+    let node_of = |mode| node(&text, Some(mode));
+    assert_eq!(node_of(LinuxMode::Native).unwrap().interfaces, []);
+    for mode in [LinuxMode::Predicted, LinuxMode::Exact] {
+        let error = node_of(mode).unwrap_err();
+        assert!(matches!(error, NotForLinux::NoInterface { .. }), "{error}");
+    }
+}
+
+#[test]
 fn the_queues_of_an_interface_are_one_with_the_ports_of_its_receivers() {
     let text = [
         &source(1, "interface = \"eth0\"\nmoderation = { absolute = \"2ms\" }"),
