@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! TCP in the mode exact: a connection has the class of whoever reads it, over both families and whoever began it, and what is sent over it arrives whole.
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::machine;
+use super::machine::until;
+use crate::ground::Namespace;
+
+/// Bytes of a transfer: some thousand packets, more than any queue holds.
+const SIZE: usize = 4_000_000;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What is sent, no part of it like another.
+fn content() -> Vec<u8> {
+    let words = 0..(SIZE / 8) as u64;
+    words
+        .flat_map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
+        .collect()
+}
+
+/// A connection to a server in `server`'s namespace, from `client`'s: the server's listener, the client's end, and the server's.
+fn connection(
+    server: &Namespace,
+    client: &Namespace,
+    at: SocketAddr,
+) -> (TcpListener, TcpStream, TcpStream) {
+    let listener = server.run(move || TcpListener::bind(at).unwrap());
+    let near = client.run(move || TcpStream::connect_timeout(&at, PATIENCE).unwrap());
+    let (far, _) = listener.accept().unwrap();
+    for stream in [&near, &far] {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    }
+    (listener, near, far)
+}
+
+/// What arrives at one end of what is sent at the other.
+fn transferred(mut from: TcpStream, mut to: TcpStream) -> Vec<u8> {
+    let sending = thread::spawn(move || from.write_all(&content()).unwrap());
+    let mut arrived = Vec::new();
+    to.read_to_end(&mut arrived).unwrap();
+    sending.join().unwrap();
+    arrived
+}
+
+/// Packets that the classes have been given.
+fn given(status: &Value) -> u64 {
+    let classes = status["exact"]["classes"].as_array().unwrap();
+    let given = classes.iter().map(|class| class["given"].as_u64().unwrap());
+    given.sum()
+}
+
+#[test]
+fn what_is_sent_over_a_connection_goes_through_a_class_and_arrives_whole() {
+    let Some(machine) = machine("mode = \"exact\"") else {
+        return;
+    };
+    let before = machine.settings();
+    let run = machine.run();
+    let (receiver, sender) = (&machine.ground.receiver, &machine.ground.sender);
+    let families: [[IpAddr; 2]; 2] = [
+        [receiver.v4.into(), sender.v4.into()],
+        [receiver.v6.into(), sender.v6.into()],
+    ];
+    for (number, [here, there]) in families.into_iter().enumerate() {
+        let port = 4600 + number as u16;
+        // What comes goes to a server here, or is the answer to a client here, at a port that the kernel has chosen.
+        for served_here in [true, false] {
+            let name = format!("{here}, served here: {served_here}");
+            let sockets = || machine.said()["exact"]["sockets"].as_u64().unwrap();
+            until("the sockets of the connection before are gone", || {
+                sockets() == 0
+            });
+            let (_listener, source, sink) = if served_here {
+                connection(receiver, sender, SocketAddr::new(here, port))
+            } else {
+                let at = SocketAddr::new(there, port);
+                let (listener, near, far) = connection(sender, receiver, at);
+                (listener, far, near)
+            };
+            until("a socket here is known", || sockets() > 0);
+            let first = given(&machine.said());
+            assert!(transferred(source, sink) == content(), "{name}");
+            // A packet holds 1448 bytes at most, and none is joined before the program.
+            let least = (SIZE / 1500) as u64;
+            until(&name, || given(&machine.said()) - first >= least);
+        }
+    }
+    machine.end(run, Signal::SIGINT, &before);
+}
