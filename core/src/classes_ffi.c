@@ -32,6 +32,12 @@ void weir_ffi_demux_parse(const uint8_t *frame, uint16_t length, weir_demux_pack
     *packet = weir_demux_parse(frame, length);
 }
 
+bool weir_ffi_demux_parse_plain(const uint8_t *frame, uint16_t length, weir_demux_packet_t *packet);
+bool weir_ffi_demux_parse_plain(const uint8_t *frame, uint16_t length, weir_demux_packet_t *packet)
+{
+    return weir_demux_parse_plain(frame, length, packet);
+}
+
 weir_demux_found_t weir_ffi_demux_lookup(const weir_demux_t *d, const weir_demux_slot_t *slots, weir_demux_key_t key);
 weir_demux_found_t weir_ffi_demux_lookup(const weir_demux_t *d, const weir_demux_slot_t *slots, weir_demux_key_t key)
 {

@@ -117,6 +117,11 @@ unsafe extern "C" {
         which: u8,
     ) -> u32;
     pub fn weir_ffi_demux_parse(frame: *const u8, length: u16, packet: *mut RawPacket);
+    pub fn weir_ffi_demux_parse_plain(
+        frame: *const u8,
+        length: u16,
+        packet: *mut RawPacket,
+    ) -> bool;
     pub fn weir_ffi_demux_lookup(head: *const Head, slots: *const Slot, key: u32) -> RawFound;
     pub fn weir_ffi_demux_classify(
         head: *const Head,

@@ -128,6 +128,20 @@ pub fn parse(frame: &[u8]) -> Packet {
     Packet(raw)
 }
 
+/// Bytes that [`parse_plain`] looks at.
+const PLAIN: u16 = 58;
+
+/// The same of a frame whose headers are where nearly all have them: `weir_demux_parse_plain()`. None: it is another, or has fewer than 58 bytes.
+#[must_use]
+pub fn parse_plain(frame: &[u8]) -> Option<Packet> {
+    let mut raw = RawPacket::default();
+    let length = u16::try_from(frame.len()).unwrap_or(u16::MAX);
+    // SAFETY: `frame` has at least PLAIN bytes, and C reads none behind them; `raw` lives through the call.
+    let is_plain = length >= PLAIN
+        && unsafe { ffi::weir_ffi_demux_parse_plain(frame.as_ptr(), length, &raw mut raw) };
+    is_plain.then_some(Packet(raw))
+}
+
 /// Why a table is not made or not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemuxError {

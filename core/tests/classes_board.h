@@ -25,14 +25,27 @@ static bool same_packet(const weir_demux_packet_t *a, const weir_demux_packet_t 
            a->pcp == b->pcp && a->vlan == b->vlan;
 }
 
-/* DEMUX-PARSE-1: in a piece of memory as long as the frame, so that the sanitizer sees one byte too many. */
-static weir_demux_packet_t parse_exactly(const uint8_t *frame, size_t length)
+/* A piece of memory as long as the bytes, so that the sanitizer sees one too many. */
+static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 {
     uint8_t *exact = malloc(length == 0 ? 1 : length);
     CHECK(exact != NULL);
-    memcpy(exact, frame, length);
+    memcpy(exact, bytes, length);
+    return exact;
+}
+
+/* DEMUX-PARSE-1 and -5. */
+static weir_demux_packet_t parse_exactly(const uint8_t *frame, size_t length)
+{
+    uint8_t *exact = exact_copy(frame, length);
     weir_demux_packet_t packet = weir_demux_parse(exact, (uint16_t) length);
     free(exact);
+    if (length >= WEIR_DEMUX_PLAIN) {
+        weir_demux_packet_t plain;
+        exact = exact_copy(frame, WEIR_DEMUX_PLAIN);
+        CHECK(!weir_demux_parse_plain(exact, (uint16_t) length, &plain) || same_packet(&plain, &packet));
+        free(exact);
+    }
     return packet;
 }
 

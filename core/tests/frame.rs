@@ -6,7 +6,7 @@ mod frames;
 use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, NetSlice, SlicedPacket, TransportSlice};
 use frames::{Extension, Frame, Network, frames};
 use proptest::prelude::*;
-use weir_core_sys::demux::{Demux, Key, Outcome, Packet, Reason, Receiver, parse};
+use weir_core_sys::demux::{Demux, Key, Outcome, Packet, Reason, Receiver, parse, parse_plain};
 
 /// The EtherType behind at most two tags, where what follows begins, and how many tags there are.
 fn ethertype_of(frame: &[u8]) -> Option<(u16, usize, usize)> {
@@ -45,6 +45,9 @@ fn without_first_of_two(frame: &[u8], at: usize, lax: &LaxSlicedPacket<'_>) -> O
 fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
     let mine = parse(frame);
     let outcome = mine.outcome();
+    if let Some(plain) = parse_plain(frame) {
+        prop_assert_eq!(plain, mine);
+    }
     let Some((ethertype, at, tags)) = ethertype_of(frame) else {
         prop_assert_eq!(outcome, Err(Reason::Truncated));
         return Ok(());
@@ -213,6 +216,36 @@ proptest! {
             agree(&bytes)?;
         }
     }
+}
+
+/// DEMUX-PARSE-5: what is plain, and what is not.
+#[test]
+fn frames_with_their_headers_in_the_usual_places_are_plain() {
+    let padded = |network, tags| {
+        let mut bytes = udp_frame(network, tags);
+        bytes.resize(bytes.len().max(60), 0);
+        bytes
+    };
+    for network in [V4, Network::V6(Vec::new())] {
+        let bytes = padded(network, Vec::new());
+        let plain = parse_plain(&bytes);
+        assert_eq!(plain, Some(parse(&bytes)));
+        let outcome = plain.map(|packet| packet.outcome());
+        let udp = Outcome::Port {
+            protocol: 17,
+            port: 5000,
+        };
+        assert_eq!(outcome, Some(Ok(udp)));
+        assert_eq!(parse_plain(&bytes[..57]), None);
+    }
+    let options = Network::V4 {
+        options: 1,
+        offset: 0,
+        more: false,
+        is_authenticated: false,
+    };
+    assert_eq!(parse_plain(&padded(options, Vec::new())), None);
+    assert_eq!(parse_plain(&padded(V4, vec![(0x8100, 5)])), None);
 }
 
 fn udp_frame(network: Network, tags: Vec<(u16, u16)>) -> Vec<u8> {

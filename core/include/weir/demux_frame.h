@@ -192,6 +192,37 @@ WEIR_INLINE void weir_demux_parse_port(const uint8_t *frame, uint16_t length, we
     }
 }
 
+/** Bytes that weir_demux_parse_plain() looks at: no frame on an Ethernet is shorter. */
+#define WEIR_DEMUX_PLAIN 58u
+
+/**
+ * What weir_demux_parse() says of nearly all frames, in a fraction of its time: without a tag, with IPv4 without options or IPv6, UDP or TCP right behind, all of it in
+ * the first WEIR_DEMUX_PLAIN bytes, which are there. False if it is no such frame: then `p` means nothing (DEMUX-PARSE-5).
+ */
+WEIR_INLINE bool weir_demux_parse_plain(const uint8_t *frame, uint16_t length, weir_demux_packet_t *p)
+{
+    uint16_t type = weir_demux_be16(frame, 12);
+    uint8_t first = WEIR_DEMUX_BYTE(frame, 14);
+    *p = (weir_demux_packet_t){type, 0, 0, WEIR_DEMUX_UNTAGGED, 0, WEIR_DEMUX_PORT};
+    weir_demux_payload_t payload = {14, 0, type == 0x86ddu};
+    if (type == 0x0800u && first == 0x45u) {
+        weir_demux_parse_v4(frame, length, p, &payload);
+        payload.at = 34; /* as it is; so each place in the frame is a constant for the compiler */
+    } else if (payload.is_v6) {
+        weir_demux_parse_v6(frame, length, p, &payload);
+    } else {
+        return false;
+    }
+    if (p->outcome != WEIR_DEMUX_PORT) {
+        return true;
+    }
+    if (weir_demux_is_extension(p->protocol, payload.is_v6)) {
+        return false;
+    }
+    weir_demux_parse_port(frame, length, p, &payload);
+    return true;
+}
+
 /**
  * Reads the headers of an Ethernet frame, without preamble and checksum: `length` bytes, of which none behind the last is read (DEMUX-PARSE-1).
  * Constant time: at most WEIR_DEMUX_TAGS tags and WEIR_DEMUX_EXTENSIONS extension headers.

@@ -75,9 +75,16 @@ struct threads class_5 SEC(".maps");
 struct threads class_6 SEC(".maps");
 struct threads class_7 SEC(".maps");
 
+/** What the core takes for a frame: the frame itself, or its first WEIR_DEMUX_PLAIN bytes. */
+typedef struct {
+    struct xdp_md *ctx;
+    const uint8_t *plain;
+    bool is_plain;
+} frame_t;
+
 /*
- * This function and the next are neither inlined nor static, so that the verifier looks at each of them once, for any arguments: what calls them has too many
- * paths otherwise.
+ * This function and the next that is not static are not inlined either, so that the verifier looks at each of them once, for any arguments: what calls them has
+ * too many paths otherwise.
  */
 __noinline int weir_xdp_byte_at(struct xdp_md *ctx, uint32_t at)
 {
@@ -88,7 +95,8 @@ __noinline int weir_xdp_byte_at(struct xdp_md *ctx, uint32_t at)
 
 static __always_inline uint8_t weir_xdp_byte(const void *frame, uint16_t at)
 {
-    return (uint8_t) weir_xdp_byte_at((struct xdp_md *) frame, at);
+    const frame_t *of = frame;
+    return of->is_plain ? of->plain[at] : (uint8_t) weir_xdp_byte_at(of->ctx, at);
 }
 
 /* XDP_REDIRECT, or XDP_PASS if the class has no thread there. */
@@ -151,12 +159,26 @@ static __always_inline void count_port(const weir_demux_packet_t *packet, uint32
 }
 
 /* Of any arguments `packet` may be null, for the verifier. */
-__noinline int weir_xdp_parse(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
+__noinline int weir_xdp_parse_any(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
 {
     if (packet) {
-        *packet = weir_demux_parse((const uint8_t *) ctx, (uint16_t) (length < DEEPEST ? length : DEEPEST));
+        frame_t frame = {ctx, NULL, false};
+        *packet = weir_demux_parse((const uint8_t *) &frame, (uint16_t) (length < DEEPEST ? length : DEEPEST));
     }
     return 0;
+}
+
+/* Each look at a frame whose headers may be anywhere is a call and a comparison, a dozen times what it is where all are at their usual places. */
+static __always_inline void parse(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
+{
+    const uint8_t *data = (const uint8_t *) (long) ctx->data;
+    if (data + WEIR_DEMUX_PLAIN <= (const uint8_t *) (long) ctx->data_end) {
+        frame_t frame = {NULL, data, true};
+        if (weir_demux_parse_plain((const uint8_t *) &frame, (uint16_t) (length < DEEPEST ? length : DEEPEST), packet)) {
+            return;
+        }
+    }
+    weir_xdp_parse_any(ctx, length, packet);
 }
 
 static __always_inline const weir_xdp_table_t *table_in_use(void)
@@ -181,7 +203,7 @@ int weir_demux(struct xdp_md *ctx)
         return XDP_PASS;
     }
     weir_demux_packet_t packet = {0};
-    weir_xdp_parse(ctx, length, &packet);
+    parse(ctx, length, &packet);
     uint8_t reason = untouched(&packet);
     if (reason == WEIR_XDP_NO_RECEIVER) {
         weir_demux_found_t found = weir_demux_classify(&table->head, table->slots, &packet);
