@@ -329,6 +329,7 @@ mod tests {
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),
             selected: Vec::new(),
+            queues: std::collections::BTreeMap::new(),
         }
     }
 

@@ -113,6 +113,7 @@ mod tests {
                 receiver("log", 0),
             ],
             selected: Vec::new(),
+            queues: std::collections::BTreeMap::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use weir_core_sys::demux;
 use weir_model::{Accounting, LinuxMode, Predict, Protocol, System, TopHalf};
 
 use crate::account;
+use crate::exact::LONGEST_QUEUE;
 use crate::predicted;
 use crate::receivers::{self, Rule, Rules};
 use crate::urgency::{TooUrgent, Urgency};
@@ -38,6 +39,8 @@ pub struct Node {
     pub interfaces: Vec<Interface>,
     /// In the file's order.
     pub receivers: Vec<Receiver>,
+    /// Packets that may wait for the bottom halves of a class on each CPU, in the mode exact: those that flows state, of all flows to receivers of an urgency together.
+    pub queues: BTreeMap<Urgency, u32>,
     /// What flows name otherwise than by a port: packets for the thread of their receiver's class in the mode exact, where no port says more.
     pub selected: Vec<(demux::Key, Urgency)>,
 }
@@ -117,6 +120,17 @@ pub enum NotForLinux {
         /// Its interfaces.
         found: usize,
     },
+    /// A class whose packets would not fit into a queue of the kernel's.
+    #[error(
+        "in the mode `exact` flows to receivers of urgency {urgency} have queues of {found} packets together, and the kernel has {LONGEST_QUEUE} at most"
+    )]
+    #[diagnostic(help("make `queue` of these flows shorter"))]
+    Queue {
+        /// Of the class.
+        urgency: Urgency,
+        /// In packets.
+        found: u64,
+    },
     /// A receiver is more urgent than Linux knows.
     #[error("the receiver `{name}` has {cause}")]
     TooUrgent {
@@ -177,6 +191,11 @@ impl Node {
             top_half: linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP)),
             interfaces,
             selected: selected(system, &receivers),
+            queues: if mode == LinuxMode::Exact {
+                queues(system, &receivers)?
+            } else {
+                BTreeMap::new()
+            },
             receivers,
         })
     }
@@ -310,6 +329,26 @@ fn receiver(system: &System, index: usize) -> Result<Receiver, NotForLinux> {
         cgroup: matched.and_then(|one| one.cgroup.clone()),
         command: matched.and_then(|one| one.command.clone()),
     })
+}
+
+/// A class is one queue for all of its flows. That of a flow which says nothing is as long as the others'.
+fn queues(system: &System, receivers: &[Receiver]) -> Result<BTreeMap<Urgency, u32>, NotForLinux> {
+    let mut queues: BTreeMap<Urgency, u64> = BTreeMap::new();
+    for of in &system.linux.interfaces {
+        for (_, flow) in system.flows_of(of.source) {
+            if let (Some(queue), Some(to)) = (flow.queue, receivers.get(flow.receiver)) {
+                let all = queues.entry(to.urgency).or_default();
+                *all = all.saturating_add(queue);
+            }
+        }
+    }
+    let fits = |(urgency, found): (Urgency, u64)| {
+        let queue = u32::try_from(found)
+            .ok()
+            .filter(|&queue| queue <= LONGEST_QUEUE);
+        Ok((urgency, queue.ok_or(NotForLinux::Queue { urgency, found })?))
+    };
+    queues.into_iter().map(fits).collect()
 }
 
 /// Of several flows with the same selector, the most urgent receiver's counts. One that names more than one thing is not told by the table, so it is left out.

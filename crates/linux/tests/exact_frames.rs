@@ -367,7 +367,7 @@ fn refuses_what_cannot_be() {
     let one = [Urgency::ORDINARY];
     let load = |classes: &[Urgency], queue, placement| {
         let options = Options {
-            queue,
+            queues: [(Urgency::ORDINARY, queue)].into(),
             placement,
             generic: false,
         };

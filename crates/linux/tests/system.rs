@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use weir_linux::share::Share;
 use weir_linux::system::{Node, NotForLinux, Port};
+use weir_linux::urgency::Urgency;
 use weir_model::{LinuxMode, Protocol, TopHalf};
 
 const BEGINNING: &str = "
@@ -103,4 +104,39 @@ fn the_exact_mode_is_capped_if_the_file_does_not_say() {
         node(&placed, None).unwrap().top_half,
         Some(TopHalf::Urgency(9))
     );
+}
+
+#[test]
+fn a_class_has_the_queues_of_all_flows_to_receivers_of_its_urgency() {
+    let receiver =
+        |name: &str, urgency: u8| format!("[[receiver]]\nname = \"{name}\"\nurgency = {urgency}\n");
+    let flow = |number: u16, receiver: &str, queue: &str| {
+        format!(
+            "[[flow]]\nname = \"f{number}\"\nsource = \"s1\"\nreceiver = \"{receiver}\"\nselector = {{ protocol = \"udp\", port = {number} }}\n{queue}\n"
+        )
+    };
+    let text = |longest: &str| {
+        [
+            source(1, "interface = \"eth0\""),
+            receiver("plc", 60),
+            receiver("log", 0),
+            receiver("archive", 0),
+            flow(1, "plc", ""),
+            flow(2, "log", "queue = 4000"),
+            flow(3, "archive", longest),
+        ]
+        .concat()
+    };
+    let exact = |longest| node(&text(longest), Some(LinuxMode::Exact));
+    let queues = exact("queue = 2000").unwrap().queues;
+    assert_eq!(queues, [(Urgency::ORDINARY, 6000)].into());
+    let too_long = exact("queue = 12385").unwrap_err();
+    assert_eq!(
+        too_long,
+        NotForLinux::Queue {
+            urgency: Urgency::ORDINARY,
+            found: 16_385
+        }
+    );
+    assert!(node(&text("queue = 12385"), None).is_ok());
 }

@@ -33,6 +33,8 @@ pub(super) struct Class {
     cpus: BTreeSet<u32>,
     /// They, as they were found when they were last scheduled.
     pub threads: Vec<ClassThread>,
+    /// Packets that the queue of each holds.
+    queue: u32,
     /// Whether all these are scheduled at its urgency.
     is_scheduled: bool,
 }
@@ -74,6 +76,7 @@ impl Class {
             number,
             cpus: BTreeSet::new(),
             threads: Vec::new(),
+            queue: 0,
             is_scheduled: true,
         })
     }
@@ -85,11 +88,12 @@ impl Class {
         wanted: &BTreeSet<u32>,
         queue: u32,
     ) -> Result<(), ExactError> {
-        for cpu in self.cpus.clone().difference(wanted) {
-            // What is in the queue is still delivered.
-            self.map.delete(&cpu.to_ne_bytes())?;
-            self.cpus.remove(cpu);
+        // A thread with another queue is another thread.
+        if self.queue != queue {
+            self.end(&self.cpus.clone())?;
+            self.queue = queue;
         }
+        self.end(&self.cpus.difference(wanted).copied().collect())?;
         for cpu in wanted {
             if !self.cpus.contains(cpu) {
                 // struct bpf_cpumap_val: the queue's size, and no further program.
@@ -106,6 +110,15 @@ impl Class {
         }
     }
 
+    /// Ends its threads on `cpus`. What is in their queues is still delivered.
+    fn end(&mut self, cpus: &BTreeSet<u32>) -> Result<(), ExactError> {
+        for cpu in cpus {
+            self.map.delete(&cpu.to_ne_bytes())?;
+            self.cpus.remove(cpu);
+        }
+        Ok(())
+    }
+
     /// Has all its threads scheduled at its urgency.
     pub fn schedule(&mut self, class: u8) -> Result<(), ExactError> {
         self.is_scheduled = false;
@@ -115,7 +128,9 @@ impl Class {
                 cpu: *cpu,
                 map: self.number,
             };
-            let found = self.threads.iter().find(|thread| thread.cpu == *cpu);
+            // One that has ended may be there for a moment.
+            let of_cpu = self.threads.iter().filter(|thread| thread.cpu == *cpu);
+            let found = of_cpu.max_by_key(|of| (of.thread.started, of.thread.tid));
             let found = found.ok_or_else(|| ExactError::NoThread(name.to_string()))?;
             sched::set(found.thread.tid, self.urgency.policy())
                 .map_err(system(name.to_string()))?;

@@ -15,6 +15,7 @@ mod interface;
 mod layout;
 mod table;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -47,11 +48,18 @@ pub enum Placement {
     Fixed(Vec<u32>),
 }
 
+/// Packets that the queue of a class holds on each CPU if nothing is said.
+pub const QUEUE: u32 = 256;
+
+/// What the kernel has room for at most in a queue of a CPUMAP.
+pub const LONGEST_QUEUE: u32 = 16_384;
+
 /// How mode exact is to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Packets that the queue of a class on one CPU holds, 1 to 16,384. A shorter one drops earlier, when nothing but the top half was spent on a packet.
-    pub queue: u32,
+    /// Packets that the queue of a class of an urgency holds on each CPU, 1 to [`LONGEST_QUEUE`]; [`QUEUE`] where nothing is said. A shorter one drops earlier, when
+    /// nothing but the top half was spent on a packet.
+    pub queues: BTreeMap<Urgency, u32>,
     /// Where bottom halves run.
     pub placement: Placement,
     /// Generic XDP, which any interface has: the kernel has spent most of its work on a packet before the program sees it.
@@ -59,10 +67,10 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// 256 packets, where they arrive, native XDP.
+    /// Queues of [`QUEUE`] packets, where they arrive, native XDP.
     fn default() -> Self {
         Self {
-            queue: 256,
+            queues: BTreeMap::new(),
             placement: Placement::Arrival,
             generic: false,
         }
@@ -75,8 +83,8 @@ pub enum ExactError {
     /// Not 1 to 8 classes.
     #[error("{0} classes: mode exact has 1 to {CLASSES}")]
     Classes(usize),
-    /// Not 1 to 16,384 packets.
-    #[error("a queue of {0} packets: the kernel has 1 to 16384")]
+    /// Not 1 to [`LONGEST_QUEUE`] packets.
+    #[error("a queue of {0} packets: the kernel has 1 to {LONGEST_QUEUE}")]
     Queue(u32),
     /// Not one CPU for each class.
     #[error("{cpus} CPUs for {classes} classes: each class has one")]
@@ -211,8 +219,9 @@ impl Exact {
         if classes.is_empty() || classes.len() > CLASSES {
             return Err(ExactError::Classes(classes.len()));
         }
-        if !(1..=16_384).contains(&options.queue) {
-            return Err(ExactError::Queue(options.queue));
+        let fits = |queue: &u32| (1..=LONGEST_QUEUE).contains(queue);
+        if let Some(queue) = options.queues.values().find(|queue| !fits(queue)) {
+            return Err(ExactError::Queue(*queue));
         }
         let online = classes::online()?;
         if let Placement::Fixed(cpus) = &options.placement {
@@ -314,7 +323,8 @@ impl Exact {
         let online = classes::online()?;
         for (number, class) in self.classes.iter_mut().enumerate() {
             let wanted = classes::wanted(&self.options.placement, number, &online);
-            class.settle(number as u8, &wanted, self.options.queue)?;
+            let queue = self.options.queues.get(&class.urgency);
+            class.settle(number as u8, &wanted, queue.copied().unwrap_or(QUEUE))?;
             let cpu = match &self.options.placement {
                 Placement::Arrival => SAME_CPU,
                 // A class that came later has no CPU of its own.

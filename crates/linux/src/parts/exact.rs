@@ -72,7 +72,11 @@ impl Demultiplexing {
     /// Attaches the program to the interfaces. It leaves every packet to the kernel before the first turn.
     pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let classes = assign::classes(&[], &node.urgencies(), &BTreeSet::new());
-        let mut exact = Exact::load(&classes, &Options::default()).into_diagnostic()?;
+        let options = Options {
+            queues: node.queues.clone(),
+            ..Options::default()
+        };
+        let mut exact = Exact::load(&classes, &options).into_diagnostic()?;
         for of in &node.interfaces {
             exact.add(of.name.as_str()).into_diagnostic()?;
         }
