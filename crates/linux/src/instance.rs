@@ -108,6 +108,16 @@ pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
 }
 
 impl Run {
+    /// What it does, for people.
+    #[must_use]
+    pub fn about(&self) -> String {
+        if self.interfaces.is_empty() {
+            "an account, and no interface".to_owned()
+        } else {
+            format!("mode {} on {}", self.mode, self.interfaces.join(", "))
+        }
+    }
+
     fn path(&self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.{ENDING}", self.process.tid))
     }

@@ -86,10 +86,9 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     said.step(
         "ready",
         &format!(
-            "{}: mode {} on {}; {} settings changed. Ctrl-C ends it and puts them back.",
+            "{}: {}; {} settings changed. Ctrl-C ends it and puts them back.",
             node.name,
-            node.mode.name(),
-            told.run.interfaces.join(", "),
+            told.run.about(),
             told.run.status["changes"]
         ),
         json!({ "schema": 1, "run": told.run }),

@@ -58,16 +58,11 @@ fn text(shown: &Shown, coloured: bool) -> String {
     let Run {
         system,
         file,
-        mode,
-        interfaces,
         process,
         status,
+        ..
     } = &shown.run;
-    let about = format!(
-        "{system} ({}): mode {mode} on {}",
-        file.display(),
-        interfaces.join(", ")
-    );
+    let about = format!("{system} ({}): {}", file.display(), shown.run.about());
     let pid = process.tid;
     if !shown.running {
         return format!(
