@@ -81,7 +81,7 @@ fn a_run_keeps_the_account_and_names_the_culprit_once() {
     let is_its = |line: &&str| line.split_whitespace().nth(1) == Some(&receiver.pid().to_string());
     assert!(status.lines().find(is_its).is_some(), "{status}");
     assert!(
-        status.contains("\noverload: ") && status.contains(" for nobody, "),
+        status.contains("\noverload: ") && status.contains(" for nobody,"),
         "{status}"
     );
     assert!(
