@@ -13,6 +13,7 @@ mod object;
 pub mod parts;
 pub mod plan;
 pub mod predicted;
+mod ranges;
 pub mod receivers;
 pub mod restored;
 pub mod sched;

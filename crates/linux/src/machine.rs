@@ -307,6 +307,7 @@ fn has_no_napi(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::system;
+    use crate::urgency::Urgency;
 
     fn node(mode: LinuxMode) -> Node {
         let interface = |name: &str| system::Interface {
@@ -314,6 +315,7 @@ mod tests {
             receivers: Vec::new(),
             deferral: None,
             urgent: Vec::new(),
+            others: Urgency::ORDINARY,
             top_half: None,
             bottom_half: None,
             tolerated_hz: None,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mode native: the kernel's own means, set so that an interface's bottom halves run at the urgency of its most urgent receiver.
 //!
-//! Each interface's NAPI gets threads, which are scheduled like processes (zhang2006 §3 without a patch). ksoftirqd, which takes receive work over after an
+//! Each interface's NAPI gets threads, which are scheduled like processes (zhang2006 §3 without a patch). Where a card can steer, its most urgent packets have a queue
+//! of their own, whose thread alone has their receivers' urgency (lee2010's demultiplexing, done by the card). ksoftirqd, which takes receive work over after an
 //! overload and keeps the rest from being done anywhere else, gets the urgency of the most urgent receiver of all: as SCHED_OTHER, any real-time process that
 //! does not sleep would end all reception, the urgent one's too. Deferral bounds the interrupts, which precede everything.
 //!
@@ -9,6 +10,7 @@
 //! SCHED_DEADLINE an interface's threads together run `runtime` in each `period`, at any rate of packets, so `runtime / period` of a CPU is lost at most, besides
 //! at most one interrupt of each queue per deferral time. Packets above that are dropped by the card before they cost anything.
 mod device;
+mod queue;
 
 use std::fmt;
 
@@ -19,6 +21,7 @@ use crate::urgency::Urgency;
 
 pub use device::Device;
 use device::is_napi;
+use queue::Own;
 
 /// Something that was wanted, and is not so.
 #[derive(Debug, thiserror::Error)]
@@ -40,8 +43,33 @@ pub enum Note {
     )]
     NoThread(String),
     /// The card cannot steer packets to a queue.
-    #[error("{0} cannot steer packets to a queue of their own: {1}")]
+    #[error(
+        "{0} cannot steer packets to a queue of their own: {1} (some drivers can after `ethtool -K {0} ntuple on`)"
+    )]
     NoSteering(String, String),
+    /// The card does not take a setting that its driver has.
+    #[error("{0}; it stays as it is")]
+    Refused(SettingError),
+    /// What no rule steers comes to the queue of what is steered, too.
+    #[error("queue {queue} of {interface} is not for the most urgent packets alone: {reason}")]
+    Shared {
+        /// Whose.
+        interface: String,
+        /// The queue.
+        queue: u32,
+        /// What the driver says of its spread over queues.
+        reason: String,
+    },
+    /// The queue of what is steered is served by a thread that cannot be told from the others.
+    #[error(
+        "the driver of {interface} does not tell which thread serves queue {queue} (from Linux 6.8 on some do), so all have the urgency of its most urgent receiver"
+    )]
+    NoInstance {
+        /// Whose.
+        interface: String,
+        /// The queue.
+        queue: u32,
+    },
 }
 
 /// One setting that is to change.
@@ -69,12 +97,25 @@ pub struct Report {
 /// Threads that are to be scheduled otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// Which; none: all of the interface's, which its NAPI does not have yet.
-    pub thread: Option<(Setting, Value)>,
+    /// Which.
+    pub threads: Threads,
     /// Whose.
     pub interface: String,
     /// How.
     pub scheduled: Scheduled,
+}
+
+/// Threads of an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Threads {
+    /// One that is there: its policy, and what that is now.
+    One(Setting, Value),
+    /// All of its NAPI, which are not there yet.
+    All,
+    /// That of one receive queue, which is not there yet.
+    OfQueue(u32),
+    /// Those of all other queues.
+    OfOthers,
 }
 
 /// How threads are to be scheduled.
@@ -144,25 +185,37 @@ impl Native {
             let wanted = device::settings(device, &mut report.notes)?;
             list(&mut report, wanted)?;
             let threads = device.threads()?;
-            let expected = |thread, scheduled| Expected {
-                thread,
-                interface: device.interface.name.clone(),
-                scheduled,
+            let own = own(device, &mut report.notes);
+            let mut expected = |threads, scheduled| {
+                report.expected.push(Expected {
+                    threads,
+                    interface: device.interface.name.clone(),
+                    scheduled,
+                });
             };
             if !threads.iter().any(is_napi) {
-                let policy = Scheduled::By(device.policy(1));
-                let scheduled = device.follows.map_or(policy, Scheduled::Following);
-                report.expected.push(expected(None, scheduled));
+                match (device.follows, &own) {
+                    (Some(most), _) => expected(Threads::All, Scheduled::Following(most)),
+                    (None, None) => expected(Threads::All, Scheduled::By(device.policy(1))),
+                    (None, Some(own)) => {
+                        let by = |urgency: Urgency| Scheduled::By(urgency.policy());
+                        expected(Threads::OfQueue(own.queue), by(device.urgency));
+                        expected(Threads::OfOthers, by(device.others));
+                    }
+                }
             }
             match device.follows {
-                None => list(&mut report, device.policies(&threads))?,
+                None => {
+                    let instance = own.and_then(|own| own.instance);
+                    list(&mut report, device.policies(&threads, instance))?;
+                }
                 Some(most) => {
                     for thread in &threads {
                         let setting = Setting::policy(thread);
                         match setting.value() {
-                            Ok(now) => report
-                                .expected
-                                .push(expected(Some((setting, now)), Scheduled::Following(most))),
+                            Ok(now) => {
+                                expected(Threads::One(setting, now), Scheduled::Following(most))
+                            }
                             Err(error) => report.notes.push(missing(error)?),
                         }
                     }
@@ -187,12 +240,8 @@ impl Native {
         }
         set(journal, &mut report, softirqs)?;
         for device in &self.devices {
-            let mut wanted =
+            let wanted =
                 device::settings(device, &mut report.notes).map_err(JournalError::Setting)?;
-            if journal.settings().any(|setting| rule_of(setting, device)) {
-                // The rules are there; their places are taken now, and others would be new rules.
-                wanted.retain(|(setting, _)| !rule_of(setting, device));
-            }
             set(journal, &mut report, wanted)?;
             let threads = device.threads().map_err(JournalError::Setting)?;
             if !threads.iter().any(is_napi) {
@@ -201,7 +250,10 @@ impl Native {
                     .push(Note::NoThread(device.interface.name.clone()));
             }
             if device.follows.is_none() {
-                set(journal, &mut report, device.policies(&threads))?;
+                // If the card has taken all of it.
+                let own = own(device, &mut report.notes).filter(|own| own.wanted.is_empty());
+                let instance = own.and_then(|own| own.instance);
+                set(journal, &mut report, device.policies(&threads, instance))?;
             }
         }
         Ok(report)
@@ -220,8 +272,22 @@ impl Native {
     }
 }
 
-fn rule_of(setting: &Setting, device: &Device) -> bool {
-    matches!(setting, Setting::Steering { interface, .. } if *interface == device.interface)
+/// The queue of `device`'s most urgent packets, if its thread is to be scheduled otherwise than the rest and is known.
+fn own(device: &Device, notes: &mut Vec<Note>) -> Option<Own> {
+    if !device.tells_queues_apart() {
+        return None;
+    }
+    let open = device.interface.open().ok()?;
+    // What the card cannot is noted with the settings.
+    let own = Own::of(device, &open, &mut Vec::new())?;
+    if own.instance.is_none() {
+        notes.push(Note::NoInstance {
+            interface: device.interface.name.clone(),
+            queue: own.queue,
+        });
+        return None;
+    }
+    Some(own)
 }
 
 fn set(
@@ -229,7 +295,12 @@ fn set(
     report: &mut Report,
     wanted: Vec<(Setting, Value)>,
 ) -> Result<(), JournalError<Setting>> {
+    let mut is_steered = true;
     for (setting, to) in wanted {
+        if !is_steered && matches!(setting, Setting::Spread { .. }) {
+            // Else a queue would be idle.
+            continue;
+        }
         let changed = setting
             .value()
             .map_err(JournalError::Setting)
@@ -237,9 +308,11 @@ fn set(
         match changed {
             Ok((from, Applied::Changed)) => report.changes.push(Change { setting, from, to }),
             Ok((_, Applied::Already)) => {}
-            Err(JournalError::Setting(error)) => report
-                .notes
-                .push(missing(error).map_err(JournalError::Setting)?),
+            Err(JournalError::Setting(error)) => {
+                is_steered &= !matches!(setting, Setting::Steering { .. });
+                let note = missing(error).map_err(JournalError::Setting)?;
+                report.notes.push(note);
+            }
             Err(JournalError::Foreign { setting, found }) => {
                 report.notes.push(Note::Foreign {
                     setting: *setting,
@@ -255,8 +328,22 @@ fn set(
 fn missing(error: SettingError) -> Result<Note, SettingError> {
     match error {
         SettingError::Absent(_) | SettingError::Vanished(_) => Ok(Note::Missing(error)),
+        SettingError::Refused {
+            ref setting,
+            error: ref answer,
+        } if is_cards(setting) && answer.raw_os_error() != Some(libc::EPERM) => {
+            Ok(Note::Refused(error))
+        }
         error => Err(error),
     }
+}
+
+/// Whether cards differ in what they take there: not each has each rule, time or table.
+fn is_cards(setting: &Setting) -> bool {
+    matches!(
+        setting,
+        Setting::Steering { .. } | Setting::Spread { .. } | Setting::Coalescing { .. }
+    )
 }
 
 fn policy(thread: &KernelThread, policy: Policy) -> (Setting, Value) {

@@ -7,11 +7,12 @@ use serde::Serialize;
 use weir_model::{LinuxMode, Protocol};
 
 use crate::exact::assign;
-use crate::native::{Device, Native, Report};
-use crate::settings::ethtool::{self, Flow};
+use crate::native::{Device, Native, Report, Threads};
+use crate::settings::ethtool;
+use crate::settings::steering::Flow;
 use crate::settings::{Interface, SettingError};
 use crate::share::Share;
-use crate::system::{self, Node, Port};
+use crate::system::{self, Mark, Node, Port};
 use crate::urgency::Urgency;
 use crate::veth::Checksums;
 
@@ -136,13 +137,22 @@ fn changes(report: &Report) -> Vec<Change> {
         now: Some(change.from.to_string()),
         new: change.to.to_string(),
     });
-    let expected = report.expected.iter().map(|expected| Change {
-        setting: expected.thread.as_ref().map_or_else(
-            || format!("the policy of the threads of {}", expected.interface),
-            |(setting, _)| setting.to_string(),
-        ),
-        now: expected.thread.as_ref().map(|(_, now)| now.to_string()),
-        new: expected.scheduled.to_string(),
+    let expected = report.expected.iter().map(|expected| {
+        let of = &expected.interface;
+        let (setting, now) = match &expected.threads {
+            Threads::One(setting, now) => (setting.to_string(), Some(now.to_string())),
+            Threads::All => (format!("the policy of the threads of {of}"), None),
+            Threads::OfQueue(queue) => (
+                format!("the policy of the thread of {of}'s queue {queue}"),
+                None,
+            ),
+            Threads::OfOthers => (format!("the policy of the other threads of {of}"), None),
+        };
+        Change {
+            setting,
+            now,
+            new: expected.scheduled.to_string(),
+        }
     });
     listed.chain(expected).collect()
 }
@@ -172,10 +182,11 @@ pub fn device(node: &Node, of: &system::Interface) -> Result<Device, PlanError> 
         deferral: of.deferral,
         gathering: of.deferral,
         steered: if node.mode == LinuxMode::Native {
-            of.urgent.iter().flat_map(|&port| flows(port)).collect()
+            of.urgent.iter().flat_map(|&mark| flows(mark)).collect()
         } else {
             Vec::new()
         },
+        others: of.others,
         ..Device::new(interface, node.urgency_of(of))
     })
 }
@@ -188,8 +199,13 @@ fn found(of: &system::Interface) -> Result<Interface, PlanError> {
 }
 
 /// A card tells the protocols and the versions of IP apart.
-fn flows(port: Port) -> Vec<Flow> {
-    let protocols: &[bool] = match port.protocol {
+fn flows(mark: Mark) -> Vec<Flow> {
+    let Port { protocol, number } = match mark {
+        Mark::Port(port) => port,
+        Mark::EtherType(number) => return vec![Flow::EtherType(number)],
+        Mark::Priority(number) => return vec![Flow::Priority(number)],
+    };
+    let protocols: &[bool] = match protocol {
         Some(Protocol::Tcp) => &[true],
         Some(Protocol::Udp) => &[false],
         Some(Protocol::Icmp) => &[],
@@ -197,10 +213,10 @@ fn flows(port: Port) -> Vec<Flow> {
     };
     let versions = [false, true];
     let of_both = |&tcp: &bool| {
-        versions.map(|v6| Flow {
+        versions.map(|v6| Flow::Port {
             tcp,
             v6,
-            port: port.number,
+            port: number,
         })
     };
     protocols.iter().flat_map(of_both).collect()
@@ -212,13 +228,23 @@ mod tests {
 
     #[test]
     fn a_port_is_each_of_its_protocols_and_versions() {
-        let port = |protocol| Port {
-            protocol,
-            number: 502,
+        let port = |protocol| {
+            Mark::Port(Port {
+                protocol,
+                number: 502,
+            })
         };
         assert_eq!(flows(port(None)).len(), 4);
         assert_eq!(flows(port(Some(Protocol::Icmp))), []);
         let udp = flows(port(Some(Protocol::Udp)));
-        assert!(udp.len() == 2 && udp.iter().all(|flow| !flow.tcp && flow.port == 502));
+        assert_eq!(
+            udp,
+            [false, true].map(|v6| Flow::Port {
+                tcp: false,
+                v6,
+                port: 502
+            })
+        );
+        assert_eq!(flows(Mark::EtherType(0x88f7)), [Flow::EtherType(0x88f7)]);
     }
 }

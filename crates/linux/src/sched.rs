@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ranges::ranges;
+
 /// The number that Linux gives a thread.
 pub type Tid = i32;
 
@@ -298,24 +300,8 @@ impl From<Cpus> for String {
 
 impl fmt::Display for Cpus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        let mut cpu = 0;
-        while cpu < self.0.len() {
-            if !self.0[cpu] {
-                cpu += 1;
-                continue;
-            }
-            let first = cpu;
-            while self.contains(cpu) {
-                cpu += 1;
-            }
-            write!(formatter, "{separator}{first}")?;
-            if cpu - 1 > first {
-                write!(formatter, "-{}", cpu - 1)?;
-            }
-            separator = ",";
-        }
-        Ok(())
+        let set = self.0.iter().enumerate().filter(|(_, is_set)| **is_set);
+        formatter.write_str(&ranges(&set.map(|(cpu, _)| cpu).collect()))
     }
 }
 

@@ -103,6 +103,7 @@ mod tests {
                 receivers: vec![1, 2],
                 deferral: Some(Duration::from_millis(1)),
                 urgent: Vec::new(),
+                others: Urgency::ORDINARY,
                 top_half: Some(Duration::from_micros(2)),
                 bottom_half: Some(Duration::from_micros(3)),
                 tolerated_hz: None,

@@ -54,8 +54,10 @@ pub struct Interface {
     pub receivers: Vec<usize>,
     /// How long packets may wait to share an interrupt; none: the file does not say.
     pub deferral: Option<Duration>,
-    /// The ports of its most urgent receivers, if it has others too: packets that need not wait behind theirs.
-    pub urgent: Vec<Port>,
+    /// What tells the packets of its most urgent receivers from those of others, if it has others too: they need not wait behind theirs.
+    pub urgent: Vec<Mark>,
+    /// The most urgent receiver of packets that `urgent` does not tell.
+    pub others: Urgency,
     /// What the thread that takes packets from the device does for each at worst; none: the file does not say.
     pub top_half: Option<Duration>,
     /// What is done for each packet after that, at its receiver's urgency, at worst; none: the file does not say.
@@ -86,6 +88,17 @@ pub struct Port {
     pub protocol: Option<Protocol>,
     /// 1 to 65535.
     pub number: u16,
+}
+
+/// What a network card can tell packets by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// The port that they are for.
+    Port(Port),
+    /// Their EtherType.
+    EtherType(u16),
+    /// The priority in their VLAN tag.
+    Priority(u8),
 }
 
 /// What a system file cannot ask of any machine.
@@ -166,7 +179,7 @@ impl Node {
             });
         }
         for interface in &mut interfaces {
-            interface.urgent = urgent(interface, &receivers);
+            (interface.urgent, interface.others) = urgent(system, interface, &receivers);
         }
         if mode == LinuxMode::Predicted {
             if matches!(linux.top_half, Some(TopHalf::Cap { .. })) {
@@ -379,22 +392,44 @@ fn selected(system: &System, receivers: &[Receiver]) -> Vec<(demux::Key, Urgency
     selected.into_iter().collect()
 }
 
-fn urgent(interface: &Interface, receivers: &[Receiver]) -> Vec<Port> {
-    let of = || {
-        interface
-            .receivers
-            .iter()
-            .filter_map(|&index| receivers.get(index))
-    };
-    let most = of().map(|receiver| receiver.urgency).max();
-    let (most, others): (Vec<_>, Vec<_>) =
-        of().partition(|receiver| Some(receiver.urgency) == most);
+/// The marks of the most urgent receivers of `interface`, and the urgency of the most urgent receiver of other packets: one of the most urgent too, if not all of
+/// its packets there have a mark.
+fn urgent(system: &System, interface: &Interface, receivers: &[Receiver]) -> (Vec<Mark>, Urgency) {
+    let of = |index: &usize| receivers.get(*index).map(|receiver| receiver.urgency);
+    let most = interface.receivers.iter().filter_map(of).max();
+    let (urgent, others): (Vec<usize>, Vec<usize>) = interface
+        .receivers
+        .iter()
+        .partition(|index| of(index) == most);
+    let most = most.unwrap_or(Urgency::ORDINARY);
     if others.is_empty() {
-        return Vec::new();
+        return (Vec::new(), most);
     }
-    most.into_iter()
-        .flat_map(|receiver| receiver.ports.clone())
-        .collect()
+    let here = |source: usize| {
+        let mut known = system.linux.interfaces.iter();
+        known.any(|of| of.source == source && of.name == interface.name)
+    };
+    let mut marks: Vec<Mark> = urgent
+        .iter()
+        .filter_map(|&index| receivers.get(index))
+        .flat_map(|receiver| receiver.ports.iter().copied().map(Mark::Port))
+        .collect();
+    let mut all_are_marked = true;
+    for flow in &system.flows {
+        if !urgent.contains(&flow.receiver) || !here(flow.source) {
+            continue;
+        }
+        let of = &flow.selector;
+        match (of.ethertype, of.pcp, of.protocol, of.port) {
+            // The receiver has it.
+            (_, _, _, Some(_)) => {}
+            (Some(ethertype), None, None, None) => marks.push(Mark::EtherType(ethertype)),
+            (None, Some(priority), None, None) => marks.push(Mark::Priority(priority)),
+            _ => all_are_marked = false,
+        }
+    }
+    let less = others.iter().filter_map(of).max();
+    (marks, less.filter(|_| all_are_marked).unwrap_or(most))
 }
 
 /// Sources that are queues of the same interface are one here: the kernel's settings are the interface's.
@@ -415,6 +450,7 @@ fn interfaces(system: &System) -> Vec<Interface> {
                 receivers: Vec::new(),
                 deferral: None,
                 urgent: Vec::new(),
+                others: Urgency::ORDINARY,
                 top_half: None,
                 bottom_half: None,
                 tolerated_hz: Some(0.0),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use weir_linux::share::Share;
-use weir_linux::system::{Node, NotForLinux, Port};
+use weir_linux::system::{Mark, Node, NotForLinux, Port};
 use weir_linux::urgency::Urgency;
 use weir_model::{LinuxMode, Protocol, TopHalf};
 
@@ -85,9 +85,38 @@ fn the_queues_of_an_interface_are_one_with_the_ports_of_its_receivers() {
     assert_eq!(node.receivers[0].ports, [port(None, 502)]);
     assert_eq!(node.receivers[1].ports, [port(Some(Protocol::Udp), 514)]);
     assert_eq!(node.receivers[0].command.as_deref(), Some("plc"));
-    assert_eq!(eth0.urgent, [port(None, 502)]);
+    assert_eq!(eth0.urgent, [Mark::Port(port(None, 502))]);
+    assert_eq!(eth0.others.get(), 1);
     assert_eq!((eth1.urgent.len(), node.urgency_of(eth1).get()), (0, 0));
     assert_eq!((node.urgency_of(eth0).get(), node.top_half), (60, None));
+}
+
+#[test]
+fn a_card_tells_the_most_urgent_packets_by_what_all_flows_to_their_receivers_name() {
+    let node = |selectors: &[&str]| {
+        let flows = selectors.iter().enumerate().map(|(number, selector)| {
+            format!("[[flow]]\nname = \"f{number}\"\nsource = \"s1\"\nreceiver = \"plc\"\nselector = {selector}\n")
+        });
+        let text = [
+            &source(1, "interface = \"eth0\""),
+            "[[receiver]]\nname = \"plc\"\nurgency = 60\n",
+            "[[receiver]]\nname = \"log\"\nurgency = 7\n",
+            "[[flow]]\nname = \"log\"\nsource = \"s1\"\nreceiver = \"log\"\nselector = { protocol = \"udp\", port = 514 }\n",
+            &flows.collect::<String>(),
+        ]
+        .concat();
+        let node = self::node(&text, None).unwrap();
+        (
+            node.interfaces[0].urgent.clone(),
+            node.interfaces[0].others.get(),
+        )
+    };
+    let (profinet, timed) = ("{ ethertype = 0x8892 }", "{ pcp = 6 }");
+    let marks = [Mark::EtherType(0x8892), Mark::Priority(6)];
+    assert_eq!(node(&[profinet, timed]), (marks.to_vec(), 7));
+    // Packets of a protocol come with whatever port: the others are as urgent as these.
+    let (told, others) = node(&[profinet, "{ protocol = \"icmp\" }"]);
+    assert_eq!((told, others), (marks[..1].to_vec(), 60));
 }
 
 #[test]

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use weir_model::TopHalf;
 
+use super::queue::Own;
 use super::{Note, find, missing, policy};
 use crate::sched::{Cpus, Policy};
-use crate::settings::ethtool::{self, Flow, Rule};
-use crate::settings::{Interface, OpenInterface, Setting, SettingError, Value};
+use crate::settings::steering::Flow;
+use crate::settings::{Interface, OpenInterface, Setting, SettingError, Value, ethtool, steering};
 use crate::threads::{KernelThread, Work};
 use crate::urgency::Urgency;
 
@@ -34,6 +35,8 @@ pub struct Device {
     pub gathering: Option<Duration>,
     /// Packets that get the last receive queue for themselves, where the card can steer and has more than one.
     pub steered: Vec<Flow>,
+    /// The urgency of the most urgent receiver of other packets than those: what the threads of the other queues have, where it is known which they are.
+    pub others: Urgency,
     /// The CPUs that do the stack's work for it, where the card does not spread it itself (veth); `None`: this is left as it is.
     pub spread: Option<Cpus>,
 }
@@ -50,8 +53,14 @@ impl Device {
             deferral: None,
             gathering: None,
             steered: Vec::new(),
+            others: urgency,
             spread: None,
         }
+    }
+
+    /// Whether the thread of a queue for the most urgent packets is scheduled otherwise than the rest. A stated place or cap is that of all of them.
+    pub(super) fn tells_queues_apart(&self) -> bool {
+        self.top_half.is_none() && self.follows.is_none() && self.others < self.urgency
     }
 
     /// What each of its `number` receiving threads is scheduled by: a cap is that of all together, since all can run on one CPU.
@@ -97,8 +106,26 @@ impl Device {
         })
     }
 
-    /// The policies that `threads`, its own, are to have.
-    pub(super) fn policies(&self, threads: &[KernelThread]) -> Vec<(Setting, Value)> {
+    /// The policies that `threads`, its own, are to have, if the NAPI instance `own` serves the most urgent packets alone.
+    pub(super) fn policies(
+        &self,
+        threads: &[KernelThread],
+        own: Option<u32>,
+    ) -> Vec<(Setting, Value)> {
+        let is_own =
+            |thread: &KernelThread| matches!(thread.work, Work::Napi { id, .. } if Some(id) == own);
+        if self.tells_queues_apart() && threads.iter().any(is_own) {
+            // The threads of interrupts wake those of all queues.
+            let is_less = |thread: &KernelThread| is_napi(thread) && !is_own(thread);
+            let of = |thread: &KernelThread| match is_less(thread) {
+                true => self.others.policy(),
+                false => self.urgency.policy(),
+            };
+            return threads
+                .iter()
+                .map(|thread| policy(thread, of(thread)))
+                .collect();
+        }
         let of_napi = || threads.iter().filter(|thread| is_napi(thread));
         // Where all look as if they only sent (tunnels), they receive.
         let all_send = of_napi().all(only_sends);
@@ -163,51 +190,13 @@ pub(super) fn settings(
         }
     }
     file("threaded".into(), "1".into());
-    let steered = steering(device, &open, notes, &mut wanted);
+    let own = Own::of(device, &open, notes);
+    let queue = own.as_ref().map(|own| own.queue);
+    wanted.extend(own.map(|own| own.wanted).unwrap_or_default());
     if let Some(time) = device.gathering {
-        gathering(device, &open, time, steered, &mut wanted);
+        gathering(device, &open, time, queue, &mut wanted);
     }
     Ok(wanted)
-}
-
-/// The rules that give `device.steered` the last queue; which that is, if it is one.
-fn steering(
-    device: &Device,
-    open: &OpenInterface,
-    notes: &mut Vec<Note>,
-    wanted: &mut Vec<(Setting, Value)>,
-) -> Option<u32> {
-    if device.steered.is_empty() {
-        return None;
-    }
-    let name = || device.interface.name.clone();
-    let (queues, places) = match ethtool::queues(open)
-        .and_then(|queues| Ok((queues, ethtool::free_places(open, device.steered.len())?)))
-    {
-        Ok(found) => found,
-        Err(error) => {
-            notes.push(Note::NoSteering(name(), error.to_string()));
-            return None;
-        }
-    };
-    if queues < 2 || places.len() < device.steered.len() {
-        let reason = format!(
-            "{queues} receive queues and {} free places for rules; {} are needed",
-            places.len(),
-            device.steered.len()
-        );
-        notes.push(Note::NoSteering(name(), reason));
-        return None;
-    }
-    let queue = queues - 1;
-    for (flow, place) in device.steered.iter().zip(places) {
-        let setting = Setting::Steering {
-            interface: device.interface.clone(),
-            place,
-        };
-        wanted.push((setting, Value::Rule(Some(Rule::new(*flow, queue, place)))));
-    }
-    Some(queue)
 }
 
 /// Lets each queue but `steered` gather packets for `time`, or the whole card where its queues have no settings of their own and none is steered.
@@ -219,7 +208,7 @@ fn gathering(
     wanted: &mut Vec<(Setting, Value)>,
 ) {
     let microseconds = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
-    let queues = ethtool::queues(open).unwrap_or(0);
+    let queues = steering::queues(open).unwrap_or(0);
     let own = queues > 0 && ethtool::coalescing(open, Some(0)).is_ok();
     let of: Vec<Option<u32>> = match steered {
         _ if own => (0..queues)
@@ -291,7 +280,7 @@ mod tests {
         };
         let runtimes = |names: &[&str]| -> Vec<Option<u128>> {
             let threads: Vec<_> = names.iter().map(|name| thread(name)).collect();
-            let policies = device.policies(&threads).into_iter();
+            let policies = device.policies(&threads, None).into_iter();
             policies
                 .map(|(_, value)| match value {
                     Value::Policy(Policy::Deadline { runtime, .. }) => Some(runtime.as_micros()),
@@ -314,5 +303,43 @@ mod tests {
             runtimes(&["napi/eth0-0", "napi/eth0-0"]),
             [Some(250), Some(250)]
         );
+    }
+
+    #[test]
+    fn the_thread_of_the_urgent_packets_is_above_the_others() {
+        let interface = Interface {
+            name: "eth0".to_owned(),
+            index: 2,
+            namespace: 1,
+            path: None,
+        };
+        let urgency = |number| Urgency::new(number).unwrap();
+        let device = Device {
+            others: urgency(10),
+            ..Device::new(interface, urgency(40))
+        };
+        let threads =
+            ["napi/eth0-8193", "napi/eth0-8194", "irq/24-eth0"].map(|name| KernelThread {
+                thread: Thread { tid: 1, started: 0 },
+                work: Work::of(name).unwrap(),
+            });
+        let priorities = |device: &Device, own| -> Vec<u8> {
+            let policies = device.policies(&threads, own).into_iter();
+            policies
+                .map(|(_, value)| match value {
+                    Value::Policy(Policy::Fifo(priority)) => priority,
+                    value => panic!("{value}"),
+                })
+                .collect()
+        };
+        assert_eq!(priorities(&device, Some(8194)), [10, 40, 40]);
+        // It is not known which thread that is, or not there.
+        assert_eq!(priorities(&device, None), [40, 40, 40]);
+        assert_eq!(priorities(&device, Some(9)), [40, 40, 40]);
+        let placed = Device {
+            top_half: Some(TopHalf::Urgency(20)),
+            ..device
+        };
+        assert_eq!(priorities(&placed, Some(8194)), [20, 20, 20]);
     }
 }

@@ -4,6 +4,7 @@ pub mod ethtool;
 pub mod journal;
 pub mod namespace;
 pub mod netlink;
+pub mod steering;
 
 use std::fmt;
 use std::fs;
@@ -12,12 +13,14 @@ use std::io;
 use procfs::ProcError;
 use serde::{Deserialize, Serialize};
 
+use crate::ranges::ranges;
 use crate::sched::{self, Cpus, Policy};
 use crate::threads::{KernelThread, Thread};
-use ethtool::{Coalescing, Rule};
+use ethtool::Coalescing;
 use journal::Adjustable;
 pub use journal::{Applied, JournalError, Outcome, Restoration};
 pub use namespace::{Interface, Namespace, OpenInterface};
+use steering::Rule;
 
 /// The journal of the settings of a machine.
 pub type Journal = journal::Log<Setting>;
@@ -89,6 +92,11 @@ pub enum Setting {
         /// The place, from 0.
         place: u32,
     },
+    /// The queues to which a card brings what no rule steers: [`Value::Queues`].
+    Spread {
+        /// Whose.
+        interface: Interface,
+    },
 }
 
 /// What a [`Setting`] can be set to. Which kind it has stands there.
@@ -105,6 +113,8 @@ pub enum Value {
     Coalescing(Coalescing),
     /// A rule, or that there is none.
     Rule(Option<Rule>),
+    /// A table of queues.
+    Queues(Vec<u32>),
 }
 
 /// Why a setting could not be read or set.
@@ -199,8 +209,9 @@ impl Setting {
                 Value::Coalescing(ethtool::coalescing(&interface.open()?, *queue)?)
             }
             Self::Steering { interface, place } => {
-                Value::Rule(ethtool::rule(&interface.open()?, *place)?)
+                Value::Rule(steering::rule(&interface.open()?, *place)?)
             }
+            Self::Spread { interface } => Value::Queues(steering::spread(&interface.open()?)?),
         })
     }
 
@@ -222,7 +233,10 @@ impl Setting {
                 ethtool::set_coalescing(&interface.open()?, *queue, *coalescing)
             }
             (Self::Steering { interface, place }, Value::Rule(rule)) => {
-                ethtool::set_rule(&interface.open()?, *place, rule.clone())
+                steering::set_rule(&interface.open()?, *place, rule.clone())
+            }
+            (Self::Spread { interface }, Value::Queues(queues)) => {
+                steering::set_spread(&interface.open()?, queues)
             }
             _ => Err(io::Error::from(io::ErrorKind::InvalidInput)),
         }
@@ -233,7 +247,8 @@ impl Setting {
         match self {
             Self::Device { interface, .. }
             | Self::Coalescing { interface, .. }
-            | Self::Steering { interface, .. } => interface.open().is_ok(),
+            | Self::Steering { interface, .. }
+            | Self::Spread { interface } => interface.open().is_ok(),
             Self::Policy { thread, .. } | Self::Affinity { thread, .. } => there(*thread).is_ok(),
             Self::Sysctl { .. } => true,
         }
@@ -356,6 +371,9 @@ impl fmt::Display for Setting {
             Self::Steering { interface, place } => {
                 write!(formatter, "rule {place} of {}", interface.name)
             }
+            Self::Spread { interface } => {
+                write!(formatter, "the spread over queues of {}", interface.name)
+            }
         }
     }
 }
@@ -373,7 +391,11 @@ impl fmt::Display for Value {
                 coalescing.receive_frames()
             ),
             Self::Rule(None) => formatter.write_str("no rule"),
-            Self::Rule(Some(_)) => formatter.write_str("a rule"),
+            Self::Rule(Some(rule)) => rule.fmt(formatter),
+            Self::Queues(queues) => {
+                let queues = queues.iter().map(|queue| *queue as usize);
+                write!(formatter, "queues {}", ranges(&queues.collect()))
+            }
         }
     }
 }

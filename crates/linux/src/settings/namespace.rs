@@ -238,6 +238,21 @@ impl Interface {
         self.open_in(namespace)
     }
 
+    /// What `work` returns in its network namespace.
+    ///
+    /// # Errors
+    /// ENODEV when the namespace is neither this thread's nor where it was found, or as `work` fails.
+    pub(crate) fn inside<T: Send>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send,
+    ) -> io::Result<T> {
+        if Namespace::own()?.cookie == self.namespace {
+            return work();
+        }
+        let gone = || io::Error::from_raw_os_error(libc::ENODEV);
+        inside(self.path.as_deref().ok_or_else(gone)?, work)
+    }
+
     fn open_in(&self, namespace: Namespace) -> io::Result<OpenInterface> {
         let name = namespace.name_of(self)?;
         let open = OpenInterface { namespace, name };

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only netlink (rtnetlink(7)) tells of interfaces: in which network namespace the other end of a pair is.
+//! What only netlink tells of interfaces: in which network namespace the other end of a pair is (rtnetlink(7)), and which NAPI instance serves a receive queue
+//! (the family `netdev` of generic netlink, from Linux 6.8 on).
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// The lengths of `struct nlmsghdr`, `struct ifinfomsg`, `struct rtgenmsg` with its padding, and `struct rtattr`.
+/// The lengths of `struct nlmsghdr`, `struct ifinfomsg`, `struct rtgenmsg` with its padding, `struct genlmsghdr`, and `struct rtattr`.
 const HEADER: usize = 16;
 const LINK: usize = 16;
 const GENERAL: usize = 4;
+const COMMAND: usize = 4;
 const ATTRIBUTE: usize = 4;
 
 /// Messages of <linux/rtnetlink.h>, and attributes of <linux/if_link.h> and <linux/net_namespace.h>.
@@ -17,6 +20,19 @@ const IFLA_LINK_NETNSID: u16 = 37;
 const NETNSA_NSID: u16 = 1;
 const NETNSA_FD: u16 = 3;
 
+/// Of <linux/genetlink.h>: the family that knows the others, its command, and its attributes.
+const GENL_ID_CTRL: u16 = 0x10;
+const CTRL_CMD_GETFAMILY: u8 = 3;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+
+/// Of <linux/netdev.h>, whose kind 0 is a receive queue.
+const NETDEV_CMD_QUEUE_GET: u8 = 10;
+const NETDEV_A_QUEUE_ID: u16 = 1;
+const NETDEV_A_QUEUE_IFINDEX: u16 = 2;
+const NETDEV_A_QUEUE_TYPE: u16 = 3;
+const NETDEV_A_QUEUE_NAPI_ID: u16 = 4;
+
 /// The number, in this network namespace, of the one in which the other end of the interface `index` is; none: it is in this one, or there is no other end.
 ///
 /// # Errors
@@ -24,8 +40,8 @@ const NETNSA_FD: u16 = 3;
 pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
     let mut body = [0; LINK];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
-    let answer = ask(RTM_GETLINK, &body)?;
-    Ok(attribute(&answer, LINK, IFLA_LINK_NETNSID))
+    let answer = Socket::new(libc::NETLINK_ROUTE)?.one(RTM_GETLINK, &body)?;
+    Ok(attribute(&answer, LINK, IFLA_LINK_NETNSID).map(|number| number as i32))
 }
 
 /// The number that this network namespace has for `namespace`; none if it has none.
@@ -34,18 +50,48 @@ pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
 /// When `namespace` is none.
 pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
     let mut body = vec![0; GENERAL];
-    let length = ATTRIBUTE as u16 + 4;
-    body.extend(length.to_ne_bytes());
-    body.extend(NETNSA_FD.to_ne_bytes());
-    body.extend(namespace.as_raw_fd().to_ne_bytes());
-    let answer = ask(RTM_GETNSID, &body)?;
-    let number = attribute(&answer, GENERAL, NETNSA_NSID);
+    add(&mut body, NETNSA_FD, &namespace.as_raw_fd().to_ne_bytes());
+    let answer = Socket::new(libc::NETLINK_ROUTE)?.one(RTM_GETNSID, &body)?;
+    let number = attribute(&answer, GENERAL, NETNSA_NSID).map(|number| number as i32);
     Ok(number.filter(|number| *number >= 0))
 }
 
-/// The 32 bits of an attribute of an answer, whose own structure has that length.
-fn attribute(answer: &[u8], own: usize, wanted: u16) -> Option<i32> {
-    let mut rest = answer.get(HEADER + own..)?;
+/// The numbers of the NAPI instances that serve the receive queues of the interface `index` of this network namespace, by queue. One of which the driver does not
+/// tell has none.
+///
+/// # Errors
+/// ENOENT or EOPNOTSUPP before Linux 6.8, ENODEV when there is no such interface.
+pub fn instances(index: i32) -> io::Result<BTreeMap<u32, u32>> {
+    let socket = Socket::new(libc::NETLINK_GENERIC)?;
+    let mut body = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
+    add(&mut body, CTRL_ATTR_FAMILY_NAME, b"netdev\0");
+    let answer = socket.one(GENL_ID_CTRL, &body)?;
+    let family = attribute(&answer, COMMAND, CTRL_ATTR_FAMILY_ID);
+    let family = family.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let mut body = vec![NETDEV_CMD_QUEUE_GET, 1, 0, 0];
+    add(&mut body, NETDEV_A_QUEUE_IFINDEX, &index.to_ne_bytes());
+    let queues = socket.all(family as u16, &body)?;
+    let of = |queue: &Vec<u8>| {
+        let its = |wanted| attribute(queue, COMMAND, wanted);
+        let receives = its(NETDEV_A_QUEUE_TYPE) == Some(0);
+        Some((its(NETDEV_A_QUEUE_ID)?, its(NETDEV_A_QUEUE_NAPI_ID)?)).filter(|_| receives)
+    };
+    Ok(queues.iter().filter_map(of).collect())
+}
+
+/// Adds an attribute.
+fn add(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    let length = (ATTRIBUTE + value.len()) as u16;
+    body.extend(length.to_ne_bytes());
+    body.extend(kind.to_ne_bytes());
+    body.extend(value);
+    // The next begins at a multiple of four.
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+/// The number that an attribute of a message has, whose own structure has the length `own`.
+fn attribute(message: &[u8], own: usize, wanted: u16) -> Option<u32> {
+    let mut rest = message.get(HEADER + own..)?;
     while rest.len() >= ATTRIBUTE {
         let word = |at: usize| u16::from_ne_bytes([rest[at], rest[at + 1]]);
         let (length, kind) = (usize::from(word(0)), word(2));
@@ -53,67 +99,114 @@ fn attribute(answer: &[u8], own: usize, wanted: u16) -> Option<i32> {
             return None;
         }
         if kind == wanted {
-            let value = rest.get(ATTRIBUTE..ATTRIBUTE + 4)?;
-            return Some(i32::from_ne_bytes(value.try_into().ok()?));
+            return match *rest.get(ATTRIBUTE..length)? {
+                [a, b] => Some(u16::from_ne_bytes([a, b]).into()),
+                [a, b, c, d] => Some(u32::from_ne_bytes([a, b, c, d])),
+                _ => None,
+            };
         }
-        // The next begins at a multiple of four.
         rest = rest.get(length.next_multiple_of(4)..)?;
     }
     None
 }
 
-/// What the kernel answers to one request.
-fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    // SAFETY: no pointers are passed; the descriptor is nobody else's.
-    let socket = unsafe {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        let socket = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE);
-        if socket < 0 {
+/// What the kernel is asked by, of one of its parts.
+struct Socket(OwnedFd);
+
+impl Socket {
+    fn new(part: libc::c_int) -> io::Result<Self> {
+        // SAFETY: no pointers are passed; the descriptor is nobody else's.
+        unsafe {
+            let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+            let socket = libc::socket(libc::AF_NETLINK, kind, part);
+            if socket < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self(OwnedFd::from_raw_fd(socket)))
+        }
+    }
+
+    /// The kernel's answer to a request of one message.
+    fn one(&self, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+        self.ask(kind, libc::NLM_F_REQUEST, body)?;
+        let first = self.answers()?.into_iter().next();
+        first.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    }
+
+    /// The kernel's answers to a request for all that there are.
+    fn all(&self, kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+        self.ask(kind, libc::NLM_F_REQUEST | libc::NLM_F_DUMP, body)?;
+        let mut all = Vec::new();
+        loop {
+            let answers = self.answers()?;
+            let is_last = |answer: &Vec<u8>| kind_of(answer) == Some(libc::NLMSG_DONE as u16);
+            let ends = answers.is_empty() || answers.iter().any(is_last);
+            all.extend(answers.into_iter().filter(|answer| !is_last(answer)));
+            if ends {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn ask(&self, kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<()> {
+        let length = (HEADER + body.len()) as u32;
+        let mut message = Vec::from(length.to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
+        message.extend((flags as u16).to_ne_bytes());
+        // A number of the request, and of who asks: nobody else uses the socket.
+        message.extend([0; 8]);
+        message.extend(body);
+        // SAFETY: the message outlives the call. Without an address it goes to the kernel.
+        let sent = unsafe {
+            libc::send(
+                self.0.as_raw_fd(),
+                message.as_ptr().cast(),
+                message.len(),
+                0,
+            )
+        };
+        if sent < 0 {
             return Err(io::Error::last_os_error());
         }
-        OwnedFd::from_raw_fd(socket)
-    };
-    let length = (HEADER + body.len()) as u32;
-    let mut message = Vec::from(length.to_ne_bytes());
-    message.extend(kind.to_ne_bytes());
-    message.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
-    // A number of the request, and of who asks: nobody else uses the socket.
-    message.extend([0; 8]);
-    message.extend(body);
-    // SAFETY: the message outlives the call. Without an address it goes to the kernel.
-    let sent = unsafe {
-        libc::send(
-            socket.as_raw_fd(),
-            message.as_ptr().cast(),
-            message.len(),
-            0,
-        )
-    };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
+        Ok(())
     }
-    // One interface with all that the kernel tells of it has some kilobytes.
-    let mut answer = vec![0; 65_536];
-    // SAFETY: the kernel writes at most that many bytes.
-    let received = unsafe {
-        libc::recv(
-            socket.as_raw_fd(),
-            answer.as_mut_ptr().cast(),
-            answer.len(),
-            0,
-        )
-    };
-    let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-    answer.truncate(received);
-    let is_error = answer.get(4..6) == Some(&(libc::NLMSG_ERROR as u16).to_ne_bytes());
-    match answer.get(HEADER..HEADER + 4) {
-        Some(number) if is_error => {
-            let number = i32::from_ne_bytes(number.try_into().map_err(io::Error::other)?);
-            Err(io::Error::from_raw_os_error(-number))
+
+    /// The messages that have come by now, at least one.
+    fn answers(&self) -> io::Result<Vec<Vec<u8>>> {
+        // One interface with all that the kernel tells of it has some kilobytes.
+        let mut answer = vec![0; 65_536];
+        // SAFETY: the kernel writes at most that many bytes.
+        let received = unsafe {
+            libc::recv(
+                self.0.as_raw_fd(),
+                answer.as_mut_ptr().cast(),
+                answer.len(),
+                0,
+            )
+        };
+        let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
+        answer.truncate(received);
+        let mut messages = Vec::new();
+        let mut rest = &answer[..];
+        while let Some(&[a, b, c, d]) = rest.get(..4) {
+            let length = u32::from_ne_bytes([a, b, c, d]) as usize;
+            let message = rest.get(..length).filter(|message| message.len() >= HEADER);
+            let message = message.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+            if kind_of(message) == Some(libc::NLMSG_ERROR as u16) {
+                let number = message.get(HEADER..HEADER + 4).unwrap_or_default();
+                let number = i32::from_ne_bytes(number.try_into().map_err(io::Error::other)?);
+                return Err(io::Error::from_raw_os_error(-number));
+            }
+            messages.push(message.to_vec());
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
-        Some(_) => Ok(answer),
-        None => Err(io::Error::from(io::ErrorKind::InvalidData)),
+        Ok(messages)
     }
+}
+
+fn kind_of(message: &[u8]) -> Option<u16> {
+    let kind = message.get(4..6)?;
+    Some(u16::from_ne_bytes([kind[0], kind[1]]))
 }
 
 #[cfg(test)]
@@ -128,5 +221,32 @@ mod tests {
         assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
         let file = File::open("/proc/self/status").unwrap();
         assert!(number_of(&file).is_err());
+    }
+
+    #[test]
+    fn an_interface_without_queues_of_its_own_has_no_instances() {
+        match instances(1) {
+            Ok(instances) => assert_eq!(instances, BTreeMap::new()),
+            // Before Linux 6.8.
+            Err(error) => assert!(matches!(
+                error.raw_os_error(),
+                Some(libc::ENOENT | libc::EOPNOTSUPP)
+            )),
+        }
+    }
+
+    #[test]
+    fn attributes_are_found_by_their_kinds() {
+        let mut message = vec![0; HEADER + COMMAND];
+        add(&mut message, 7, b"odd");
+        add(&mut message, 8, &5_u16.to_ne_bytes());
+        add(&mut message, 9, &6_u32.to_ne_bytes());
+        let of = |kind| attribute(&message, COMMAND, kind);
+        assert_eq!(
+            (of(7), of(8), of(9), of(10)),
+            (None, Some(5), Some(6), None)
+        );
+        message.truncate(message.len() - 1);
+        assert_eq!(attribute(&message, COMMAND, 9), None);
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use weir_linux::native::{Device, Native, Note};
 use weir_linux::sched::{self, Policy};
-use weir_linux::settings::ethtool::Flow;
 use weir_linux::settings::journal::Adjustable as _;
+use weir_linux::settings::steering::Flow;
 use weir_linux::settings::{Interface, Journal, JournalError, Setting, SettingError, Value};
 use weir_linux::threads;
 
@@ -23,7 +23,7 @@ fn what_a_card_does_not_have_is_noted() {
     let interface = interface(&ground.receiver);
     let before = all(&interface);
     let (mut journal, _) = Journal::open(folder.path()).unwrap();
-    let flow = Flow {
+    let flow = Flow::Port {
         tcp: false,
         v6: false,
         port: 502,

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ground::{Ground, Namespace, Need, Offload};
-use weir_linux::native::{Device, Expected, Native, Note, Scheduled};
+use weir_linux::native::{Device, Expected, Native, Note, Scheduled, Threads};
 use weir_linux::sched::{self, Policy};
 use weir_linux::settings::{
     Interface, Journal, JournalError, Outcome, Restoration, Setting, SettingError, Value,
@@ -115,7 +115,7 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
     let plan = native.plan().unwrap();
     assert_eq!(all(&interface), before);
     let expected = Expected {
-        thread: None,
+        threads: Threads::All,
         interface: interface.name.clone(),
         scheduled: Scheduled::By(Policy::Fifo(30)),
     };

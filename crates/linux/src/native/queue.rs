@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A receive queue of the most urgent packets' own: rules bring them there, the card spreads the rest over the other queues, and the thread that serves it need not
+//! be the others'.
+use super::{Device, Note};
+use crate::settings::steering::{self, Flow, Rule, Rules};
+use crate::settings::{OpenInterface, Setting, Value, netlink};
+
+/// The queue that the packets of [`Device::steered`] get.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// Its number: the last.
+    pub queue: u32,
+    /// What is to be set for that; nothing once it is so.
+    pub wanted: Vec<(Setting, Value)>,
+    /// The number of the NAPI instance that serves it; none: the driver does not tell.
+    pub instance: Option<u32>,
+}
+
+impl Own {
+    /// That of `device`; none where nothing is to be steered, or the card cannot, which is noted.
+    pub(super) fn of(device: &Device, open: &OpenInterface, notes: &mut Vec<Note>) -> Option<Self> {
+        if device.steered.is_empty() {
+            return None;
+        }
+        let interface = &device.interface;
+        let mut cannot = |reason: String| {
+            notes.push(Note::NoSteering(interface.name.clone(), reason));
+            None
+        };
+        let found = steering::queues(open).and_then(|queues| Ok((queues, Rules::of(open)?)));
+        let (queues, rules) = match found {
+            Ok(found) => found,
+            Err(error) => return cannot(error.to_string()),
+        };
+        if queues < 2 {
+            return cannot("it has one receive queue".to_owned());
+        }
+        let queue = queues - 1;
+        let is_steered = |flow: Flow| rules.rules.iter().any(|rule| rule.brings(flow, queue));
+        let flows = device.steered.iter().copied();
+        let missing: Vec<Flow> = flows.filter(|flow| !is_steered(*flow)).collect();
+        let places: Vec<u32> = rules.free().take(missing.len()).collect();
+        if places.len() < missing.len() {
+            let (free, needed) = (places.len(), missing.len());
+            return cannot(format!(
+                "its table of rules has {free} free places, and {needed} are needed"
+            ));
+        }
+        let mut wanted: Vec<(Setting, Value)> = missing
+            .into_iter()
+            .zip(places)
+            .map(|(flow, place)| {
+                let interface = interface.clone();
+                let rule = Rule::new(flow, queue, place);
+                (
+                    Setting::Steering { interface, place },
+                    Value::Rule(Some(rule)),
+                )
+            })
+            .collect();
+        match steering::spread(open) {
+            Ok(table) => wanted.extend(without(&table, queue).map(|table| {
+                let interface = interface.clone();
+                (Setting::Spread { interface }, Value::Queues(table))
+            })),
+            Err(error) => notes.push(Note::Shared {
+                interface: interface.name.clone(),
+                queue,
+                reason: error.to_string(),
+            }),
+        }
+        let instances = interface.inside(|| netlink::instances(interface.index));
+        Some(Self {
+            queue,
+            wanted,
+            instance: instances.ok().and_then(|of| of.get(&queue).copied()),
+        })
+    }
+}
+
+/// `table` with the places of `queue` given to the others in turn; none if it has none.
+fn without(table: &[u32], queue: u32) -> Option<Vec<u32>> {
+    let mut others = (0..queue).cycle();
+    let other = |of: &u32| {
+        if *of == queue {
+            others.next().unwrap_or_default()
+        } else {
+            *of
+        }
+    };
+    table
+        .contains(&queue)
+        .then(|| table.iter().map(other).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_leaves_the_table_to_the_others() {
+        let table = [0, 1, 2, 3, 0, 1, 2, 3, 3];
+        assert_eq!(without(&table, 3).unwrap(), [0, 1, 2, 0, 0, 1, 2, 1, 2]);
+        assert_eq!(without(&[0, 1, 2], 3), None);
+        assert_eq!(without(&[1, 1], 1).unwrap(), [0, 0]);
+    }
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which receive queue a card brings a packet to: rules for what is steered, and the table by which it spreads the rest. By the ioctls of <linux/ethtool.h>.
+use std::fmt;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::namespace::OpenInterface;
+
+const COUNT_QUEUES: u32 = 0x2d;
+const COUNT_RULES: u32 = 0x2e;
+const GET_RULE: u32 = 0x2f;
+const LIST_RULES: u32 = 0x30;
+const DELETE_RULE: u32 = 0x31;
+const INSERT_RULE: u32 = 0x32;
+const GET_SPREAD: u32 = 0x38;
+const SET_SPREAD: u32 = 0x39;
+
+/// Kinds of rules, and the flag of one that also looks at the VLAN tag.
+const TCP_V4: u32 = 0x01;
+const UDP_V4: u32 = 0x02;
+const TCP_V6: u32 = 0x05;
+const UDP_V6: u32 = 0x06;
+const ETHERNET: u32 = 0x12;
+const EXTENDED: u32 = 0x8000_0000;
+
+/// Packets that a rule steers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Flow {
+    /// Those to a port.
+    Port {
+        /// TCP; else UDP.
+        tcp: bool,
+        /// IPv6; else IPv4.
+        v6: bool,
+        /// The destination port.
+        port: u16,
+    },
+    /// Those of an EtherType.
+    EtherType(u16),
+    /// Those with a priority in their VLAN tag (PCP of IEEE 802.1Q), 0 to 7.
+    Priority(u8),
+}
+
+impl fmt::Display for Flow {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Port { tcp, v6, port } => {
+                let protocol = if tcp { "TCP" } else { "UDP" };
+                let version = if v6 { 6 } else { 4 };
+                write!(formatter, "{protocol} port {port} over IPv{version}")
+            }
+            Self::EtherType(number) => write!(formatter, "EtherType {number:#06x}"),
+            Self::Priority(number) => write!(formatter, "VLAN priority {number}"),
+        }
+    }
+}
+
+/// A rule of a card: `struct ethtool_rx_flow_spec` as it is, so that one that was there before is put back whole.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
+pub struct Rule(Box<[u8; Self::SIZE]>);
+
+impl Rule {
+    const SIZE: usize = 168;
+    /// Where the values and the masks of the fields begin, and the queue and the rule's place are.
+    const VALUES: usize = 4;
+    const MASKS: usize = 76;
+    const QUEUE: usize = 152;
+    const PLACE: usize = 160;
+    /// Of the values, and of the masks: where the part begins that only an extended rule looks at.
+    const EXTENSION: usize = 52;
+
+    /// The rule at `place` of a table that brings `flow` to receive queue `queue`.
+    #[must_use]
+    pub fn new(flow: Flow, queue: u32, place: u32) -> Self {
+        // The kind, where its field is among the values, the field, and its mask.
+        let (kind, field, value, mask) = match flow {
+            Flow::Port {
+                v6: false,
+                tcp,
+                port,
+            } => (if tcp { TCP_V4 } else { UDP_V4 }, 10, port, 0xffff),
+            Flow::Port {
+                v6: true,
+                tcp,
+                port,
+            } => (if tcp { TCP_V6 } else { UDP_V6 }, 34, port, 0xffff),
+            Flow::EtherType(number) => (ETHERNET, 12, number, 0xffff),
+            Flow::Priority(number) => {
+                (ETHERNET | EXTENDED, 62, u16::from(number) << 13, 0xe000_u16)
+            }
+        };
+        let mut bytes = Box::new([0; Self::SIZE]);
+        bytes[..4].copy_from_slice(&kind.to_ne_bytes());
+        bytes[Self::VALUES + field..][..2].copy_from_slice(&value.to_be_bytes());
+        bytes[Self::MASKS + field..][..2].copy_from_slice(&mask.to_be_bytes());
+        bytes[Self::QUEUE..][..8].copy_from_slice(&u64::from(queue).to_ne_bytes());
+        Self(bytes).at(place)
+    }
+
+    /// Where it is in its table.
+    #[must_use]
+    pub fn place(&self) -> u32 {
+        self.word(Self::PLACE)
+    }
+
+    /// Whether it brings `flow`, and no less, to `queue`.
+    #[must_use]
+    pub fn brings(&self, flow: Flow, queue: u32) -> bool {
+        *self == Self::new(flow, queue, self.place())
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        u32::from_ne_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
+    }
+
+    fn at(mut self, place: u32) -> Self {
+        self.0[Self::PLACE..][..4].copy_from_slice(&place.to_ne_bytes());
+        self
+    }
+
+    /// The same in the one way in which two equal rules are equal: some drivers answer with values that no mask looks at, or say of each rule that it is extended.
+    fn normal(mut self) -> Self {
+        for at in Self::VALUES..Self::MASKS {
+            self.0[at] &= self.0[at - Self::VALUES + Self::MASKS];
+        }
+        let extension = &self.0[Self::MASKS + Self::EXTENSION..Self::QUEUE];
+        if extension.iter().all(|mask| *mask == 0) {
+            let kind = self.word(0) & !EXTENDED;
+            self.0[..4].copy_from_slice(&kind.to_ne_bytes());
+        }
+        self
+    }
+}
+
+impl TryFrom<Vec<u8>> for Rule {
+    type Error = String;
+
+    fn try_from(bytes: Vec<u8>) -> Result<Self, String> {
+        let length = bytes.len();
+        bytes
+            .try_into()
+            .map(|bytes| Self(Box::new(bytes)))
+            .map_err(|_| format!("a rule of {length} bytes; it has {}", Self::SIZE))
+    }
+}
+
+impl From<Rule> for Vec<u8> {
+    fn from(rule: Rule) -> Self {
+        rule.0.to_vec()
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let field = |at: usize| {
+            u16::from_be_bytes([self.0[Self::VALUES + at], self.0[Self::VALUES + at + 1]])
+        };
+        let queue = self.word(Self::QUEUE);
+        let flow = match self.word(0) {
+            kind @ (TCP_V4 | UDP_V4) => Flow::Port {
+                tcp: kind == TCP_V4,
+                v6: false,
+                port: field(10),
+            },
+            kind @ (TCP_V6 | UDP_V6) => Flow::Port {
+                tcp: kind == TCP_V6,
+                v6: true,
+                port: field(34),
+            },
+            ETHERNET => Flow::EtherType(field(12)),
+            _ => Flow::Priority((field(62) >> 13) as u8),
+        };
+        if self.brings(flow, queue) {
+            write!(formatter, "{flow} to queue {queue}")
+        } else {
+            formatter.write_str("a rule of somebody else's")
+        }
+    }
+}
+
+/// `struct ethtool_rxnfc` with room for the places of rules.
+#[repr(C, align(8))]
+struct RuleRequest {
+    command: u32,
+    kind: u32,
+    data: u64,
+    rule: [u8; Rule::SIZE],
+    count: u32,
+    places: [u32; MOST_RULES],
+}
+
+/// A card with more rules than these is not steered.
+const MOST_RULES: usize = 1023;
+
+fn ask(interface: &OpenInterface, command: u32, rule: Option<Rule>) -> io::Result<RuleRequest> {
+    let mut request = RuleRequest {
+        command,
+        kind: 0,
+        data: 0,
+        rule: rule.map_or([0; Rule::SIZE], |rule| *rule.0),
+        count: if command == LIST_RULES {
+            MOST_RULES as u32
+        } else {
+            0
+        },
+        places: [0; MOST_RULES],
+    };
+    // SAFETY: this is the structure of all these commands, and has room for as many places as it says.
+    unsafe { interface.ethtool(&mut request)? };
+    Ok(request)
+}
+
+fn nothing() -> Rule {
+    Rule(Box::new([0; Rule::SIZE]))
+}
+
+/// How many receive queues `interface` spreads packets over.
+///
+/// # Errors
+/// EOPNOTSUPP when its driver does not say.
+pub fn queues(interface: &OpenInterface) -> io::Result<u32> {
+    let request = ask(interface, COUNT_QUEUES, None)?;
+    Ok(u32::try_from(request.data).unwrap_or(u32::MAX))
+}
+
+/// A card's rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// Those that there are, in the order of their places.
+    pub rules: Vec<Rule>,
+    /// How many places the table has.
+    pub places: u32,
+}
+
+impl Rules {
+    /// Those of `interface`.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP when its driver has none.
+    pub fn of(interface: &OpenInterface) -> io::Result<Self> {
+        let counted = ask(interface, COUNT_RULES, None)?;
+        let listed = ask(interface, LIST_RULES, None)?;
+        let taken = &listed.places[..(listed.count as usize).min(MOST_RULES)];
+        let rules: io::Result<Vec<Option<Rule>>> =
+            taken.iter().map(|&place| rule(interface, place)).collect();
+        let mut rules: Vec<Rule> = rules?.into_iter().flatten().collect();
+        rules.sort_by_key(Rule::place);
+        Ok(Self {
+            rules,
+            // The highest bit says that the driver takes places of special meaning.
+            places: (counted.data & 0x7fff_ffff) as u32,
+        })
+    }
+
+    /// Places that no rule has, the last first: rules there come after all others.
+    pub fn free(&self) -> impl Iterator<Item = u32> {
+        let is_free = |place: &u32| !self.rules.iter().any(|rule| rule.place() == *place);
+        (0..self.places).rev().filter(is_free)
+    }
+}
+
+/// The rule at `place`, `None` when there is none.
+///
+/// # Errors
+/// EOPNOTSUPP when the driver has no rules.
+pub fn rule(interface: &OpenInterface, place: u32) -> io::Result<Option<Rule>> {
+    match ask(interface, GET_RULE, Some(nothing().at(place))) {
+        Ok(request) => Ok(Some(Rule(Box::new(request.rule)).normal())),
+        // Drivers differ in how they say that there is none.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINVAL)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Puts `rule` at `place`, or removes the one there.
+///
+/// # Errors
+/// EOPNOTSUPP when the driver has no rules (or none such), others as it answers.
+pub fn set_rule(interface: &OpenInterface, place: u32, rule: Option<Rule>) -> io::Result<()> {
+    match rule {
+        Some(rule) => ask(interface, INSERT_RULE, Some(rule.at(place))),
+        None => ask(interface, DELETE_RULE, Some(nothing().at(place))),
+    }
+    .map(drop)
+}
+
+/// `struct ethtool_rxfh_indir` with room for the largest table.
+#[repr(C)]
+struct SpreadRequest {
+    command: u32,
+    size: u32,
+    queues: [u32; LONGEST_SPREAD],
+}
+
+/// Tables of drivers have up to some thousand places.
+const LONGEST_SPREAD: usize = 8192;
+
+/// The queues to which a card brings what no rule steers: a table, in which it looks up the lower bits of the packet's hash.
+///
+/// # Errors
+/// EOPNOTSUPP when the driver has no such table, ENOBUFS when it is larger than any known.
+pub fn spread(interface: &OpenInterface) -> io::Result<Vec<u32>> {
+    let mut request = Box::new(SpreadRequest {
+        command: GET_SPREAD,
+        size: 0,
+        queues: [0; LONGEST_SPREAD],
+    });
+    // SAFETY: with the size 0 the kernel answers with the table's and writes nothing else.
+    unsafe { interface.ethtool(&mut *request)? };
+    let size = request.size as usize;
+    if size > LONGEST_SPREAD {
+        return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
+    }
+    request.command = GET_SPREAD;
+    // SAFETY: the size is the table's, and there is room for it.
+    unsafe { interface.ethtool(&mut *request)? };
+    Ok(request.queues[..size].to_vec())
+}
+
+/// Lets the card spread by `table`, which is as long as that of [`spread`].
+///
+/// # Errors
+/// EOPNOTSUPP when the driver's is fixed, EINVAL when it has another length or not these queues.
+pub fn set_spread(interface: &OpenInterface, table: &[u32]) -> io::Result<()> {
+    let mut request = Box::new(SpreadRequest {
+        command: SET_SPREAD,
+        size: u32::try_from(table.len()).unwrap_or(u32::MAX),
+        queues: [0; LONGEST_SPREAD],
+    });
+    let to = request.queues.get_mut(..table.len());
+    // An empty table would mean the driver's own.
+    let to = to.filter(|to| !to.is_empty());
+    to.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?
+        .copy_from_slice(table);
+    // SAFETY: the table has as many places as it says.
+    unsafe { interface.ethtool(&mut *request) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    /// The places that a C compiler gives the structure of <linux/ethtool.h>.
+    #[test]
+    fn the_structure_is_the_kernels() {
+        assert_eq!(offset_of!(RuleRequest, rule), 16);
+        assert_eq!(offset_of!(RuleRequest, count), 184);
+        assert_eq!(offset_of!(RuleRequest, places), 188);
+        assert_eq!(size_of::<SpreadRequest>(), 8 + 4 * LONGEST_SPREAD);
+    }
+
+    const FLOWS: [Flow; 4] = [
+        Flow::Port {
+            tcp: false,
+            v6: false,
+            port: 0x1234,
+        },
+        Flow::Port {
+            tcp: true,
+            v6: true,
+            port: 1,
+        },
+        Flow::EtherType(0x88f7),
+        Flow::Priority(5),
+    ];
+
+    #[test]
+    fn a_rule_names_the_field_and_the_queue() {
+        let Rule(bytes) = Rule::new(FLOWS[0], 3, 7);
+        assert_eq!(bytes[..4], 2_u32.to_ne_bytes());
+        assert_eq!(bytes[14..16], [0x12, 0x34]);
+        assert_eq!(bytes[86..88], [0xff, 0xff]);
+        assert_eq!(bytes[152..160], 3_u64.to_ne_bytes());
+        assert_eq!(bytes[160..164], 7_u32.to_ne_bytes());
+        assert_eq!(bytes.iter().filter(|byte| **byte != 0).count(), 7);
+        let Rule(bytes) = Rule::new(FLOWS[1], 0, 0);
+        let port = (bytes[0], bytes[39], bytes[110], bytes[111]);
+        assert_eq!(port, (5, 1, 255, 255));
+        let Rule(bytes) = Rule::new(FLOWS[2], 0, 0);
+        assert_eq!(
+            (bytes[0], &bytes[16..18], &bytes[88..90]),
+            (0x12, &[0x88, 0xf7][..], &[0xff, 0xff][..])
+        );
+        let Rule(bytes) = Rule::new(FLOWS[3], 0, 0);
+        assert_eq!(bytes[..4], 0x8000_0012_u32.to_ne_bytes());
+        assert_eq!(
+            (&bytes[66..68], &bytes[138..140]),
+            (&[0xa0, 0][..], &[0xe0, 0][..])
+        );
+    }
+
+    #[test]
+    fn a_rule_says_what_it_does() {
+        let said = FLOWS.map(|flow| Rule::new(flow, 2, 9).to_string());
+        assert_eq!(
+            said,
+            [
+                "UDP port 4660 over IPv4 to queue 2",
+                "TCP port 1 over IPv6 to queue 2",
+                "EtherType 0x88f7 to queue 2",
+                "VLAN priority 5 to queue 2",
+            ]
+        );
+        let mut narrower = Rule::new(FLOWS[0], 2, 9);
+        narrower.0[Rule::MASKS] = 0xff;
+        assert_eq!(narrower.to_string(), "a rule of somebody else's");
+    }
+
+    #[test]
+    fn a_drivers_way_to_say_it_makes_no_other_rule() {
+        for flow in FLOWS {
+            let ours = Rule::new(flow, 1, 4);
+            let mut answered = ours.clone();
+            // As ixgbe does, and with a value that has no mask.
+            let kind = answered.word(0) | EXTENDED;
+            answered.0[..4].copy_from_slice(&kind.to_ne_bytes());
+            answered.0[Rule::VALUES + 2] = 77;
+            assert_eq!(answered.normal(), ours);
+            assert!(ours.brings(flow, 1) && !ours.brings(flow, 2));
+        }
+    }
+
+    #[test]
+    fn free_places_are_the_last() {
+        let rules = [7, 5].map(|place| Rule::new(FLOWS[0], 0, place)).to_vec();
+        let rules = Rules { rules, places: 8 };
+        assert_eq!(rules.free().take(3).collect::<Vec<_>>(), [6, 4, 3]);
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The mode native on a card that steers, spreads and gathers by queue. No machine that tests has one: it is a module (boards/linux/card) of a guest.
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The receive queues of the card. The last is the urgent packets'.
+const QUEUES: usize = 4;
+
+/// What the job has printed of a case.
+#[derive(Debug, Default)]
+struct Case {
+    /// What `weir-linux plan` said, by when.
+    plans: BTreeMap<String, Value>,
+    /// Packets of each queue, by what had been sent until then.
+    received: BTreeMap<String, [u64; QUEUES]>,
+    /// The real-time priorities of the threads, by the numbers of their NAPI instances, which ascend with the queues.
+    priorities: BTreeMap<u32, u8>,
+    /// Those priorities when all has ended.
+    left: Vec<u8>,
+    /// Packets of each receiver, by its port.
+    delivered: BTreeMap<String, u64>,
+}
+
+impl Case {
+    /// What is as it was found: the settings but for policies of threads, which stay once NAPI has them, with their values.
+    fn found(&self, when: &str) -> Vec<(&str, &str)> {
+        let changes = self.plans[when]["changes"].as_array().unwrap().iter();
+        changes
+            .map(|change| (change["setting"].as_str().unwrap(), &change["now"]))
+            .filter_map(|(setting, now)| Some((setting, now.as_str()?)))
+            .filter(|(setting, _)| !setting.contains("napi/"))
+            .collect()
+    }
+
+    /// The changes that `weir-linux plan` listed: setting and new value.
+    fn changes(&self, when: &str) -> Vec<(&str, &str)> {
+        let changes = self.plans[when]["changes"].as_array().unwrap().iter();
+        changes
+            .map(|change| {
+                let of = |what: &str| change[what].as_str().unwrap();
+                (of("setting"), of("new"))
+            })
+            .collect()
+    }
+
+    fn notes(&self, when: &str) -> Vec<&str> {
+        let notes = self.plans[when]["notes"].as_array().unwrap().iter();
+        notes.map(|note| note.as_str().unwrap()).collect()
+    }
+
+    /// The packets that came by each queue between two readings.
+    fn came(&self, from: &str, to: &str) -> [u64; QUEUES] {
+        let (from, to) = (self.received[from], self.received[to]);
+        std::array::from_fn(|queue| to[queue] - from[queue])
+    }
+
+    fn priorities(&self) -> Vec<u8> {
+        self.priorities.values().copied().collect()
+    }
+}
+
+/// Runs the job in a guest of `kernel`.
+fn run(kernel: &str) -> BTreeMap<String, Case> {
+    let out: TempDir = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = |command: &mut Command| {
+        let ran = command.output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{said}");
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let folder = output(Command::new(root.join("boards/linux/build")).arg(kernel));
+    let module = output(Command::new(root.join("boards/linux/card/build")).arg(folder.trim()));
+    let encoded = output(Command::new("base64").arg(module.trim()));
+    let system = include_str!("system.toml");
+    let job = include_str!("job.sh");
+    let job = format!(
+        "base64 -d >/run/weir_card.ko <<'MODULE'\n{encoded}MODULE\ncat >/run/system.toml <<'SYSTEM'\n{system}SYSTEM\n{job}"
+    );
+    let path = |name: &str| out.path().join(name);
+    fs::write(path("job"), job).unwrap();
+    let mut run = Command::new(root.join("boards/linux/run"));
+    run.arg(folder.trim())
+        .args([path("job"), "/dev/null".into(), path("out")]);
+    let printed = output(&mut run);
+    println!("{printed}");
+    parse(&printed)
+}
+
+fn parse(printed: &str) -> BTreeMap<String, Case> {
+    let mut cases: BTreeMap<String, Case> = BTreeMap::new();
+    for line in printed.lines() {
+        let words: Vec<&str> = line.splitn(3, ' ').collect();
+        let [case, what, rest] = words[..] else {
+            panic!("{line}");
+        };
+        let case = cases.entry(case.to_owned()).or_default();
+        let pair = || rest.split_once(' ').unwrap();
+        match what {
+            "before" | "running" | "after" => {
+                let plan = serde_json::from_str(rest).unwrap();
+                case.plans.insert(what.to_owned(), plan);
+            }
+            "thread" => {
+                let (id, priority) = pair();
+                let (id, priority) = (id.parse().unwrap(), priority.parse().unwrap());
+                case.priorities.insert(id, priority);
+            }
+            "left" => case.left.push(pair().1.parse().unwrap()),
+            "received" => {
+                let (port, packets) = pair();
+                let packets = packets.parse().unwrap();
+                case.delivered.insert(port.to_owned(), packets);
+            }
+            _ => {
+                let counts: Vec<u64> = rest.split(',').map(|one| one.parse().unwrap()).collect();
+                let counts = counts.try_into().unwrap();
+                case.received.insert(what.to_owned(), counts);
+            }
+        }
+    }
+    cases
+}
+
+/// `tells`: the kernel says which NAPI instance serves a queue, if the driver does.
+fn judge(cases: &BTreeMap<String, Case>, tells: bool) {
+    for (name, case) in cases {
+        // Nothing is left, and nothing is lost.
+        assert_eq!(case.found("before"), case.found("after"), "{name}");
+        assert_eq!(case.left, [0; QUEUES], "{name}");
+        assert_eq!(case.delivered["5000"], 220, "{name}");
+        assert_eq!(case.delivered["5001"], 200, "{name}");
+    }
+    let gathers = [0, 1, 2].map(|queue| format!("the coalescing of card0's queue {queue}"));
+    for name in ["steers", "silent"] {
+        let case = &cases[name];
+        // All is as it should be, by another look at the card.
+        assert!(case.changes("running").is_empty(), "{name}");
+        let changes = case.changes("before");
+        for change in [
+            ("rule 15 of card0", "UDP port 5001 over IPv4 to queue 3"),
+            ("rule 14 of card0", "UDP port 5001 over IPv6 to queue 3"),
+            ("the spread over queues of card0", "queues 0-2"),
+        ] {
+            assert!(changes.contains(&change), "{name}: {changes:?}");
+        }
+        let gathering = changes
+            .iter()
+            .filter(|(setting, _)| setting.contains("coalescing"));
+        assert!(
+            gathering.map(|(setting, _)| *setting).eq(gathers.iter()),
+            "{name}: {changes:?}"
+        );
+        assert_eq!(case.came("first", "urgent"), [0, 0, 0, 200], "{name}");
+        let others = case.came("urgent", "others");
+        assert_eq!((others[3], others.iter().sum()), (0, 200), "{name}");
+    }
+    // The urgent packets' thread is above the others, if it is known.
+    let apart = [10, 10, 10, 80];
+    let alike = [80; QUEUES];
+    let steers = &cases["steers"];
+    assert_eq!(steers.priorities(), if tells { apart } else { alike });
+    let expected = if tells {
+        (
+            "the policy of the thread of card0's queue 3",
+            "SCHED_FIFO 80",
+        )
+    } else {
+        ("the policy of the threads of card0", "SCHED_FIFO 80")
+    };
+    let changes = steers.changes("before");
+    assert!(changes.contains(&expected), "{changes:?}");
+    assert_eq!(steers.notes("before").is_empty(), tells);
+    let silent = &cases["silent"];
+    assert_eq!(silent.priorities(), alike);
+    let notes = silent.notes("before");
+    assert!(
+        matches!(notes[..], [note] if note.contains("does not tell which thread serves queue 3")),
+        "{notes:?}"
+    );
+    // A card that has no such rules goes on without.
+    let refuses = &cases["refuses"];
+    let refused = refuses.changes("running");
+    let rules = refused
+        .iter()
+        .filter(|(setting, _)| setting.starts_with("rule"));
+    assert_eq!(rules.count(), 2, "{refused:?}");
+    let others = cases["ethernet"].changes("before");
+    assert!(
+        others.contains(&("rule 15 of card0", "EtherType 0x8892 to queue 3")),
+        "{others:?}"
+    );
+    let priorities = cases["ethernet"].priorities();
+    assert_eq!(priorities, if tells { apart } else { alike });
+}
+
+#[test]
+fn a_card_steers_the_most_urgent_packets_to_a_queue_of_their_own() {
+    if env::var_os("WEIR_GUEST").is_none() {
+        println!(
+            "skipped: it takes a guest and minutes; scripts/test-guest runs it, by WEIR_GUEST=1"
+        );
+        return;
+    }
+    for (kernel, tells) in [("6.1", false), ("6.12", true)] {
+        judge(&run(kernel), tells);
+    }
+}
