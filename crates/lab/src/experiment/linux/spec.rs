@@ -88,7 +88,9 @@ pub(in crate::experiment) struct VariantSpec {
     /// What the guest's shell does after the experiment's own lines.
     #[serde(default)]
     pub prepare: String,
-    /// `weir-linux run` carries the experiment's system out, with this table `[linux]`; nothing does if there is none.
+    /// In place of the experiment's.
+    pub system: Option<String>,
+    /// `weir-linux run` carries the system out, with this table `[linux]`; nothing does if there is none.
     pub linux: Option<LinuxTable>,
     /// What `weir-linux run` is told in addition.
     #[serde(default)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What `weir-linux` is told in the guest: the experiment's system, with the `[linux]` of the variant.
+//! What `weir-linux` is told in the guest: the system of the experiment or the variant, with the `[linux]` of the variant.
 use std::path::Path;
 
 use super::spec::{LinuxSpec, VariantSpec};
@@ -18,7 +18,7 @@ pub(super) fn of(
     let Some(linux) = &variant.linux else {
         return Ok(None);
     };
-    let Some(path) = &spec.system else {
+    let Some(path) = variant.system.as_ref().or(spec.system.as_ref()) else {
         return Err(wrong(
             "`linux` says how weir-linux runs, and no `system` says on what".to_owned(),
         ));
