@@ -26,10 +26,11 @@ weir=$!
 until grep -q '\"event\":\"ready\"' /run/weir.out; do kill -0 $weir || give_up 'weir-linux has ended'; usleep 1000; done
 ";
 
-/// The script of a variant, which prints an object with a member per process. `system` is what weir-linux carries out.
+/// The script of a variant at a point with a seed, which prints an object with a member per process. `system` is what weir-linux carries out.
 pub(super) fn script(
     spec: &LinuxSpec,
     variant: &VariantSpec,
+    (x, seed): (f64, u64),
     system: Option<&str>,
 ) -> Result<String, String> {
     let (awaited, servers): (Vec<_>, Vec<_>) =
@@ -37,7 +38,8 @@ pub(super) fn script(
     if awaited.is_empty() {
         return Err("no process is awaited: give one of them `awaited = true`".to_owned());
     }
-    let mut script = format!("{HEAD}{}\n{}\n", spec.prepare, variant.prepare);
+    let mut script = variables(spec, x, seed);
+    let _ = write!(script, "{HEAD}{}\n{}\n", spec.prepare, variant.prepare);
     if let Some(system) = system {
         let start = START.replace("OPTIONS", &variant.options);
         // A string takes everything.
@@ -91,6 +93,22 @@ pub(super) fn script(
     Ok(script)
 }
 
+/// What commands may ask for, and no more: a job with another text boots at another phase (boards/linux/run).
+fn variables(spec: &LinuxSpec, x: f64, seed: u64) -> String {
+    let is_used = |name: &str| {
+        let mut commands = spec.process.iter().map(|process| &process.command);
+        commands.any(|command| command.contains(name))
+    };
+    let mut lines = String::new();
+    if is_used("$x") {
+        let _ = writeln!(lines, "x={x}");
+    }
+    if is_used("$seed") {
+        let _ = writeln!(lines, "seed={seed}");
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +130,7 @@ mod tests {
     #[test]
     fn the_system_is_carried_out_before_there_are_servers_and_until_they_have_ended() {
         let spec: LinuxSpec = toml::from_str(EXPERIMENT).unwrap();
-        let script = |system| script(&spec, &spec.variant[0], system).unwrap();
+        let script = |system| script(&spec, &spec.variant[0], (0.5, 7), system).unwrap();
         let with = script(Some("schema = 1\n"));
         let order = [
             "schema = 1\nSYSTEM",
@@ -144,7 +162,7 @@ mod tests {
     fn all_that_are_awaited_begin_before_one_is_waited_for() {
         let mut spec: LinuxSpec = toml::from_str(EXPERIMENT).unwrap();
         spec.process[0].awaited = true;
-        let script = script(&spec, &spec.variant[0], None).unwrap();
+        let script = script(&spec, &spec.variant[0], (0.5, 7), None).unwrap();
         let begun = script.find("{ spin && usleep 1; }").unwrap();
         let ended = script.find("wait $awaited0").unwrap();
         assert!(
@@ -154,10 +172,24 @@ mod tests {
     }
 
     #[test]
+    fn commands_know_the_point_and_the_seed_if_they_ask_for_them() {
+        let mut spec: LinuxSpec = toml::from_str(EXPERIMENT).unwrap();
+        let begin = |spec: &LinuxSpec| {
+            let script = script(spec, &spec.variant[0], (0.5, 7), None).unwrap();
+            script[..script.find("# How fast").unwrap()].to_owned()
+        };
+        assert_eq!(begin(&spec), "");
+        spec.process[0].command = "receive --size $x".to_owned();
+        assert_eq!(begin(&spec), "x=0.5\n");
+        spec.process[1].command = "usleep $((7 * seed)); send --seed $seed".to_owned();
+        assert_eq!(begin(&spec), "x=0.5\nseed=7\n");
+    }
+
+    #[test]
     fn a_process_is_awaited() {
         let mut spec: LinuxSpec = toml::from_str(EXPERIMENT).unwrap();
         spec.process[1].awaited = false;
-        let error = script(&spec, &spec.variant[0], None).unwrap_err();
+        let error = script(&spec, &spec.variant[0], (0.5, 7), None).unwrap_err();
         assert!(error.contains("no process is awaited"), "{error}");
     }
 }

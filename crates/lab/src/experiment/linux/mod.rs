@@ -66,7 +66,8 @@ pub(super) fn measure(place: &Place, spec: &LinuxSpec) -> Result<Measured, Exper
     let results: Result<BTreeMap<Key, Values>, ExperimentError> = runs
         .into_par_iter()
         .map(|run| {
-            let answer = guests[spec.kernel_of(run.variant)].run(&run.job, &run.floods)?;
+            let guest = &guests[spec.kernel_of(run.variant)];
+            let answer = guest.run(&run.job, &run.floods, spec.wire)?;
             bar.inc(1);
             Ok((run.key, values::values(&answer)))
         })
@@ -98,9 +99,9 @@ fn runs<'a>(place: &Place, spec: &'a LinuxSpec) -> Result<Vec<Run<'a>>, Experime
     for variant in &spec.variant {
         for (index, &x) in spec.x.values.iter().enumerate() {
             let system = system::of(place, spec, variant, x)?;
-            let job = job::script(spec, variant, system.as_deref())
-                .map_err(ExperimentError::Evaluation)?;
             for &seed in &spec.seeds {
+                let job = job::script(spec, variant, (x, seed), system.as_deref())
+                    .map_err(ExperimentError::Evaluation)?;
                 let floods = floods::flood(spec, x, seed).map_err(|what| {
                     ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))
                 })?;
@@ -111,7 +112,7 @@ fn runs<'a>(place: &Place, spec: &'a LinuxSpec) -> Result<Vec<Run<'a>>, Experime
                         seed,
                     },
                     variant,
-                    job: job.clone(),
+                    job,
                     floods,
                 });
             }

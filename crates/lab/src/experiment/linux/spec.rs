@@ -17,7 +17,7 @@ use crate::experiment::series::{Axis, SeriesSpec, of_variants};
 pub(in crate::experiment) struct LinuxSpec {
     /// As `boards/linux/build` takes it, of variants that name none.
     pub kernel: String,
-    /// Of the floods; every point is run with each.
+    /// Of the floods, and what commands make of it; every point is run with each.
     pub seeds: Vec<u64>,
     /// What `--quick` runs in place of the axis and the seeds.
     pub quick: Option<QuickSpec>,
@@ -26,7 +26,10 @@ pub(in crate::experiment) struct LinuxSpec {
     pub prepare: String,
     /// What `weir-linux` takes as the description of the guest, by its path in the repository; its table `[linux]` is the variant's.
     pub system: Option<String>,
-    /// What arrives.
+    /// Whether the guest has two more cards, joined by a wire: `eth1` and `eth2`.
+    #[serde(default)]
+    pub wire: bool,
+    /// What arrives from outside; nothing where the packets come from the guest itself.
     pub feed: Vec<FeedSpec>,
     /// For how long it arrives, from the begin of the processes that are waited for.
     pub feed_for: Quantity<Duration>,
@@ -69,8 +72,8 @@ pub(in crate::experiment) struct FeedSpec {
 pub(in crate::experiment) struct ProcessSpec {
     /// Before the names of its values.
     pub id: String,
-    /// For the guest's shell, where `$speed` is what `weir-load spin` calls so. The flood begins before those that are waited for, and ends after them; the others
-    /// are servers, which say `ready` on their standard error, and are ended by SIGTERM.
+    /// For the guest's shell, where `$speed` is what `weir-load spin` calls so, `$x` the point and `$seed` the seed. The flood begins before those that are waited for, and
+    /// ends after them; the others are servers, which say `ready` on their standard error, and are ended by SIGTERM.
     pub command: String,
     /// Whether it is waited for: at least one is.
     #[serde(default)]
