@@ -164,8 +164,26 @@ impl Namespace {
     /// The same of another interface that is there.
     pub fn offload_of(&self, interface: &str, offload: Offload, on: bool) {
         let name = interface.to_owned();
-        self.run(move || set_offload(&name, offload, on))
+        let request = FlagRequest {
+            command: offload as u32,
+            data: u32::from(on),
+        };
+        self.run(move || ethtool(&name, request))
             .unwrap_or_else(|error| panic!("{offload:?} of {interface}: {error}"));
+    }
+
+    /// Gives the namespace's interface so many queues to receive by and to send by, as `ethtool -L` does: no more than the machine has CPUs.
+    pub fn queues(&self, number: u32) {
+        let name = self.interface.clone();
+        let request = ChannelsRequest {
+            // ETHTOOL_SCHANNELS
+            command: 0x3d,
+            receive: number,
+            send: number,
+            ..ChannelsRequest::default()
+        };
+        self.run(move || ethtool(&name, request))
+            .unwrap_or_else(|error| panic!("{number} queues of {}: {error}", self.interface));
     }
 }
 
@@ -194,12 +212,21 @@ struct FlagRequest {
     data: u32,
 }
 
-fn set_offload(interface: &str, offload: Offload, on: bool) -> io::Result<()> {
+/// struct ethtool_channels without what it may be at most, which the kernel does not read.
+#[repr(C)]
+#[derive(Default)]
+struct ChannelsRequest {
+    command: u32,
+    most: [u32; 4],
+    receive: u32,
+    send: u32,
+    others: u32,
+    combined: u32,
+}
+
+/// Carries out one of the ETHTOOL commands, with the argument that it has.
+fn ethtool<T>(interface: &str, mut value: T) -> io::Result<()> {
     let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    let mut value = FlagRequest {
-        command: offload as u32,
-        data: u32::from(on),
-    };
     // SAFETY: zeroed integers and pointers are values of ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(15)) {

@@ -12,6 +12,7 @@ mod faults;
 mod killed;
 mod namespaces;
 mod predicted;
+mod queues;
 mod streams;
 
 use std::net::{SocketAddr, UdpSocket};
