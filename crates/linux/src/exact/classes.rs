@@ -41,10 +41,19 @@ pub(super) struct Class {
 
 /// The CPUs that work now.
 pub(super) fn online() -> Result<Cpus, ExactError> {
-    const PATH: &str = "/sys/devices/system/cpu/online";
-    let text = fs::read_to_string(PATH).map_err(system(PATH))?;
+    listed("online")
+}
+
+/// Those and the ones that are offline now, but can come.
+pub(super) fn present() -> Result<Cpus, ExactError> {
+    listed("present")
+}
+
+fn listed(list: &str) -> Result<Cpus, ExactError> {
+    let path = format!("/sys/devices/system/cpu/{list}");
+    let text = fs::read_to_string(&path).map_err(system(path.as_str()))?;
     let cpus = text.trim().parse();
-    cpus.map_err(|error| system(PATH)(io::Error::other(error)))
+    cpus.map_err(|error| system(path)(io::Error::other(error)))
 }
 
 fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> ExactError {

@@ -170,7 +170,7 @@ impl Counters {
         rows.map(|row| row[at].load(Ordering::Relaxed)).sum()
     }
 
-    /// The ports that packets which came in on one CPU were for, with their numbers; none for a CPU that was not there when the program was loaded.
+    /// The ports that packets which came in on one CPU were for, with their numbers; none for a CPU that the machine did not have, not even offline, when the program was loaded.
     pub fn ports_of(&self, cpu: usize) -> impl Iterator<Item = (Port, u64)> + '_ {
         let row = self.ports.elements().chunks_exact(PORTS).nth(cpu);
         let all = row.unwrap_or_default().iter().enumerate();

@@ -236,8 +236,9 @@ impl Exact {
             }
         }
         let cpus = libbpf_rs::num_possible_cpus()?;
-        // A mebibyte each, so not for CPUs that may never be there.
-        let rows = online.iter().last().map_or(1, |last| last + 1).min(cpus);
+        // A mebibyte each, so for CPUs that may come, and not for those that may never be there.
+        let last = classes::present()?.iter().last();
+        let rows = last.map_or(1, |last| last + 1).min(cpus);
         let mut object = ObjectBuilder::default().open_memory(PROGRAM)?;
         size(&mut object, cpus as u32, rows as u32)?;
         let object = object.load()?;
