@@ -328,6 +328,7 @@ mod tests {
             accounting: Accounting::Off,
             interrupt_overhead: std::time::Duration::ZERO,
             top_half: None,
+            cap_timer: false,
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),
             selected: Vec::new(),

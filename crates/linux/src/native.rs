@@ -42,6 +42,11 @@ pub enum Note {
         "{0} has no NAPI instance now, so no thread does its receive work (veth has one with GRO on, or with an XDP program)"
     )]
     NoThread(String),
+    /// The kernel has no timer for the end of a cap, or lets nobody turn it on.
+    #[error(
+        "a cap ends at a tick of the kernel's clock: {0} (mount -t debugfs debug /sys/kernel/debug)"
+    )]
+    NoCapTimer(SettingError),
     /// The card cannot steer packets to a queue.
     #[error(
         "{0} cannot steer packets to a queue of their own: {1} (some drivers can after `ethtool -K {0} ntuple on`)"
@@ -141,6 +146,15 @@ impl fmt::Display for Scheduled {
 pub struct Native {
     devices: Vec<Device>,
     softirq: Urgency,
+    cap_timer: bool,
+}
+
+/// What turns on the timer by which SCHED_DEADLINE ends a thread's run time. Else the kernel looks only at its clock's tick whether that is over.
+#[must_use]
+pub fn cap_timer() -> (Setting, Value) {
+    let name = "HRTICK_DL".to_owned();
+    let on = Value::Text(name.clone());
+    (Setting::Feature { name }, on)
 }
 
 impl Native {
@@ -154,7 +168,15 @@ impl Native {
         Self {
             devices,
             softirq: Urgency::new(softirq).unwrap_or(Urgency::MOST),
+            cap_timer: false,
         }
+    }
+
+    /// Whether caps end by a timer ([`cap_timer`]).
+    #[must_use]
+    pub fn with_cap_timer(mut self, cap_timer: bool) -> Self {
+        self.cap_timer = cap_timer;
+        self
     }
 
     /// Gives ksoftirqd and the backlog another urgency; 0 leaves it to ordinary processes, and so reception to end whenever a real-time process does not sleep.
@@ -181,6 +203,7 @@ impl Native {
             Ok(())
         };
         list(&mut report, self.softirqs()?)?;
+        list(&mut report, self.timers())?;
         for device in &self.devices {
             let wanted = device::settings(device, &mut report.notes)?;
             list(&mut report, wanted)?;
@@ -239,6 +262,7 @@ impl Native {
             journal.lock_interface(&device.interface)?;
         }
         set(journal, &mut report, softirqs)?;
+        set(journal, &mut report, self.timers())?;
         for device in &self.devices {
             let wanted =
                 device::settings(device, &mut report.notes).map_err(JournalError::Setting)?;
@@ -257,6 +281,10 @@ impl Native {
             }
         }
         Ok(report)
+    }
+
+    fn timers(&self) -> Vec<(Setting, Value)> {
+        Vec::from_iter(self.cap_timer.then(cap_timer))
     }
 
     /// For no device there is nothing to serve.
@@ -327,6 +355,7 @@ fn set(
 
 fn missing(error: SettingError) -> Result<Note, SettingError> {
     match error {
+        SettingError::Absent(Setting::Feature { .. }) => Ok(Note::NoCapTimer(error)),
         SettingError::Absent(_) | SettingError::Vanished(_) => Ok(Note::Missing(error)),
         SettingError::Refused {
             ref setting,
@@ -414,6 +443,17 @@ mod tests {
     fn without_an_interface_nothing_is_changed() {
         let plan = Native::new(Vec::new()).plan().unwrap();
         assert_eq!((plan.changes.len(), plan.expected.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_timer_of_caps_is_turned_on_if_it_is_asked_for() {
+        let native = Native::new(vec![device(40, None)]);
+        assert_eq!(native.timers(), []);
+        let timers = native.with_cap_timer(true).timers();
+        let [(Setting::Feature { name }, Value::Text(on))] = &timers[..] else {
+            panic!("{timers:?}");
+        };
+        assert_eq!((name.as_str(), on.as_str()), ("HRTICK_DL", "HRTICK_DL"));
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //! What a run of a system would change on this machine, and what that means for its receivers.
 use std::collections::BTreeSet;
 use std::io;
+use std::time::Duration;
 
 use serde::Serialize;
 use weir_model::{LinuxMode, Protocol};
 
 use crate::exact::assign;
-use crate::native::{Device, Native, Report, Threads};
+use crate::native::{Device, Native, Report, Threads, cap_timer};
+use crate::sched;
 use crate::settings::ethtool;
 use crate::settings::steering::Flow;
 use crate::settings::{Interface, SettingError};
@@ -110,6 +112,12 @@ impl Plan {
     /// When an interface is not there, or a setting cannot be read.
     pub fn of(node: &Node) -> Result<Self, PlanError> {
         let report = native(node, &node.interfaces)?.plan()?;
+        let ends_by_timer = node.cap_timer && cap_timer().0.value().is_ok();
+        let tick = if ends_by_timer {
+            Duration::ZERO
+        } else {
+            sched::tick()
+        };
         let attached = node
             .interfaces
             .iter()
@@ -124,7 +132,7 @@ impl Plan {
             shares: node
                 .interfaces
                 .iter()
-                .map(|interface| Share::of(node, interface))
+                .map(|interface| Share::of(node, interface, tick))
                 .collect(),
             notes: report.notes.iter().map(ToString::to_string).collect(),
         })
@@ -166,7 +174,8 @@ pub fn native<'a>(
     interfaces: impl IntoIterator<Item = &'a system::Interface>,
 ) -> Result<Native, PlanError> {
     let devices = interfaces.into_iter().map(|of| device(node, of));
-    Ok(Native::new(devices.collect::<Result<_, PlanError>>()?))
+    let devices = devices.collect::<Result<_, PlanError>>()?;
+    Ok(Native::new(devices).with_cap_timer(node.cap_timer))
 }
 
 /// What is wanted of one interface of `node`, as it is found now.

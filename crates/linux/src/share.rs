@@ -12,8 +12,11 @@ use crate::system::{Interface, Node};
 pub struct Share {
     /// Of the interface.
     pub interface: String,
-    /// The share of a processor that its top half takes from any task at most, at any rate of packets; none: it has a place among the tasks instead.
+    /// The share of a processor that its top half takes from any task in the long run, at any rate of packets; none: it has a place among the tasks instead.
     pub cap: Option<f64>,
+    /// What one receive queue can take at once with that cap, in seconds: its run time, and up to a tick of the kernel's clock if it ends only there. It waits the
+    /// longer afterwards. None without a cap.
+    pub at_once: Option<f64>,
     /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER; none: it has a cap, which precedes all of them.
     pub urgency: Option<u8>,
     /// The receivers of the file to which no flood of this interface does more than interrupts and the cap, in the file's order.
@@ -28,15 +31,14 @@ pub struct Share {
 }
 
 impl Share {
-    /// That of an interface of `node`.
+    /// That of an interface of `node`, where a cap ends at the next of the kernel's ticks, which come once in `tick`; zero: it ends when it is over.
     #[must_use]
-    pub fn of(node: &Node, interface: &Interface) -> Self {
-        let cap = match node.top_half {
-            Some(TopHalf::Cap { runtime, period }) => {
-                Some(runtime.as_secs_f64() / period.as_secs_f64())
-            }
+    pub fn of(node: &Node, interface: &Interface, tick: Duration) -> Self {
+        let capped = match node.top_half {
+            Some(TopHalf::Cap { runtime, period }) => Some((runtime, period)),
             Some(TopHalf::Urgency(_)) | None => None,
         };
+        let cap = capped.map(|(runtime, period)| runtime.as_secs_f64() / period.as_secs_f64());
         let urgency = match node.top_half {
             _ if node.mode == LinuxMode::Predicted => Some(node.most_of(interface).get()),
             Some(TopHalf::Cap { .. }) => None,
@@ -63,6 +65,7 @@ impl Share {
         Self {
             interface: interface.name.clone(),
             cap,
+            at_once: capped.map(|(runtime, _)| (runtime + tick).as_secs_f64()),
             urgency,
             safe: names(safe),
             exposed: names(exposed),
@@ -98,6 +101,7 @@ mod tests {
             accounting: weir_model::Accounting::Off,
             interrupt_overhead: std::time::Duration::ZERO,
             top_half,
+            cap_timer: false,
             interfaces: vec![Interface {
                 name: "eth0".to_owned(),
                 receivers: vec![1, 2],
@@ -119,7 +123,7 @@ mod tests {
     }
 
     fn share(node: &Node) -> Share {
-        Share::of(node, &node.interfaces[0])
+        Share::of(node, &node.interfaces[0], Duration::from_millis(4))
     }
 
     #[test]
@@ -130,6 +134,7 @@ mod tests {
         };
         let native = share(&node(LinuxMode::Native, Some(top_half)));
         assert_eq!((native.cap, native.urgency), (Some(0.05), None));
+        assert_eq!(native.at_once, Some(0.0045));
         assert_eq!(native.safe, ["control", "plc", "log"]);
         let share = share(&node(LinuxMode::Exact, Some(top_half)));
         assert_eq!((share.cap, share.urgency), (Some(0.05), None));
@@ -146,6 +151,7 @@ mod tests {
     fn without_a_cap_only_more_urgent_tasks_are_safe() {
         let native = share(&node(LinuxMode::Native, None));
         assert_eq!((native.cap, native.urgency), (None, Some(60)));
+        assert_eq!(native.at_once, None);
         assert_eq!(
             (native.safe, native.exposed),
             (

@@ -35,6 +35,8 @@ pub struct Node {
     pub interrupt_overhead: Duration,
     /// What the top half may do; none: it has the urgency of the most urgent receiver that it has to serve.
     pub top_half: Option<TopHalf>,
+    /// Whether its cap ends by a timer; else at a tick of the kernel's clock.
+    pub cap_timer: bool,
     /// Each interface once, in the file's order; at least one.
     pub interfaces: Vec<Interface>,
     /// In the file's order.
@@ -124,6 +126,15 @@ pub enum NotForLinux {
         /// The system.
         name: String,
     },
+    /// A timer for the end of a cap that there is not.
+    #[error("`cap_timer` of the system `{name}` says how a cap ends, and its top half has none")]
+    #[diagnostic(help(
+        "write `top_half = {{ runtime = \"500us\", period = \"10ms\" }}` for a cap, or leave `cap_timer` out"
+    ))]
+    NoCap {
+        /// The system.
+        name: String,
+    },
     /// More interfaces than receivers can be told to wait for.
     #[error("the mode `predicted` serves {DEVICES} interfaces at most, and the system `{name}` has {found}", DEVICES = predicted::DEVICES)]
     #[diagnostic(help("leave some out, or take the mode `native`"))]
@@ -194,6 +205,12 @@ impl Node {
                 });
             }
         }
+        let top_half = linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP));
+        if linux.cap_timer && !matches!(top_half, Some(TopHalf::Cap { .. })) {
+            return Err(NotForLinux::NoCap {
+                name: system.name.clone(),
+            });
+        }
         Ok(Self {
             name: system.name.clone(),
             mode,
@@ -201,7 +218,8 @@ impl Node {
             priorities_at_once: linux.priorities_at_once,
             accounting,
             interrupt_overhead: linux.interrupt_overhead,
-            top_half: linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP)),
+            top_half,
+            cap_timer: linux.cap_timer,
             interfaces,
             selected: selected(system, &receivers),
             queues: if mode == LinuxMode::Exact {

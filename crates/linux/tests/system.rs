@@ -34,8 +34,9 @@ fn source(number: u32, interface: &str) -> String {
 fn the_example_is_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
     let node = Node::of(&weir_model::load(&path).unwrap(), None).unwrap();
-    let share = Share::of(&node, &node.interfaces[0]);
+    let share = Share::of(&node, &node.interfaces[0], Duration::from_millis(4));
     assert!((share.cap.unwrap() - 0.1).abs() < 1e-12);
+    assert!((share.at_once.unwrap() - 0.005).abs() < 1e-12);
     assert!((share.capacity_hz.unwrap() - 20_000.0).abs() < 1.0);
     assert_eq!(share.safe.len(), 3);
     assert_eq!(node.interfaces[0].urgent.len(), 1);
@@ -133,6 +134,20 @@ fn the_exact_mode_is_capped_if_the_file_does_not_say() {
         node(&placed, None).unwrap().top_half,
         Some(TopHalf::Urgency(9))
     );
+}
+
+#[test]
+fn a_timer_ends_a_cap_and_nothing_else() {
+    let text = source(1, "interface = \"eth0\"");
+    let timed = |keys: &str| node(&format!("{text}[linux]\ncap_timer = true\n{keys}"), None);
+    // The mode exact has a cap if the file says nothing.
+    assert!(timed("mode = \"exact\"\n").unwrap().cap_timer);
+    let cap = "top_half = { runtime = \"500us\", period = \"10ms\" }\n";
+    assert!(timed(cap).unwrap().cap_timer);
+    for keys in ["", "top_half = { urgency = 9 }\n"] {
+        let error = timed(keys).unwrap_err();
+        assert!(matches!(error, NotForLinux::NoCap { .. }), "{error}");
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct Linux {
     pub accounting: Option<Accounting>,
     /// What an interrupt costs beside what can be measured of it; zero: the file does not say.
     pub interrupt_overhead: Duration,
+    /// Whether a cap ends by a timer; else at a tick of the kernel's clock.
+    pub cap_timer: bool,
     /// What the file says of the thread that takes packets from the device; none: nothing, so the mode decides.
     pub top_half: Option<TopHalf>,
     /// The sources that are queues of a network interface, in the file's order. Several may be of the same.

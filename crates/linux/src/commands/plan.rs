@@ -93,9 +93,15 @@ fn share(share: &Share) -> String {
     match (share.cap, share.urgency) {
         (Some(cap), _) => {
             lines.push(format!(
-                "  at most {} of a processor from any task",
+                "  at most {} of a processor from any task in the long run",
                 percent(cap)
             ));
+            if let Some(time) = share.at_once {
+                lines.push(format!(
+                    "  and up to {} ms at once by each queue, which then waits the longer",
+                    significant(1000.0 * time, 3)
+                ));
+            }
             if !share.exposed.is_empty() {
                 lines.push(wrapped(
                     &format!(

@@ -78,6 +78,12 @@ pub enum Setting {
         /// Its path from /proc/sys, as in `kernel/sched_rt_runtime_us`.
         path: String,
     },
+    /// A feature of the kernel's scheduler: [`Value::Text`], its name, with `NO_` before it where it is off. It is all of the machine's, and to be had where debugfs is
+    /// mounted and may be written to.
+    Feature {
+        /// Its name, as in `HRTICK_DL`.
+        name: String,
+    },
     /// How an interface gathers packets before an interrupt: [`Value::Coalescing`].
     Coalescing {
         /// Whose.
@@ -205,6 +211,7 @@ impl Setting {
                 let text = fs::read_to_string(format!("/proc/sys/{}", within(path)?))?;
                 Value::Text(normal(path, &text))
             }
+            Self::Feature { name } => Value::Text(feature(name)?),
             Self::Coalescing { interface, queue } => {
                 Value::Coalescing(ethtool::coalescing(&interface.open()?, *queue)?)
             }
@@ -229,6 +236,9 @@ impl Setting {
             (Self::Sysctl { path }, Value::Text(text)) => {
                 fs::write(format!("/proc/sys/{}", within(path)?), text)
             }
+            (Self::Feature { name }, Value::Text(text)) if is_of(text, name) => {
+                fs::write(FEATURES, text)
+            }
             (Self::Coalescing { interface, queue }, Value::Coalescing(coalescing)) => {
                 ethtool::set_coalescing(&interface.open()?, *queue, *coalescing)
             }
@@ -250,7 +260,7 @@ impl Setting {
             | Self::Steering { interface, .. }
             | Self::Spread { interface } => interface.open().is_ok(),
             Self::Policy { thread, .. } | Self::Affinity { thread, .. } => there(*thread).is_ok(),
-            Self::Sysctl { .. } => true,
+            Self::Sysctl { .. } | Self::Feature { .. } => true,
         }
     }
 
@@ -262,12 +272,34 @@ impl Setting {
                 SettingError::Vanished(setting)
             }
             Some(libc::ENOENT | libc::EOPNOTSUPP) => SettingError::Absent(setting),
+            // A kernel in lockdown lets nobody write there.
+            Some(libc::EPERM | libc::EACCES) if matches!(self, Self::Feature { .. }) => {
+                SettingError::Absent(setting)
+            }
             _ => SettingError::Refused {
                 setting: Box::new(setting),
                 error,
             },
         }
     }
+}
+
+/// Where debugfs is, which systemd mounts there.
+const FEATURES: &str = "/sys/kernel/debug/sched/features";
+
+/// Whether `text` says that the feature `name` is on, or off.
+fn is_of(text: &str, name: &str) -> bool {
+    text.strip_prefix("NO_").unwrap_or(text) == name
+}
+
+/// How the feature `name` of the scheduler is.
+fn feature(name: &str) -> io::Result<String> {
+    let all = fs::read_to_string(FEATURES)?;
+    let found = all.split_whitespace().find(|text| is_of(text, name));
+    found.map_or_else(
+        || Err(io::Error::from_raw_os_error(libc::ENOENT)),
+        |text| Ok(text.to_owned()),
+    )
 }
 
 /// The number of `thread`, if it is still that thread's.
@@ -356,6 +388,7 @@ impl fmt::Display for Setting {
                 write!(formatter, "the CPUs of {name} (thread {})", thread.tid)
             }
             Self::Sysctl { path } => write!(formatter, "the sysctl {}", path.replace('/', ".")),
+            Self::Feature { name } => write!(formatter, "the scheduler's feature {name}"),
             Self::Coalescing {
                 interface,
                 queue: None,
@@ -413,6 +446,17 @@ mod tests {
             normal("net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
             "4096 131072 6291456"
         );
+    }
+
+    #[test]
+    fn a_feature_is_on_or_off_and_no_other() {
+        assert!(is_of("HRTICK_DL", "HRTICK_DL") && is_of("NO_HRTICK_DL", "HRTICK_DL"));
+        assert!(!is_of("HRTICK", "HRTICK_DL") && !is_of("NO_HRTICK", "HRTICK_DL"));
+        let setting = Setting::Feature {
+            name: "HRTICK_DL".to_owned(),
+        };
+        let foreign = setting.apply(&Value::Text("NO_RT_PUSH_IPI".to_owned()));
+        assert!(matches!(foreign, Err(SettingError::Unfit { .. })));
     }
 
     #[test]

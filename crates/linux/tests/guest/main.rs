@@ -220,6 +220,32 @@ fn no_flood_takes_more_than_the_cap() {
 }
 
 #[test]
+fn a_cap_has_a_timer_where_the_kernel_lets_it_be_turned_on() {
+    let Some((_machine, ground)) = stand() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (timer, on) = weir_linux::native::cap_timer();
+    let before = timer.value();
+    let native = Native::new(vec![wanted(interface(&ground.receiver))]).with_cap_timer(true);
+    let (mut journal, _) = Journal::open(folder.path()).unwrap();
+    let report = native.apply(&mut journal).unwrap();
+    match &before {
+        Ok(before) => {
+            assert_eq!(timer.value().unwrap(), on);
+            journal.restore().unwrap();
+            assert_eq!(timer.value().unwrap(), *before);
+        }
+        // Without debugfs it is said, and the rest is done.
+        Err(_) => assert!(
+            matches!(report.notes[..], [Note::NoCapTimer(_)]),
+            "{:?}",
+            report.notes
+        ),
+    }
+}
+
+#[test]
 fn what_somebody_else_sets_stays_and_is_told() {
     let Some((_machine, ground)) = stand() else {
         return;

@@ -61,6 +61,9 @@ section! {
         optional accounting: AccountingWord, default "in the mode `native` `off`, else `packets`", example "\"packets\"";
         /// What an interrupt costs beside its handler and its soft interrupts, the way in and out: `accounting` adds it for each one.
         optional interrupt_overhead: ExactTime, default "none: it is not known", example "\"1500ns\"";
+        /// Whether the cap of `top_half` ends by a timer, the scheduler's feature HRTICK_DL, which is all of the machine's and makes switches dearer (docs/linux.md); else it
+        /// ends at a tick of the kernel's clock.
+        optional cap_timer: Truth, default "false", example "true";
         /// What the thread that takes packets from the device may do.
         optional top_half: TopHalf, default "in the mode `exact` 500us in every 10ms; else it is as urgent as the most urgent receiver that it serves", example "{ runtime = \"1ms\", period = \"10ms\" }";
     }

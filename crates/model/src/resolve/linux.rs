@@ -54,6 +54,7 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
             AccountingWord::Packets => Accounting::Packets,
         }),
         interrupt_overhead: overhead?,
+        cap_timer: section.cap_timer.or(Truth(false))?.0,
         top_half: top_half?,
         interfaces: interfaces?,
         matches: matches?,
