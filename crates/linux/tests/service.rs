@@ -156,7 +156,8 @@ fn the_unit_leaves_each_mode_what_it_needs() {
             .set_read_timeout(Some(Duration::from_secs(5)))
             .unwrap();
         if is_exact {
-            until("it has a class", || machine.said()["exact"]["sockets"] == 1);
+            // Beside that of the file.
+            until("it has a class", || machine.said()["exact"]["sockets"] == 2);
         }
         for _ in 0..20 {
             sender

@@ -62,6 +62,9 @@ pub struct Demultiplexing {
     trusted: bool,
     exact: Exact,
     bindings: Bindings,
+    /// What the file says of ports whoever reads them. It holds while nobody does, too: who binds one while real-time processes leave this process no time is known
+    /// only when they end.
+    stated: BTreeMap<Key, Urgency>,
     /// From which receivers are the interfaces' own: those of the interfaces that are there.
     reaches: Vec<Reach>,
     /// Whether what is bound may not be what it should be.
@@ -85,6 +88,7 @@ impl Demultiplexing {
             trusted,
             exact,
             bindings: Bindings::default(),
+            stated: node.rules().of_ports(),
             reaches: Vec::new(),
             is_stale: true,
         })
@@ -120,10 +124,15 @@ impl Demultiplexing {
         let mut wanted: BTreeMap<demux::Key, Option<Urgency>> = BTreeMap::new();
         let keys = keys.unwrap_or_else(|| {
             wanted.extend(self.bindings.keys().map(|key| (key, None)));
-            receivers.keys().collect()
+            receivers
+                .keys()
+                .chain(self.stated.keys().copied())
+                .collect()
         });
         for key in keys {
-            wanted.insert(named(key), receivers.urgency_from(key, &self.reaches));
+            let of_readers = receivers.urgency_from(key, &self.reaches);
+            let urgency = of_readers.or_else(|| self.stated.get(&key).copied());
+            wanted.insert(named(key), urgency);
         }
         wanted.extend(selected.iter().map(|(key, urgency)| (*key, Some(*urgency))));
         let now: Vec<Urgency> = self.exact.urgencies().collect();

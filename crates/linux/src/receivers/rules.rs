@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the system file says of receivers, which comes before what the scheduler says.
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use super::{Key, Protocol};
 use crate::urgency::Urgency;
@@ -53,6 +54,28 @@ impl Rules {
             .iter()
             .find(|rule| rule.matches(key, comm, cgroup))
             .map(|rule| rule.urgency)
+    }
+
+    /// What they say of ports whoever reads them, and so before anybody does.
+    #[must_use]
+    pub fn of_ports(&self) -> BTreeMap<Key, Urgency> {
+        let mut of_ports = BTreeMap::new();
+        for rule in &self.0 {
+            let (Some(port), None, None) = (rule.port, &rule.cgroup, &rule.command) else {
+                continue;
+            };
+            let of_it = |protocol| rule.protocol.is_none_or(|only| only == protocol);
+            for protocol in [Protocol::Tcp, Protocol::Udp]
+                .into_iter()
+                .filter(|one| of_it(*one))
+            {
+                // The first holds.
+                of_ports
+                    .entry(Key { protocol, port })
+                    .or_insert(rule.urgency);
+            }
+        }
+        of_ports
     }
 }
 
@@ -157,6 +180,33 @@ mod tests {
         };
         assert_eq!(says(&[tcp], "ntpd", "/"), None);
         assert_eq!(says(&[rule(None, Some("/a"), None, 8)], "ntpd", ""), None);
+    }
+
+    #[test]
+    fn what_is_said_of_a_port_whoever_reads_it_needs_no_reader() {
+        let tcp = Rule {
+            protocol: Some(Protocol::Tcp),
+            ..rule(Some(80), None, None, 5)
+        };
+        let rules = Rules::new(vec![
+            rule(None, None, None, 1),
+            rule(Some(1), Some("/a"), None, 2),
+            rule(Some(2), None, Some("ntpd"), 3),
+            tcp,
+            rule(Some(123), None, None, 8),
+            rule(Some(123), None, None, 9),
+        ]);
+        let of_ports: Vec<_> = rules
+            .of_ports()
+            .into_iter()
+            .map(|(key, urgency)| (key.protocol, key.port, urgency.get()))
+            .collect();
+        let wanted = [
+            (Protocol::Tcp, 80, 5),
+            (Protocol::Tcp, 123, 8),
+            (Protocol::Udp, 123, 8),
+        ];
+        assert_eq!(of_ports, wanted);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use weir_linux::sched::{self, Policy};
 use weir_linux::threads::{Work, which};
 use weir_linux::urgency::Urgency;
 
-use super::machine::{PATIENCE, said, until};
+use super::machine::{PATIENCE, said, signal, until};
 use super::{changed, deliver, listed, machine, plan, receiver, socket};
 use crate::ground::{Ground, Offload};
 
@@ -122,6 +122,27 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
     machine.end(run, Signal::SIGINT, &before);
     assert_eq!(program_of(ground), 0);
     assert_eq!(deliver(ground, &of_the_file, 20), 20);
+}
+
+/// Real-time processes can leave Weir itself no time, and others bind sockets meanwhile.
+#[test]
+fn a_port_of_the_file_has_its_class_before_its_reader_is_known() {
+    let Some(machine) = machine("mode = \"exact\"") else {
+        return;
+    };
+    let ground = &machine.ground;
+    let before = machine.settings();
+    let run = machine.run();
+    let first = machine.said();
+    signal(&run, Signal::SIGSTOP);
+    let of_the_file = socket(ground, 9);
+    let arrived = deliver(ground, &of_the_file, 60);
+    signal(&run, Signal::SIGCONT);
+    assert_eq!(arrived, 60);
+    until("all were given to the class", || {
+        given(&machine.said(), 2) == given(&first, 2) + 60
+    });
+    machine.end(run, Signal::SIGINT, &before);
 }
 
 #[test]
