@@ -14,11 +14,8 @@
 #include <linux/ethtool.h>
 #include <linux/hrtimer.h>
 #include <linux/if_vlan.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
-#include <linux/udp.h>
 #include <linux/version.h>
 #include <net/flow_dissector.h>
 
