@@ -7,8 +7,9 @@
 //! does not sleep would end all reception, the urgent one's too. Deferral bounds the interrupts, which precede everything.
 //!
 //! What a flood can take from a process that is more urgent than the interface's receivers is the interrupts only. Where a process is not, a cap bounds it: with
-//! SCHED_DEADLINE an interface's threads together run `runtime` in each `period`, at any rate of packets, so `runtime / period` of a CPU is lost at most, besides
-//! at most one interrupt of each queue per deferral time. Packets above that are dropped by the card before they cost anything.
+//! SCHED_DEADLINE an interface's threads together run `runtime` in each `period` in the long run, at any rate of packets: that share of a CPU is lost at most, besides
+//! at most one interrupt of each queue per deferral time. At once it is `runtime` and a tick of the kernel's clock, when the cap is noticed. Packets above it are
+//! dropped by the card before they cost anything.
 mod device;
 mod queue;
 

@@ -9,11 +9,10 @@ use weir_model::{LinuxMode, Protocol};
 
 use crate::exact::assign;
 use crate::native::{Device, Native, Report, Threads, cap_timer};
-use crate::sched;
 use crate::settings::ethtool;
 use crate::settings::steering::Flow;
 use crate::settings::{Interface, SettingError};
-use crate::share::Share;
+use crate::share::{self, Share};
 use crate::system::{self, Mark, Node, Port};
 use crate::urgency::Urgency;
 use crate::veth::Checksums;
@@ -116,7 +115,7 @@ impl Plan {
         let tick = if ends_by_timer {
             Duration::ZERO
         } else {
-            sched::tick()
+            share::tick()
         };
         let attached = node
             .interfaces

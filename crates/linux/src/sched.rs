@@ -6,7 +6,6 @@ use std::mem;
 use std::str::FromStr;
 use std::time::Duration;
 
-use nix::time::{ClockId, clock_getres};
 use serde::{Deserialize, Serialize};
 
 use crate::ranges::ranges;
@@ -305,15 +304,6 @@ impl fmt::Display for Cpus {
         formatter.write_str(&ranges(&set.map(|(cpu, _)| cpu).collect()))
     }
 }
-
-/// How long the kernel's clock ticks: 1/CONFIG_HZ, by the resolution of the clocks that it sets only then.
-#[must_use]
-pub fn tick() -> Duration {
-    clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(LONGEST_TICK, Duration::from)
-}
-
-/// That of 100 Hz.
-const LONGEST_TICK: Duration = Duration::from_millis(10);
 
 /// The CPUs that thread `tid` (0: the calling one) may run on.
 ///

@@ -2,6 +2,7 @@
 //! What a flood can take from tasks, at any rate, and the packets that can be taken from a device: from what its top half may do.
 use std::time::Duration;
 
+use nix::time::{ClockId, clock_getres};
 use serde::Serialize;
 use weir_model::{LinuxMode, TopHalf};
 
@@ -74,6 +75,15 @@ impl Share {
         }
     }
 }
+
+/// How long the kernel's clock ticks: 1/CONFIG_HZ, by the resolution of the clocks that it sets only then.
+#[must_use]
+pub fn tick() -> Duration {
+    clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(LONGEST_TICK, Duration::from)
+}
+
+/// That of 100 Hz.
+const LONGEST_TICK: Duration = Duration::from_millis(10);
 
 fn per_second(time: Duration) -> f64 {
     1.0 / time.as_secs_f64()

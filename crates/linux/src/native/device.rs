@@ -116,15 +116,15 @@ impl Device {
             |thread: &KernelThread| matches!(thread.work, Work::Napi { id, .. } if Some(id) == own);
         if self.tells_queues_apart() && threads.iter().any(is_own) {
             // The threads of interrupts wake those of all queues.
-            let is_less = |thread: &KernelThread| is_napi(thread) && !is_own(thread);
-            let of = |thread: &KernelThread| match is_less(thread) {
-                true => self.others.policy(),
-                false => self.urgency.policy(),
+            let of = |thread: &KernelThread| {
+                if is_napi(thread) && !is_own(thread) {
+                    self.others.policy()
+                } else {
+                    self.urgency.policy()
+                }
             };
-            return threads
-                .iter()
-                .map(|thread| policy(thread, of(thread)))
-                .collect();
+            let policies = threads.iter().map(|thread| policy(thread, of(thread)));
+            return policies.collect();
         }
         let of_napi = || threads.iter().filter(|thread| is_napi(thread));
         // Where all look as if they only sent (tunnels), they receive.
