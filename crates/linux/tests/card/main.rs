@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mode native on a card that steers, spreads and gathers by queue. No machine that tests has one: it is a module (boards/linux/card) of a guest.
+#[path = "../emulated/mod.rs"]
+mod emulated;
+
 use std::collections::BTreeMap;
-use std::env;
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
+use emulated::{Guest, output, program};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// The receive queues of the card. The last is the urgent packets'.
 const QUEUES: usize = 4;
@@ -67,30 +67,15 @@ impl Case {
 
 /// Runs the job in a guest of `kernel`.
 fn run(kernel: &str) -> BTreeMap<String, Case> {
-    let out: TempDir = tempfile::tempdir().unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = |command: &mut Command| {
-        let ran = command.output().unwrap();
-        let said = String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success(), "{said}");
-        String::from_utf8(ran.stdout).unwrap()
-    };
-    let folder = output(Command::new(root.join("boards/linux/build")).arg(kernel));
-    let module = output(Command::new(root.join("boards/linux/card/build")).arg(folder.trim()));
+    let guest = Guest::new(kernel);
+    let module = output(Command::new(program("card/build")).arg(&guest.folder));
     let encoded = output(Command::new("base64").arg(module.trim()));
     let system = include_str!("system.toml");
     let job = include_str!("job.sh");
     let job = format!(
         "base64 -d >/run/weir_card.ko <<'MODULE'\n{encoded}MODULE\ncat >/run/system.toml <<'SYSTEM'\n{system}SYSTEM\n{job}"
     );
-    let path = |name: &str| out.path().join(name);
-    fs::write(path("job"), job).unwrap();
-    let mut run = Command::new(root.join("boards/linux/run"));
-    run.arg(folder.trim())
-        .args([path("job"), "/dev/null".into(), path("out")]);
-    let printed = output(&mut run);
-    println!("{printed}");
-    parse(&printed)
+    parse(&guest.run(&job, &[], 1).printed)
 }
 
 fn parse(printed: &str) -> BTreeMap<String, Case> {
@@ -202,10 +187,7 @@ fn judge(cases: &BTreeMap<String, Case>, tells: bool) {
 
 #[test]
 fn a_card_steers_the_most_urgent_packets_to_a_queue_of_their_own() {
-    if env::var_os("WEIR_GUEST").is_none() {
-        println!(
-            "skipped: it takes a guest and minutes; scripts/test-guest runs it, by WEIR_GUEST=1"
-        );
+    if !emulated::is_wanted() {
         return;
     }
     for (kernel, tells) in [("6.1", false), ("6.12", true)] {

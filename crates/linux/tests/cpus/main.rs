@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A CPU that goes and comes back while a run goes on, under load, and one that is offline when a run begins. They are those of a guest (boards/linux): none of this
 //! machine is touched.
-use std::collections::BTreeMap;
-use std::env;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+#[path = "../emulated/mod.rs"]
+mod emulated;
 
+use std::collections::BTreeMap;
+
+use emulated::Guest;
 use serde_json::Value;
-use tempfile::TempDir;
 use weir_linux::account::Report;
 
 const MODES: [&str; 3] = ["native", "predicted", "exact"];
@@ -78,11 +77,12 @@ impl Run {
 
 /// Runs the job in a guest with two CPUs, and returns its runs.
 fn guest() -> BTreeMap<String, Run> {
-    let out = tempfile::tempdir().unwrap();
-    let printed = printed(&out);
-    println!("{printed}");
+    let system = include_str!("system.toml");
+    let job = include_str!("job.sh");
+    let job = format!("cat >/run/system.toml <<'SYSTEM'\n{system}SYSTEM\n{job}");
+    let ended = Guest::new("6.1").run(&job, &floods(), 2);
     let mut seen: BTreeMap<String, Run> = BTreeMap::new();
-    for line in printed.lines() {
+    for line in ended.printed.lines() {
         let (run, line) = line.split_once(' ').unwrap();
         let run = seen.entry(run.to_owned()).or_default();
         if let Some(status) = line.strip_prefix("status ") {
@@ -103,8 +103,7 @@ fn guest() -> BTreeMap<String, Run> {
             _ => panic!("{line}"),
         }
     }
-    let sent = fs::read(out.path().join("out/sent")).unwrap();
-    let sent: Vec<BTreeMap<String, Vec<u64>>> = serde_json::from_slice(&sent).unwrap();
+    let sent: Vec<BTreeMap<String, Vec<u64>>> = serde_json::from_slice(&ended.sent).unwrap();
     for ((name, seconds), mut sent) in runs().into_iter().zip(sent) {
         let run = seen.get_mut(&name).unwrap();
         run.taken = sent.remove("sent").unwrap();
@@ -119,33 +118,6 @@ fn guest() -> BTreeMap<String, Run> {
         );
     }
     seen
-}
-
-/// What the job prints.
-fn printed(out: &TempDir) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let built = Command::new(root.join("boards/linux/build"))
-        .arg("6.1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&built.stderr);
-    assert!(built.status.success(), "{said}");
-    let folder = String::from_utf8(built.stdout).unwrap();
-    let path = |name: &str| out.path().join(name);
-    let system = include_str!("system.toml");
-    let job = include_str!("job.sh");
-    let job = format!("cat >/run/system.toml <<'SYSTEM'\n{system}SYSTEM\n{job}");
-    fs::write(path("job"), job).unwrap();
-    fs::write(path("floods"), floods()).unwrap();
-    let ran = Command::new(root.join("boards/linux/run"))
-        .arg(folder.trim())
-        .args([path("job"), path("floods"), path("out")])
-        .arg("2")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success(), "{said}");
-    String::from_utf8(ran.stdout).unwrap()
 }
 
 /// The threads of classes: CPU, priority, policy and CPUs of each, without the maps' numbers.
@@ -259,10 +231,7 @@ fn judge_offline(mode: &str, run: &Run) {
 
 #[test]
 fn a_cpu_may_go_and_come_under_load() {
-    if env::var_os("WEIR_GUEST").is_none() {
-        println!(
-            "skipped: it takes a guest and minutes; scripts/test-guest runs it, by WEIR_GUEST=1"
-        );
+    if !emulated::is_wanted() {
         return;
     }
     // The fewest packets that the card has lost in a guest, by run.

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A guest (boards/linux) for what cannot be tried on this machine.
+// Each test program compiles this file for itself, and uses a part of it.
+#![allow(dead_code)]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// Whether tests may take a guest, and minutes. If not, it says that the test is skipped.
+pub fn is_wanted() -> bool {
+    let is_wanted = env::var_os("WEIR_GUEST").is_some();
+    if !is_wanted {
+        println!(
+            "skipped: it takes a guest and minutes; scripts/test-guest runs it, by WEIR_GUEST=1"
+        );
+    }
+    is_wanted
+}
+
+/// The guest of a kernel.
+pub struct Guest {
+    /// What boards/linux/build has printed.
+    pub folder: PathBuf,
+}
+
+/// What a job has left.
+pub struct Ended {
+    /// What it printed.
+    pub printed: String,
+    /// What the card took and lost, by flood.
+    pub sent: Vec<u8>,
+}
+
+/// A program of boards/linux.
+pub fn program(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join("boards/linux").join(name)
+}
+
+/// What a command prints, once it has ended well.
+pub fn output(command: &mut Command) -> String {
+    let ran = command.output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{said}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+impl Guest {
+    pub fn new(kernel: &str) -> Self {
+        let folder = output(Command::new(program("build")).arg(kernel));
+        Self {
+            folder: folder.trim().into(),
+        }
+    }
+
+    /// Runs `job` with these floods, and so many CPUs.
+    pub fn run(&self, job: &str, floods: &[u8], cpus: u32) -> Ended {
+        let place: TempDir = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("job"), job).unwrap();
+        fs::write(path("floods"), floods).unwrap();
+        let mut run = Command::new(program("run"));
+        run.arg(&self.folder)
+            .args([path("job"), path("floods"), path("out")])
+            .arg(cpus.to_string());
+        let printed = output(&mut run);
+        println!("{printed}");
+        let sent = fs::read(path("out/sent")).unwrap();
+        Ended { printed, sent }
+    }
+}
