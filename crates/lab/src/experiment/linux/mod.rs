@@ -2,7 +2,7 @@
 //! Experiments on stock Linux in an emulated machine (boards/linux): real processes, real kernels, packets at exact times of the guest's own clock.
 //!
 //! Each variant is started anew for every point and every seed, so that nothing of one run is left for the next. One instruction takes a nanosecond, and the same run
-//! gives the same numbers, however busy the host is; what spreads does so by the seed of its flood.
+//! gives the same numbers, however busy the host is; what spreads does so by the seed of its flood, or of its commands.
 mod floods;
 mod guest;
 mod job;
@@ -40,6 +40,11 @@ pub(super) fn measure(place: &Place, spec: &LinuxSpec) -> Result<Measured, Exper
     let variants = spec.variant.iter().map(|of| of.id.clone()).collect();
     plan.check(&variants, |name| values::is_known(spec, name))?;
     let mut runs = runs(place, spec)?;
+    if spec.seeds.len() > 1 && !do_seeds_differ(&runs) {
+        return Err(ExperimentError::Evaluation(
+            "the seeds make no difference, so each run would be the same: a pattern that is not periodic has one, and commands know it as `$seed`".to_owned(),
+        ));
+    }
     let Some(last) = runs.last().map(|run| run.key.clone()) else {
         return Err(ExperimentError::Evaluation(
             "there is nothing to run: no variant, no point or no seed".to_owned(),
@@ -121,6 +126,15 @@ fn runs<'a>(place: &Place, spec: &'a LinuxSpec) -> Result<Vec<Run<'a>>, Experime
     Ok(runs)
 }
 
+/// Whether any two runs at one point, with different seeds, are different.
+fn do_seeds_differ(runs: &[Run<'_>]) -> bool {
+    let place = |run: &Run<'_>| (run.key.variant.clone(), run.key.index);
+    let is_same =
+        |one: &Run<'_>, other: &Run<'_>| one.job == other.job && one.floods == other.floods;
+    runs.windows(2)
+        .any(|pair| place(&pair[0]) == place(&pair[1]) && !is_same(&pair[0], &pair[1]))
+}
+
 /// Which kernel each variant had.
 fn kernels(spec: &LinuxSpec, guests: &BTreeMap<&str, Guest>) -> Detail {
     let row = |variant: &VariantSpec| {
@@ -130,5 +144,38 @@ fn kernels(spec: &LinuxSpec, guests: &BTreeMap<&str, Guest>) -> Detail {
     Detail {
         columns: vec!["variant".to_owned(), "kernel".to_owned()],
         rows: spec.variant.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const EXPERIMENT: &str = r#"
+        kernel = "6.1"
+        seeds = [1, 2]
+        feed = [{ flow = 0, bytes = 512, pattern = "{x}Hz" }]
+        feed-for = "10ms"
+        x = { title = "x", values = [0, 1000] }
+        series = []
+        process = [{ id = "cpu", command = "spin", awaited = true }]
+        variant = [
+            { id = "one", label = "one", colour = "blue" },
+            { id = "two", label = "two", colour = "black" },
+        ]
+    "#;
+
+    #[test]
+    fn seeds_differ_by_a_pattern_or_by_a_command() {
+        let place = Place::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let differ = |text: &str| {
+            let spec: LinuxSpec = toml::from_str(text).unwrap();
+            do_seeds_differ(&runs(&place, &spec).unwrap())
+        };
+        assert!(!differ(EXPERIMENT));
+        assert!(differ(&EXPERIMENT.replace("{x}Hz", "poisson:{x}Hz")));
+        assert!(differ(&EXPERIMENT.replace("\"spin\"", "\"spin $seed\"")));
     }
 }
