@@ -33,11 +33,12 @@ test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's ow
 test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer
 	$(MAKE) -C core test
 
-test-host: bootstrap-host ## quantities, the analysis against others' and against simulations, tables and plots, the weir command
-	$(CARGO_TEST) -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate -p weir-cli
+test-host: bootstrap-host ## quantities, the analysis against others' and against simulations, tables and plots
+	$(CARGO_TEST) -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate
 
-test-avr: bootstrap-avr ## the emulated ATmega128, the port, the experiments, the examples of the README
-	$(CARGO_TEST) -p weir-lab
+test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the experiments, the examples of the README
+# Together, as the scripts build them: each choice of packages has dependencies of its own.
+	$(CARGO_TEST) -p weir-cli -p weir-lab
 	$(ALONE) scripts/test-examples
 	$(ALONE) scripts/test-experiments
 
@@ -45,9 +46,8 @@ test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation 
 	$(ALONE) scripts/test-rtl
 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own; skipped without root
-	$(CARGO_TEST) -p weir-load
-# One after the other: these fork, and change what the machine has once, such as the priority of ksoftirqd.
-	RUST_TEST_THREADS=1 $(CARGO_TEST) -p weir-linux
+# One after the other: weir-linux's tests fork, and change what the machine has once, such as the priority of ksoftirqd.
+	RUST_TEST_THREADS=1 $(CARGO_TEST) -p weir-load -p weir-linux
 
 test-guest: bootstrap-linux ## stock kernels in an emulated machine; not part of `make test` yet
 	$(ALONE) scripts/test-guest
