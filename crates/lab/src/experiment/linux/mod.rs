@@ -128,11 +128,13 @@ fn runs<'a>(place: &Place, spec: &'a LinuxSpec) -> Result<Vec<Run<'a>>, Experime
 
 /// Whether any two runs at one point, with different seeds, are different.
 fn do_seeds_differ(runs: &[Run<'_>]) -> bool {
-    let place = |run: &Run<'_>| (run.key.variant.clone(), run.key.index);
-    let is_same =
-        |one: &Run<'_>, other: &Run<'_>| one.job == other.job && one.floods == other.floods;
-    runs.windows(2)
-        .any(|pair| place(&pair[0]) == place(&pair[1]) && !is_same(&pair[0], &pair[1]))
+    runs.windows(2).any(|pair| match pair {
+        [one, other] => {
+            (&one.key.variant, one.key.index) == (&other.key.variant, other.key.index)
+                && (&one.job, &one.floods) != (&other.job, &other.floods)
+        }
+        _ => false,
+    })
 }
 
 /// Which kernel each variant had.
