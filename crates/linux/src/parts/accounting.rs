@@ -23,9 +23,11 @@ pub struct Accounting {
 impl Accounting {
     /// Loads the programs.
     pub fn start(options: account::Options) -> miette::Result<Self> {
+        let accountant = Accountant::start(options).into_diagnostic()?;
         Ok(Self {
-            accountant: Accountant::start(options).into_diagnostic()?,
-            due: Instant::now(),
+            accountant,
+            // A whole period, as any other: what an interface brings as it is set up would be a high rate over a shorter one.
+            due: Instant::now() + PERIOD,
             overload: None,
         })
     }

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
 use weir_linux::sched::{self, Cpus, Policy};
@@ -41,6 +42,11 @@ pub struct Flood {
 impl Flood {
     /// From the sender's namespace to each of these ports in turn, as fast as it goes.
     pub fn begin(ground: &Ground, ports: &'static [u16]) -> Self {
+        Self::bursts(ground, ports, Duration::ZERO)
+    }
+
+    /// The same, with a rest whenever each port has had its packet.
+    pub fn bursts(ground: &Ground, ports: &'static [u16], rest: Duration) -> Self {
         let to = ground.receiver.v4;
         let namespace = std::fs::File::open(ground.sender.path()).unwrap();
         let (stop, sent) = (
@@ -58,6 +64,7 @@ impl Flood {
                     let sent = socket.send_to(&[0; 256], (to, *port));
                     count.fetch_add(u64::from(sent.is_ok()), Ordering::Relaxed);
                 }
+                std::thread::sleep(rest);
             }
         });
         let thread = Some(thread);

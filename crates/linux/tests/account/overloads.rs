@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::commands::machine;
 use super::flood::{self, Flood};
-use super::machine::{Machine, signal, until};
+use super::machine::{Machine, said, signal, until};
 
 /// The lines that a run has told until now.
 #[derive(Clone)]
@@ -136,4 +136,23 @@ fn each_overload_is_told_once_to_programs() {
         assert!(event["text"].as_str().unwrap().starts_with("overload: "));
     }
     assert!(ended[0]["after_s"].as_f64() > ended[1]["after_s"].as_f64());
+}
+
+#[test]
+fn what_comes_while_a_run_begins_is_no_overload() {
+    let Some(machine) = machine("accounting = \"packets\"") else {
+        return;
+    };
+    let _receiver = flood::receiver(&machine.ground.receiver, 5001);
+    // 80 packets a second of the 100 that the file tolerates: two within 20 ms would be too many, if a rate were taken of that.
+    let flood = Flood::bursts(&machine.ground, &[5001], Duration::from_micros(12_400));
+    for _ in 0..5 {
+        let child = machine.run();
+        std::thread::sleep(Duration::from_millis(1500));
+        signal(&child, Signal::SIGTERM);
+        let ended = child.wait_with_output().unwrap();
+        let told = said(&ended);
+        assert!(!told.contains("overload"), "{told}");
+    }
+    flood.end();
 }
