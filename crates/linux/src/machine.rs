@@ -329,6 +329,7 @@ mod tests {
             interrupt_overhead: std::time::Duration::ZERO,
             top_half: None,
             cap_timer: false,
+            receive_buffer: None,
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),
             selected: Vec::new(),

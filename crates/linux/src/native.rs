@@ -148,6 +148,7 @@ pub struct Native {
     devices: Vec<Device>,
     softirq: Urgency,
     cap_timer: bool,
+    receive_buffer: Option<u32>,
 }
 
 /// What turns on the timer by which SCHED_DEADLINE ends a thread's run time. Else the kernel looks only at its clock's tick whether that is over.
@@ -156,6 +157,19 @@ pub fn cap_timer() -> (Setting, Value) {
     let name = "HRTICK_DL".to_owned();
     let on = Value::Text(name.clone());
     (Setting::Feature { name }, on)
+}
+
+/// The buffer that new sockets have for what they receive, where that is less than `bytes` now.
+fn receive_buffer(bytes: u32) -> (Setting, Value) {
+    let path = "net/core/rmem_default".to_owned();
+    let setting = Setting::Sysctl { path };
+    let is_enough = |now: Value| match now {
+        Value::Text(text) => text.parse().ok().filter(|&now: &u32| now >= bytes),
+        _ => None,
+    };
+    // What cannot be read is told when it is set.
+    let more = setting.value().ok().and_then(is_enough);
+    (setting, Value::Text(more.unwrap_or(bytes).to_string()))
 }
 
 impl Native {
@@ -170,6 +184,7 @@ impl Native {
             devices,
             softirq: Urgency::new(softirq).unwrap_or(Urgency::MOST),
             cap_timer: false,
+            receive_buffer: None,
         }
     }
 
@@ -177,6 +192,13 @@ impl Native {
     #[must_use]
     pub fn with_cap_timer(mut self, cap_timer: bool) -> Self {
         self.cap_timer = cap_timer;
+        self
+    }
+
+    /// How many bytes new sockets have for what they receive at least, if they say nothing themselves.
+    #[must_use]
+    pub fn with_receive_buffer(mut self, bytes: Option<u32>) -> Self {
+        self.receive_buffer = bytes;
         self
     }
 
@@ -204,7 +226,7 @@ impl Native {
             Ok(())
         };
         list(&mut report, self.softirqs()?)?;
-        list(&mut report, self.timers())?;
+        list(&mut report, self.of_machine())?;
         for device in &self.devices {
             let wanted = device::settings(device, &mut report.notes)?;
             list(&mut report, wanted)?;
@@ -263,7 +285,7 @@ impl Native {
             journal.lock_interface(&device.interface)?;
         }
         set(journal, &mut report, softirqs)?;
-        set(journal, &mut report, self.timers())?;
+        set(journal, &mut report, self.of_machine())?;
         for device in &self.devices {
             let wanted =
                 device::settings(device, &mut report.notes).map_err(JournalError::Setting)?;
@@ -284,8 +306,11 @@ impl Native {
         Ok(report)
     }
 
-    fn timers(&self) -> Vec<(Setting, Value)> {
-        Vec::from_iter(self.cap_timer.then(cap_timer))
+    /// What there is once.
+    fn of_machine(&self) -> Vec<(Setting, Value)> {
+        let timer = self.cap_timer.then(cap_timer);
+        let buffer = self.receive_buffer.map(receive_buffer);
+        timer.into_iter().chain(buffer).collect()
     }
 
     /// For no device there is nothing to serve.
@@ -449,12 +474,32 @@ mod tests {
     #[test]
     fn the_timer_of_caps_is_turned_on_if_it_is_asked_for() {
         let native = Native::new(vec![device(40, None)]);
-        assert_eq!(native.timers(), []);
-        let timers = native.with_cap_timer(true).timers();
+        assert_eq!(native.of_machine(), []);
+        let timers = native.with_cap_timer(true).of_machine();
         let [(Setting::Feature { name }, Value::Text(on))] = &timers[..] else {
             panic!("{timers:?}");
         };
         assert_eq!((name.as_str(), on.as_str()), ("HRTICK_DL", "HRTICK_DL"));
+    }
+
+    #[test]
+    fn a_receive_buffer_is_never_made_smaller() {
+        // Which a network namespace of its own may not have.
+        if receive_buffer(1).0.value().is_err() {
+            println!("skipped: net.core.rmem_default cannot be set here");
+            return;
+        }
+        let wanted = |bytes| {
+            let native = Native::new(vec![device(40, None)]).with_receive_buffer(Some(bytes));
+            let wanted = native.of_machine();
+            let [(setting, Value::Text(text))] = &wanted[..] else {
+                panic!("{wanted:?}");
+            };
+            (setting.value().unwrap(), text.parse::<u32>().unwrap())
+        };
+        let (now, smallest) = wanted(1);
+        assert_eq!(now, Value::Text(smallest.to_string()));
+        assert_eq!(wanted(smallest + 1).1, smallest + 1);
     }
 
     #[test]

@@ -174,7 +174,9 @@ pub fn native<'a>(
 ) -> Result<Native, PlanError> {
     let devices = interfaces.into_iter().map(|of| device(node, of));
     let devices = devices.collect::<Result<_, PlanError>>()?;
-    Ok(Native::new(devices).with_cap_timer(node.cap_timer))
+    Ok(Native::new(devices)
+        .with_cap_timer(node.cap_timer)
+        .with_receive_buffer(node.receive_buffer))
 }
 
 /// What is wanted of one interface of `node`, as it is found now.

@@ -112,6 +112,7 @@ mod tests {
             interrupt_overhead: std::time::Duration::ZERO,
             top_half,
             cap_timer: false,
+            receive_buffer: None,
             interfaces: vec![Interface {
                 name: "eth0".to_owned(),
                 receivers: vec![1, 2],

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use weir_linux::exact::ORDINARY_QUEUE;
 use weir_linux::share::Share;
 use weir_linux::system::{Mark, Node, NotForLinux, Port};
 use weir_linux::urgency::Urgency;
@@ -151,6 +152,20 @@ fn a_timer_ends_a_cap_and_nothing_else() {
 }
 
 #[test]
+fn sockets_have_a_larger_buffer_where_packets_take_more_of_it() {
+    let text = source(1, "interface = \"eth0\"");
+    let buffer = |mode, keys: &str| {
+        let text = format!("{text}[linux]\n{keys}");
+        node(&text, Some(mode)).unwrap().receive_buffer
+    };
+    assert_eq!(buffer(LinuxMode::Native, ""), None);
+    assert_eq!(buffer(LinuxMode::Predicted, ""), None);
+    assert_eq!(buffer(LinuxMode::Exact, ""), Some(1 << 20));
+    assert_eq!(buffer(LinuxMode::Exact, "receive_buffer = 0"), None);
+    assert_eq!(buffer(LinuxMode::Native, "receive_buffer = 9"), Some(9));
+}
+
+#[test]
 fn a_class_has_the_queues_of_all_flows_to_receivers_of_its_urgency() {
     let receiver =
         |name: &str, urgency: u8| format!("[[receiver]]\nname = \"{name}\"\nurgency = {urgency}\n");
@@ -159,22 +174,37 @@ fn a_class_has_the_queues_of_all_flows_to_receivers_of_its_urgency() {
             "[[flow]]\nname = \"f{number}\"\nsource = \"s1\"\nreceiver = \"{receiver}\"\nselector = {{ protocol = \"udp\", port = {number} }}\n{queue}\n"
         )
     };
-    let text = |longest: &str| {
+    let text = |queues: [&str; 3]| {
         [
             source(1, "interface = \"eth0\""),
             receiver("plc", 60),
             receiver("log", 0),
             receiver("archive", 0),
-            flow(1, "plc", ""),
-            flow(2, "log", "queue = 4000"),
-            flow(3, "archive", longest),
+            flow(1, "plc", queues[0]),
+            flow(2, "log", queues[1]),
+            flow(3, "archive", queues[2]),
         ]
         .concat()
     };
-    let exact = |longest| node(&text(longest), Some(LinuxMode::Exact));
-    let queues = exact("queue = 2000").unwrap().queues;
-    assert_eq!(queues, [(Urgency::ORDINARY, 6000)].into());
-    let too_long = exact("queue = 12385").unwrap_err();
+    let exact = |queues| node(&text(queues), Some(LinuxMode::Exact));
+    let queues = |queues| exact(queues).unwrap().queues;
+    let (short, long) = ("queue = 16", "queue = 4000");
+    assert_eq!(
+        queues(["", long, "queue = 2000"]),
+        [(Urgency::ORDINARY, 6000)].into()
+    );
+    // Sockets that the file does not name wait among ordinary processes, too.
+    assert_eq!(
+        queues([short, short, ""]),
+        [
+            (Urgency::ORDINARY, ORDINARY_QUEUE),
+            (Urgency::new(60).unwrap(), 16)
+        ]
+        .into()
+    );
+    let too_long = ["", long, "queue = 12385"];
+    assert!(node(&text(too_long), None).is_ok());
+    let too_long = exact(too_long).unwrap_err();
     assert_eq!(
         too_long,
         NotForLinux::Queue {
@@ -182,5 +212,4 @@ fn a_class_has_the_queues_of_all_flows_to_receivers_of_its_urgency() {
             found: 16_385
         }
     );
-    assert!(node(&text("queue = 12385"), None).is_ok());
 }

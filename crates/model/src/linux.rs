@@ -17,6 +17,8 @@ pub struct Linux {
     pub interrupt_overhead: Duration,
     /// Whether a cap ends by a timer; else at a tick of the kernel's clock.
     pub cap_timer: bool,
+    /// Bytes of the buffer that new sockets have for what they receive, at least, 0 for as it is; none: the file does not say, so the mode decides.
+    pub receive_buffer: Option<u32>,
     /// What the file says of the thread that takes packets from the device; none: nothing, so the mode decides.
     pub top_half: Option<TopHalf>,
     /// The sources that are queues of a network interface, in the file's order. Several may be of the same.

@@ -217,7 +217,11 @@ impl Interval {
         let times = apportion(time, weights);
         for ((cpu, counted), time) in places.into_iter().zip(times) {
             let apart = time.min(counted.spent.others + counted.spent.soft);
-            let place = Place { cpu, host };
+            let place = Place {
+                cpu,
+                host,
+                is_kernel: true,
+            };
             self.pools.push(pool(place, time - apart, apart, counted));
         }
     }
@@ -246,7 +250,11 @@ mod tests {
     };
 
     fn place(cpu: u32, host: u32) -> Place {
-        Place { cpu, host }
+        Place {
+            cpu,
+            host,
+            is_kernel: false,
+        }
     }
 
     fn counters(spent: &[(Place, Spent)], delivered: &[(Place, u64)]) -> Counters {

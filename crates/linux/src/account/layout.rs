@@ -8,7 +8,12 @@ pub(super) struct Place {
     pub cpu: u32,
     /// The process that was interrupted or the kernel thread that did the work; 0: the CPU was idle.
     pub host: u32,
+    /// It is a kernel thread, which may have ended by now.
+    pub is_kernel: bool,
 }
+
+/// WEIR_ACCOUNT_KERNEL.
+const KERNEL: u32 = 1 << 31;
 
 /// What was spent at a place: ns, each without the interrupts that came in between, and counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,10 +78,20 @@ fn double(bytes: &[u8], at: usize) -> Option<u64> {
 
 impl Place {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let host = single(bytes, 4)?;
         Some(Self {
             cpu: single(bytes, 0)?,
-            host: single(bytes, 4)?,
+            host: host & !KERNEL,
+            is_kernel: host & KERNEL != 0,
         })
+    }
+
+    pub fn encode(&self) -> [u8; 8] {
+        let host = self.host | if self.is_kernel { KERNEL } else { 0 };
+        let mut bytes = [0; 8];
+        bytes[0..4].copy_from_slice(&self.cpu.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&host.to_ne_bytes());
+        bytes
     }
 }
 
@@ -112,8 +127,7 @@ impl Delivery {
     pub fn encode(&self) -> [u8; Self::LENGTH] {
         let Self { place, socket } = self;
         let mut bytes = [0; Self::LENGTH];
-        bytes[0..4].copy_from_slice(&place.cpu.to_ne_bytes());
-        bytes[4..8].copy_from_slice(&place.host.to_ne_bytes());
+        bytes[0..8].copy_from_slice(&place.encode());
         bytes[8..12].copy_from_slice(&socket.interface.to_ne_bytes());
         bytes[12..14].copy_from_slice(&socket.port.to_ne_bytes());
         bytes[14..16].copy_from_slice(&socket.protocol.to_ne_bytes());
@@ -175,17 +189,23 @@ mod tests {
 
     #[test]
     fn a_delivery_is_written_as_it_is_read() {
-        let delivery = Delivery {
-            place: Place { cpu: 1, host: 2 },
-            socket: Socket {
-                cookie: u64::MAX - 3,
-                interface: 4,
-                port: 5,
-                protocol: 6,
-            },
-        };
-        assert_eq!(Delivery::decode(&delivery.encode()), Some(delivery));
-        assert_eq!(Delivery::decode(&delivery.encode()[1..]), None);
+        for is_kernel in [false, true] {
+            let delivery = Delivery {
+                place: Place {
+                    cpu: 1,
+                    host: 2,
+                    is_kernel,
+                },
+                socket: Socket {
+                    cookie: u64::MAX - 3,
+                    interface: 4,
+                    port: 5,
+                    protocol: 6,
+                },
+            };
+            assert_eq!(Delivery::decode(&delivery.encode()), Some(delivery));
+            assert_eq!(Delivery::decode(&delivery.encode()[1..]), None);
+        }
     }
 
     #[test]

@@ -208,8 +208,8 @@ impl Accountant {
                 .name_interrupts(&sources::network_interrupts())?;
             self.crew.look_again()?;
         }
-        for host in counters.spent.keys().map(|place| place.host) {
-            let person = self.people.of(host);
+        for place in counters.spent.keys() {
+            let person = self.people.host(place.host, place.is_kernel);
             if let (Some(thread), Some(work)) = (person.thread, person.work()) {
                 self.crew.join(thread, &work);
             }

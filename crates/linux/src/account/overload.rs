@@ -45,6 +45,9 @@ pub struct Traffic {
     pub tolerated: Option<f64>,
 }
 
+/// What came in less says nothing of a rate: two packets in 17 ms are not 119 a second.
+const SHORTEST: Duration = Duration::from_millis(500);
+
 /// What was seen in an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Seen {
@@ -207,10 +210,35 @@ impl fmt::Display for Event {
     }
 }
 
+impl Seen {
+    /// What was seen in both, one after the other.
+    fn and(mut self, next: &Self) -> Self {
+        let elapsed = self.elapsed + next.elapsed;
+        let part = |of: Duration| of.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        let (before, after) = (part(self.elapsed), part(next.elapsed));
+        for share in self.shares.values_mut() {
+            *share *= before;
+        }
+        for (cpu, share) in &next.shares {
+            *self.shares.entry(*cpu).or_default() += share * after;
+        }
+        for (name, more) in &next.traffic {
+            let all = self.traffic.entry(name.clone()).or_default();
+            all.received += more.received;
+            all.dropped += more.dropped;
+            all.tolerated = more.tolerated;
+        }
+        self.elapsed = elapsed;
+        self
+    }
+}
+
 /// Whether there is an overload.
 #[derive(Debug)]
 pub(super) struct Watch {
     limits: Limits,
+    /// What was seen that was not judged yet.
+    pending: Seen,
     /// How long it has lasted, and how long nothing of it was seen; none: there is none.
     overload: Option<(Duration, Duration)>,
 }
@@ -219,12 +247,22 @@ impl Watch {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
+            pending: Seen::default(),
             overload: None,
         }
     }
 
-    /// Looks at an interval, and tells what is to be told of it; who it is comes from whoever asks.
+    /// Looks at an interval, and tells what is to be told of it; who it is comes from whoever asks. A short one is judged together with what follows.
     pub fn look(&mut self, seen: &Seen) -> Option<Event> {
+        let seen = std::mem::take(&mut self.pending).and(seen);
+        if seen.elapsed < SHORTEST {
+            self.pending = seen;
+            return None;
+        }
+        self.judge(&seen)
+    }
+
+    fn judge(&mut self, seen: &Seen) -> Option<Event> {
         let Some((lasted, quiet)) = &mut self.overload else {
             let cause = self.limits.cause(seen, 1.0)?;
             self.overload = Some((seen.elapsed, Duration::ZERO));
@@ -329,6 +367,29 @@ mod tests {
         assert_eq!(watch.look(&share(0.1)), Some(Event::Ends { after }));
         assert!(!watch.is_overloaded());
         assert!(watch.look(&share(0.6)).is_some());
+    }
+
+    #[test]
+    fn what_comes_in_a_short_time_is_judged_with_what_follows() {
+        let brief = |seen: Seen, milliseconds| Seen {
+            elapsed: Duration::from_millis(milliseconds),
+            ..seen
+        };
+        let mut watch = Watch::new(Limits::default());
+        // 119 packets a second, and all of a CPU.
+        assert_eq!(watch.look(&brief(traffic(2, 0, Some(100.0)), 17)), None);
+        assert_eq!(watch.look(&brief(share(1.0), 17)), None);
+        assert_eq!(watch.look(&traffic(90, 0, Some(100.0))), None);
+        // As often as one likes, a quarter of a second each.
+        let event = (0..8).find_map(|_| watch.look(&brief(share(0.6), 250)));
+        assert_eq!(begins(event), "interrupts have 60.0 % of CPU 1");
+        let quarter = brief(traffic(26, 0, Some(100.0)), 250);
+        let mut watch = Watch::new(Limits::default());
+        let event = (0..8).find_map(|_| watch.look(&quarter));
+        assert_eq!(
+            begins(event),
+            "eth0 brings 104 packets/s, and the system file tolerates 100"
+        );
     }
 
     #[test]

@@ -67,6 +67,17 @@ impl People {
         self.known.entry(pid).or_insert_with(|| Person::of(pid))
     }
 
+    /// The same of one in whose time interrupts were handled, of whom is known whether it is a thread of the kernel, also after it has ended.
+    pub fn host(&mut self, pid: u32, is_kernel: bool) -> &Person {
+        self.known.entry(pid).or_insert_with(|| {
+            let person = Person::of(pid);
+            Person {
+                is_kernel: person.is_kernel || is_kernel,
+                ..person
+            }
+        })
+    }
+
     /// The same of one that was asked for before.
     pub fn known(&self, pid: u32) -> Option<&Person> {
         self.known.get(&pid)
@@ -121,5 +132,9 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(people.forget_ended(), [pid]);
         assert_eq!(people.known(pid), None);
+        // Nothing was taken from a thread of the kernel, however short it lived.
+        assert!(!people.host(pid, false).is_kernel);
+        assert_eq!(people.forget_ended(), [pid]);
+        assert!(people.host(pid, true).is_kernel);
     }
 }

@@ -95,8 +95,7 @@ impl Programs {
     /// Makes room: these are counted from 0 if they come again.
     pub fn forget(&self, places: &[Place], deliveries: &[Delivery]) -> Result<(), Error> {
         for place in places {
-            let key = [place.cpu.to_ne_bytes(), place.host.to_ne_bytes()];
-            self.spent.delete(key.as_flattened())?;
+            self.spent.delete(&place.encode())?;
         }
         for delivery in deliveries {
             self.deliveries.delete(&delivery.encode())?;

@@ -73,7 +73,12 @@ static __always_inline weir_account_lost_t *now_lost(void)
 
 static __always_inline weir_account_place_t here(void)
 {
-    return (weir_account_place_t){.cpu = bpf_get_smp_processor_id(), .host = (__u32) bpf_get_current_task_btf()->tgid};
+    struct task_struct *task = bpf_get_current_task_btf();
+    __u32 host = (__u32) task->tgid;
+    if (host != 0 && (task->flags & PF_KTHREAD) != 0) {
+        host |= WEIR_ACCOUNT_KERNEL;
+    }
+    return (weir_account_place_t){.cpu = bpf_get_smp_processor_id(), .host = host};
 }
 
 /* What was spent here, or NULL if there is no room for another place. */

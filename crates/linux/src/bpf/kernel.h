@@ -65,6 +65,9 @@ struct files_struct {
     struct fdtable *fdt;
 };
 
+/* In `flags`: a thread of the kernel (<linux/sched.h>). */
+#define PF_KTHREAD 0x00200000
+
 struct task_struct {
     unsigned int __state;
     unsigned int flags;

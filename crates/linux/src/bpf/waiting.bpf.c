@@ -10,7 +10,6 @@
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define TASK_INTERRUPTIBLE 1
-#define PF_KTHREAD 0x00200000
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 

@@ -51,14 +51,18 @@ pub enum Placement {
 /// Packets that the queue of a class holds on each CPU if nothing is said.
 pub const QUEUE: u32 = 256;
 
+/// The same of the class of ordinary processes, where the packets wait of every socket that nobody has named: what Linux itself lets wait for a processor
+/// (`net.core.netdev_max_backlog`).
+pub const ORDINARY_QUEUE: u32 = 1_000;
+
 /// What the kernel has room for at most in a queue of a CPUMAP.
 pub const LONGEST_QUEUE: u32 = 16_384;
 
 /// How mode exact is to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Packets that the queue of a class of an urgency holds on each CPU, 1 to [`LONGEST_QUEUE`]; [`QUEUE`] where nothing is said. A shorter one drops earlier, when
-    /// nothing but the top half was spent on a packet.
+    /// Packets that the queue of a class of an urgency holds on each CPU, 1 to [`LONGEST_QUEUE`]; [`QUEUE`] or [`ORDINARY_QUEUE`] where nothing is said. A shorter
+    /// one drops earlier, when nothing but the top half was spent on a packet.
     pub queues: BTreeMap<Urgency, u32>,
     /// Where bottom halves run.
     pub placement: Placement,
@@ -67,13 +71,25 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Queues of [`QUEUE`] packets, where they arrive, native XDP.
+    /// Queues of [`QUEUE`] packets and one of [`ORDINARY_QUEUE`], where they arrive, native XDP.
     fn default() -> Self {
         Self {
             queues: BTreeMap::new(),
             placement: Placement::Arrival,
             generic: false,
         }
+    }
+}
+
+impl Options {
+    /// Packets that the queue of the class of `urgency` holds on each CPU.
+    fn queue(&self, urgency: Urgency) -> u32 {
+        let usual = if urgency == Urgency::ORDINARY {
+            ORDINARY_QUEUE
+        } else {
+            QUEUE
+        };
+        self.queues.get(&urgency).copied().unwrap_or(usual)
     }
 }
 
@@ -324,8 +340,7 @@ impl Exact {
         let online = classes::online()?;
         for (number, class) in self.classes.iter_mut().enumerate() {
             let wanted = classes::wanted(&self.options.placement, number, &online);
-            let queue = self.options.queues.get(&class.urgency);
-            class.settle(number as u8, &wanted, queue.copied().unwrap_or(QUEUE))?;
+            class.settle(number as u8, &wanted, self.options.queue(class.urgency))?;
             let cpu = match &self.options.placement {
                 Placement::Arrival => SAME_CPU,
                 // A class that came later has no CPU of its own.

@@ -23,11 +23,9 @@ pub struct Accounting {
 impl Accounting {
     /// Loads the programs.
     pub fn start(options: account::Options) -> miette::Result<Self> {
-        let accountant = Accountant::start(options).into_diagnostic()?;
         Ok(Self {
-            accountant,
-            // A whole period, as any other: what an interface brings as it is set up would be a high rate over a shorter one.
-            due: Instant::now() + PERIOD,
+            accountant: Accountant::start(options).into_diagnostic()?,
+            due: Instant::now(),
             overload: None,
         })
     }

@@ -208,7 +208,12 @@ impl Setting {
             Self::Policy { thread, .. } => Value::Policy(sched::get(there(*thread)?)?),
             Self::Affinity { thread, .. } => Value::Cpus(sched::affinity(there(*thread)?)?),
             Self::Sysctl { path } => {
-                let text = fs::read_to_string(format!("/proc/sys/{}", within(path)?))?;
+                let file = format!("/proc/sys/{}", within(path)?);
+                // So network namespaces of their own have what is all of the machine's.
+                if fs::metadata(&file)?.permissions().readonly() {
+                    return Err(io::Error::from_raw_os_error(libc::EROFS));
+                }
+                let text = fs::read_to_string(file)?;
                 Value::Text(normal(path, &text))
             }
             Self::Feature { name } => Value::Text(feature(name)?),
@@ -274,6 +279,10 @@ impl Setting {
             Some(libc::ENOENT | libc::EOPNOTSUPP) => SettingError::Absent(setting),
             // A kernel in lockdown lets nobody write there.
             Some(libc::EPERM | libc::EACCES) if matches!(self, Self::Feature { .. }) => {
+                SettingError::Absent(setting)
+            }
+            // So containers have all of /proc/sys.
+            Some(libc::EROFS) if matches!(self, Self::Sysctl { .. }) => {
                 SettingError::Absent(setting)
             }
             _ => SettingError::Refused {
@@ -487,6 +496,10 @@ mod tests {
             path: "kernel/weir_has_no_such".to_owned(),
         };
         assert!(matches!(absent.read(), Err(SettingError::Absent(_))));
+        let fixed = Setting::Sysctl {
+            path: "kernel/ostype".to_owned(),
+        };
+        assert!(matches!(fixed.read(), Err(SettingError::Absent(_))));
         let gone = Setting::Policy {
             thread: Thread {
                 tid: 1 << 23,

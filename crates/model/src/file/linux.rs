@@ -64,6 +64,9 @@ section! {
         /// Whether the cap of `top_half` ends by a timer, the scheduler's feature HRTICK_DL, which is all of the machine's and makes switches dearer (docs/linux.md); else it
         /// ends at a tick of the kernel's clock.
         optional cap_timer: Truth, default "false", example "true";
+        /// Bytes of the buffer that new sockets have for what they receive, if they say nothing themselves (`net.core.rmem_default`); never made smaller. 0 leaves it as it
+        /// is. In the mode `exact` each packet takes a page of it.
+        optional receive_buffer: Whole<0, 1_073_741_824>, default "in the mode `exact` 1048576; else it is left as it is", example "4194304";
         /// What the thread that takes packets from the device may do.
         optional top_half: TopHalf, default "in the mode `exact` 500us in every 10ms; else it is as urgent as the most urgent receiver that it serves", example "{ runtime = \"1ms\", period = \"10ms\" }";
     }

@@ -450,7 +450,7 @@ section! {
         optional demux: StatedCost, default "\"0 cycles\"", example "\"20 cycles\"";
         /// What is done for each packet at the receiver's urgency.
         optional bottom_half: StatedCost, default "\"0 cycles\"", example "\"300 cycles\"";
-        /// The packets that can wait for the bottom half. In the mode `exact` of `weir linux` those of all flows to receivers of one urgency are one queue.
+        /// The packets that can wait for the bottom half. In the mode `exact` of `weir linux` those of all flows to receivers of one urgency are one queue, at least 1,000 where ordinary processes share it.
         optional queue: Count, default "not stated", example "16";
         /// From a packet's arrival to the end of its bottom half.
         optional deadline: ExactTime, default "none", example "\"5ms\"";

@@ -55,6 +55,10 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
         }),
         interrupt_overhead: overhead?,
         cap_timer: section.cap_timer.or(Truth(false))?.0,
+        receive_buffer: section
+            .receive_buffer
+            .optional()?
+            .map(|Whole(bytes)| u32::try_from(bytes).unwrap_or(u32::MAX)),
         top_half: top_half?,
         interfaces: interfaces?,
         matches: matches?,
