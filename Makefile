@@ -48,7 +48,7 @@ test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and one in an emulated machine
 # One after the other: weir-linux's tests fork, and change what the machine has once, such as the priority of ksoftirqd. As the programs go into the guest: they are built once.
 	RUST_TEST_THREADS=1 $(ALONE) scripts/cargo-static test --locked -p weir-load -p weir-linux
-# What a packet costs in each mode, beside XDP_DROP's: all claims are met, and it takes a minute.
+# What a packet costs in each mode, beside XDP_DROP's: all claims are met, and it takes two minutes.
 	$(ALONE) scripts/test-guest --if-there lee2010/linux-cost
 
 test-guest: bootstrap-linux ## all experiments on stock kernels in an emulated machine, in their short forms: an hour

@@ -11,7 +11,8 @@
 /** Where interrupts were handled: in whose time. */
 typedef struct {
     uint32_t cpu;
-    uint32_t host; /**< the process that was interrupted, or the kernel thread that did the work, with WEIR_ACCOUNT_KERNEL; 0: the CPU was idle */
+    uint32_t
+        host; /**< the process that was interrupted, or the kernel thread that did the work, with WEIR_ACCOUNT_KERNEL; 0: the CPU was idle */
 } weir_account_place_t;
 
 /** Beside the number of a kernel thread: when the counters are read, it may have ended. Numbers are below 2^22. */
