@@ -59,6 +59,29 @@ pub(super) struct Seen {
     pub traffic: BTreeMap<String, Traffic>,
 }
 
+impl Seen {
+    /// What was seen in both, one after the other.
+    fn and(mut self, next: &Self) -> Self {
+        let elapsed = self.elapsed + next.elapsed;
+        let part = |of: Duration| of.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        let (before, after) = (part(self.elapsed), part(next.elapsed));
+        for share in self.shares.values_mut() {
+            *share *= before;
+        }
+        for (cpu, share) in &next.shares {
+            *self.shares.entry(*cpu).or_default() += share * after;
+        }
+        for (name, more) in &next.traffic {
+            let all = self.traffic.entry(name.clone()).or_default();
+            all.received += more.received;
+            all.dropped += more.dropped;
+            all.tolerated = more.tolerated;
+        }
+        self.elapsed = elapsed;
+        self
+    }
+}
+
 /// What makes an overload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
@@ -207,29 +230,6 @@ impl fmt::Display for Event {
                 )
             }
         }
-    }
-}
-
-impl Seen {
-    /// What was seen in both, one after the other.
-    fn and(mut self, next: &Self) -> Self {
-        let elapsed = self.elapsed + next.elapsed;
-        let part = |of: Duration| of.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-        let (before, after) = (part(self.elapsed), part(next.elapsed));
-        for share in self.shares.values_mut() {
-            *share *= before;
-        }
-        for (cpu, share) in &next.shares {
-            *self.shares.entry(*cpu).or_default() += share * after;
-        }
-        for (name, more) in &next.traffic {
-            let all = self.traffic.entry(name.clone()).or_default();
-            all.received += more.received;
-            all.dropped += more.dropped;
-            all.tolerated = more.tolerated;
-        }
-        self.elapsed = elapsed;
-        self
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) struct People {
 impl People {
     /// Whoever has this number, as it was when it was first asked for.
     pub fn of(&mut self, pid: u32) -> &Person {
-        self.known.entry(pid).or_insert_with(|| Person::of(pid))
+        self.host(pid, false)
     }
 
     /// The same of one in whose time interrupts were handled, of whom is known whether it is a thread of the kernel, also after it has ended.

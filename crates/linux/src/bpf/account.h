@@ -8,15 +8,14 @@
 
 #include <stdint.h>
 
+/** Beside the number of a kernel thread: when the counters are read, it may have ended. Numbers are below 2^22. */
+#define WEIR_ACCOUNT_KERNEL 0x80000000u
+
 /** Where interrupts were handled: in whose time. */
 typedef struct {
     uint32_t cpu;
-    uint32_t
-        host; /**< the process that was interrupted, or the kernel thread that did the work, with WEIR_ACCOUNT_KERNEL; 0: the CPU was idle */
+    uint32_t host; /**< the process that was interrupted, or WEIR_ACCOUNT_KERNEL and the thread that did the work; 0: the CPU was idle */
 } weir_account_place_t;
-
-/** Beside the number of a kernel thread: when the counters are read, it may have ended. Numbers are below 2^22. */
-#define WEIR_ACCOUNT_KERNEL 0x80000000u
 
 /** What was spent there until now. Times are in ns, each without the interrupts that came in between. */
 typedef struct {
