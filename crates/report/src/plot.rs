@@ -140,6 +140,8 @@ const TITLE_HEIGHT: u32 = 44;
 const PANEL_HEIGHT: u32 = 400;
 const LEGEND_WIDTH: u32 = 290;
 const LEGEND_LINE: i32 = 24;
+/// So many points of a curve are marked: the line between two of them is not measured.
+const FEW: usize = 12;
 /// Where a curve's sample begins and ends.
 const LEGEND_STROKE: (i32, i32) = (8, 44);
 pub(crate) const FONT: &str = "sans-serif";
@@ -220,9 +222,9 @@ where
                 chart.draw_series(DashedLineSeries::new(points, dash, gap, style))?
             }
         };
-        // One point makes no line.
-        if let [point] = curve.points[..] {
-            chart.draw_series([Circle::new(point, 4, style.filled())])?;
+        if curve.points.len() <= FEW {
+            let marks = curve.points.iter();
+            chart.draw_series(marks.map(|point| Circle::new(*point, 3, style.filled())))?;
         }
     }
     Ok(())
@@ -317,13 +319,15 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_of_one_point_is_seen() {
+    fn few_points_are_seen_beside_the_lines_between_them() {
         let circles = |points| {
             let svg = plot(points).to_svg().unwrap();
             svg.matches("<circle").count()
         };
         assert_eq!(circles(vec![(4.0, 9.5)]), 3);
-        assert_eq!(circles(vec![(0.26, 1.0), (4.0, 9.5)]), 0);
+        assert_eq!(circles(vec![(0.26, 1.0), (4.0, 9.5)]), 6);
+        let many = vec![(4.0, 9.5); FEW + 1];
+        assert_eq!(circles(many), 0);
     }
 
     #[test]
