@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A network card that no emulator has: four receive queues with a NAPI instance each, rules that steer packets to a queue (ethtool -N), a table that spreads the
- * rest over the queues (ethtool -X), and gathering for each queue (ethtool -Q). It is a module for the guest, where Weir's settings of such cards meet the
+ * rest over the queues (ethtool -X), gathering for each queue (ethtool -Q), and a room for packets in each that can be made larger (ethtool -G). It is a module for the guest, where Weir's settings of such cards meet the
  * kernel's own checks of them.
  *
  *     insmod weir_card.ko [takes=3] [tells=1]
@@ -38,6 +38,7 @@ struct card {
     struct ethtool_rx_flow_spec rules[RULES];
     bool has_rule[RULES];
     u32 spread[PLACES];
+    u32 ring; /* packets that a queue has room for */
 };
 
 static unsigned int takes = 3;
@@ -137,7 +138,7 @@ static netdev_tx_t from_wire(struct sk_buff *packet, struct net_device *wire)
 {
     struct card *card = netdev_priv(card0);
     struct queue *queue = &card->queues[queue_of(card, packet)];
-    if (!netif_running(card0) || skb_queue_len(&queue->packets) >= LONGEST) {
+    if (!netif_running(card0) || skb_queue_len(&queue->packets) >= READ_ONCE(card->ring)) {
         card0->stats.rx_missed_errors++;
         kfree_skb(packet);
         return NETDEV_TX_OK;
@@ -369,12 +370,33 @@ static int set_all(struct net_device *device, struct ethtool_coalesce *coalesce,
     return 0;
 }
 
+static void get_ring(struct net_device *device, struct ethtool_ringparam *ring, struct kernel_ethtool_ringparam *more,
+                     struct netlink_ext_ack *reason)
+{
+    struct card *card = netdev_priv(device);
+    ring->rx_max_pending = LONGEST;
+    ring->rx_pending = READ_ONCE(card->ring);
+}
+
+static int set_ring(struct net_device *device, struct ethtool_ringparam *ring, struct kernel_ethtool_ringparam *more,
+                    struct netlink_ext_ack *reason)
+{
+    struct card *card = netdev_priv(device);
+    if (ring->rx_pending == 0) {
+        return -EINVAL;
+    }
+    WRITE_ONCE(card->ring, ring->rx_pending);
+    return 0;
+}
+
 static const struct ethtool_ops card_tool = {
     .supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS,
     .get_coalesce = get_all,
     .set_coalesce = set_all,
     .get_per_queue_coalesce = get_queue,
     .set_per_queue_coalesce = set_queue,
+    .get_ringparam = get_ring,
+    .set_ringparam = set_ring,
     .get_rxnfc = get_rxnfc,
     .set_rxnfc = set_rxnfc,
     .get_rxfh_indir_size = indir_size,
@@ -407,6 +429,7 @@ static int __init begin(void)
     }
     card = netdev_priv(card0);
     card->wire = wire;
+    card->ring = LONGEST / 2;
     spin_lock_init(&card->lock);
     for (index = 0; index < PLACES; index++) {
         card->spread[index] = index % QUEUES;

@@ -330,6 +330,7 @@ mod tests {
             top_half: None,
             cap_timer: false,
             receive_buffer: None,
+            receive_ring: None,
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),
             selected: Vec::new(),

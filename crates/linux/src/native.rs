@@ -397,7 +397,10 @@ fn missing(error: SettingError) -> Result<Note, SettingError> {
 fn is_cards(setting: &Setting) -> bool {
     matches!(
         setting,
-        Setting::Steering { .. } | Setting::Spread { .. } | Setting::Coalescing { .. }
+        Setting::Steering { .. }
+            | Setting::Spread { .. }
+            | Setting::Coalescing { .. }
+            | Setting::Ring { .. }
     )
 }
 

@@ -11,7 +11,7 @@ use crate::exact::assign;
 use crate::native::{Device, Native, Report, Threads, cap_timer};
 use crate::settings::ethtool;
 use crate::settings::steering::Flow;
-use crate::settings::{Interface, SettingError};
+use crate::settings::{Interface, Setting, SettingError};
 use crate::share::{self, Share};
 use crate::system::{self, Mark, Node, Port};
 use crate::urgency::Urgency;
@@ -133,9 +133,28 @@ impl Plan {
                 .iter()
                 .map(|interface| Share::of(node, interface, tick))
                 .collect(),
-            notes: report.notes.iter().map(ToString::to_string).collect(),
+            notes: report
+                .notes
+                .iter()
+                .map(ToString::to_string)
+                .chain(links(&report))
+                .collect(),
         })
     }
+}
+
+/// What else may happen where a ring is made larger.
+fn links(report: &Report) -> impl Iterator<Item = String> {
+    report
+        .changes
+        .iter()
+        .filter_map(|change| match &change.setting {
+            Setting::Ring { interface } => Some(format!(
+                "a driver may take the link of {} down for a moment to change its receive ring",
+                interface.name
+            )),
+            _ => None,
+        })
 }
 
 fn changes(report: &Report) -> Vec<Change> {
@@ -197,6 +216,7 @@ pub fn device(node: &Node, of: &system::Interface) -> Result<Device, PlanError> 
             Vec::new()
         },
         others: of.others,
+        ring: node.receive_ring,
         ..Device::new(interface, node.urgency_of(of))
     })
 }

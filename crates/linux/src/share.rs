@@ -113,6 +113,7 @@ mod tests {
             top_half,
             cap_timer: false,
             receive_buffer: None,
+            receive_ring: None,
             interfaces: vec![Interface {
                 name: "eth0".to_owned(),
                 receivers: vec![1, 2],

@@ -43,6 +43,8 @@ pub struct Node {
     pub cap_timer: bool,
     /// Bytes of the buffer that new sockets have for what they receive, at least; none: as it is.
     pub receive_buffer: Option<u32>,
+    /// Packets that each receive queue of a card has room for at least; none: as it is.
+    pub receive_ring: Option<u32>,
     /// Each interface once, in the file's order; at least one.
     pub interfaces: Vec<Interface>,
     /// In the file's order.
@@ -230,6 +232,7 @@ impl Node {
                 .receive_buffer
                 .or((mode == LinuxMode::Exact).then_some(RECEIVE_BUFFER))
                 .filter(|&bytes| bytes > 0),
+            receive_ring: linux.receive_ring,
             interfaces,
             selected: selected(system, &receivers),
             queues: if mode == LinuxMode::Exact {

@@ -19,6 +19,8 @@ pub struct Linux {
     pub cap_timer: bool,
     /// Bytes of the buffer that new sockets have for what they receive, at least, 0 for as it is; none: the file does not say, so the mode decides.
     pub receive_buffer: Option<u32>,
+    /// Packets that each receive queue of a card has room for, at least; none: the file does not say.
+    pub receive_ring: Option<u32>,
     /// What the file says of the thread that takes packets from the device; none: nothing, so the mode decides.
     pub top_half: Option<TopHalf>,
     /// The sources that are queues of a network interface, in the file's order. Several may be of the same.

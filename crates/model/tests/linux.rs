@@ -36,7 +36,7 @@ fn a_file_that_says_nothing_is_of_the_native_mode_and_has_no_interface() {
 #[test]
 fn everything_that_is_said_is_passed_on() {
     let system = parsed(&text(
-        "[linux]\nmode = \"predicted\"\npredict = \"registered\"\npriorities_at_once = true\naccounting = \"time\"\ninterrupt_overhead = \"1500ns\"\ncap_timer = true\nreceive_buffer = 4194304\ntop_half = { runtime = \"500us\", period = \"10ms\" }",
+        "[linux]\nmode = \"predicted\"\npredict = \"registered\"\npriorities_at_once = true\naccounting = \"time\"\ninterrupt_overhead = \"1500ns\"\ncap_timer = true\nreceive_buffer = 4194304\nreceive_ring = 1024\ntop_half = { runtime = \"500us\", period = \"10ms\" }",
         "interface = \"eth0\"",
         "match = { port = 502, cgroup = \"/plant/control\", command = \"plc\" }",
     ));
@@ -50,6 +50,7 @@ fn everything_that_is_said_is_passed_on() {
             interrupt_overhead: Duration::from_nanos(1500),
             cap_timer: true,
             receive_buffer: Some(4_194_304),
+            receive_ring: Some(1024),
             top_half: Some(TopHalf::Cap {
                 runtime: Duration::from_micros(500),
                 period: Duration::from_millis(10),

@@ -33,6 +33,8 @@ pub struct Device {
     pub deferral: Option<Duration>,
     /// How long the card gathers packets before an interrupt, in whole microseconds; `None`: this is left as it is. The queue of `steered` does not gather.
     pub gathering: Option<Duration>,
+    /// Packets that each receive queue of the card has room for at least, or as many as it can have; `None`: this is left as it is.
+    pub ring: Option<u32>,
     /// Packets that get the last receive queue for themselves, where the card can steer and has more than one.
     pub steered: Vec<Flow>,
     /// The urgency of the most urgent receiver of other packets than those: what the threads of the other queues have, where it is known which they are.
@@ -52,6 +54,7 @@ impl Device {
             follows: None,
             deferral: None,
             gathering: None,
+            ring: None,
             steered: Vec::new(),
             others: urgency,
             spread: None,
@@ -190,6 +193,10 @@ pub(super) fn settings(
         }
     }
     file("threaded".into(), "1".into());
+    // Drivers make their queues anew for it, so it comes first, and is put back last.
+    if let Some(packets) = device.ring {
+        wanted.insert(0, ring(interface, &open, packets));
+    }
     let own = Own::of(device, &open, notes);
     let queue = own.as_ref().map(|own| own.queue);
     wanted.extend(own.map(|own| own.wanted).unwrap_or_default());
@@ -197,6 +204,16 @@ pub(super) fn settings(
         gathering(device, &open, time, queue, &mut wanted);
     }
     Ok(wanted)
+}
+
+/// Room for `packets` in each receive queue, or for as many as the card can have; never less than there is.
+fn ring(interface: &Interface, open: &OpenInterface, packets: u32) -> (Setting, Value) {
+    let setting = Setting::Ring {
+        interface: interface.clone(),
+    };
+    // Where it cannot be read it cannot be set: the caller notes that it is not there.
+    let wanted = ethtool::ring(open).map_or(packets, |ring| packets.min(ring.most).max(ring.now));
+    (setting, Value::Packets(wanted))
 }
 
 /// Lets each queue but `steered` gather packets for `time`, or the whole card where its queues have no settings of their own and none is steered.

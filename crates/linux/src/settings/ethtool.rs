@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What drivers of network cards answer: what they are called, and how long they gather packets before an interrupt. By the ioctls of <linux/ethtool.h>, which
+//! What drivers of network cards answer: what they are called, how long they gather packets before an interrupt, and for how many they have room. By the ioctls of <linux/ethtool.h>, which
 //! every kernel from 6.1 on has, whatever its driver answers.
 use std::io;
 
@@ -10,6 +10,8 @@ use super::namespace::OpenInterface;
 const GET_DRIVER: u32 = 0x03;
 const GET_COALESCING: u32 = 0x0e;
 const SET_COALESCING: u32 = 0x0f;
+const GET_RING: u32 = 0x10;
+const SET_RING: u32 = 0x11;
 const PER_QUEUE: u32 = 0x4b;
 const GET_SEND_CHECKSUMS: u32 = 0x16;
 
@@ -173,6 +175,60 @@ pub fn set_coalescing(
     }
 }
 
+/// `struct ethtool_ringparam`.
+#[repr(C)]
+#[derive(Default)]
+struct RingRequest {
+    command: u32,
+    /// The most that the card takes: what it receives, of two kinds more that few cards have, and what it sends.
+    most: [u32; 4],
+    /// The same as it is.
+    now: [u32; 4],
+}
+
+/// Room for packets in each receive queue of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ring {
+    /// Packets that fit now.
+    pub now: u32,
+    /// The most that the card can have.
+    pub most: u32,
+}
+
+/// How many packets the receive queues of `interface` have room for, as `ethtool -g` says.
+///
+/// # Errors
+/// EOPNOTSUPP when its driver does not say.
+pub fn ring(interface: &OpenInterface) -> io::Result<Ring> {
+    let RingRequest { most, now, .. } = rings(interface)?;
+    Ok(Ring {
+        now: now[0],
+        most: most[0],
+    })
+}
+
+/// Gives each receive queue of `interface` room for so many packets; what it sends and the rest stay as they are.
+///
+/// # Errors
+/// EOPNOTSUPP when its driver cannot, EINVAL when it cannot so.
+pub fn set_ring(interface: &OpenInterface, packets: u32) -> io::Result<()> {
+    let mut request = rings(interface)?;
+    request.command = SET_RING;
+    request.now[0] = packets;
+    // SAFETY: this is the command's structure.
+    unsafe { interface.ethtool(&mut request) }
+}
+
+fn rings(interface: &OpenInterface) -> io::Result<RingRequest> {
+    let mut request = RingRequest {
+        command: GET_RING,
+        ..RingRequest::default()
+    };
+    // SAFETY: this is the command's structure.
+    unsafe { interface.ethtool(&mut request)? };
+    Ok(request)
+}
+
 #[cfg(test)]
 mod tests {
     use std::mem::{offset_of, size_of};
@@ -184,6 +240,7 @@ mod tests {
     fn structures_are_the_kernels() {
         assert_eq!(size_of::<DriverRequest>(), 196);
         assert_eq!(size_of::<CoalescingRequest>(), 92);
+        assert_eq!(size_of::<RingRequest>(), 36);
         assert_eq!(offset_of!(QueueRequest, data), 520);
     }
 }

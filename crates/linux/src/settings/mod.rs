@@ -91,6 +91,11 @@ pub enum Setting {
         /// Of one receive queue; else of all.
         queue: Option<u32>,
     },
+    /// For how many packets each receive queue of an interface has room: [`Value::Packets`].
+    Ring {
+        /// Whose.
+        interface: Interface,
+    },
     /// A place in an interface's table of rules: [`Value::Rule`].
     Steering {
         /// Whose.
@@ -117,6 +122,8 @@ pub enum Value {
     Cpus(Cpus),
     /// How an interface gathers packets.
     Coalescing(Coalescing),
+    /// So many packets.
+    Packets(u32),
     /// A rule, or that there is none.
     Rule(Option<Rule>),
     /// A table of queues.
@@ -220,6 +227,7 @@ impl Setting {
             Self::Coalescing { interface, queue } => {
                 Value::Coalescing(ethtool::coalescing(&interface.open()?, *queue)?)
             }
+            Self::Ring { interface } => Value::Packets(ethtool::ring(&interface.open()?)?.now),
             Self::Steering { interface, place } => {
                 Value::Rule(steering::rule(&interface.open()?, *place)?)
             }
@@ -247,6 +255,9 @@ impl Setting {
             (Self::Coalescing { interface, queue }, Value::Coalescing(coalescing)) => {
                 ethtool::set_coalescing(&interface.open()?, *queue, *coalescing)
             }
+            (Self::Ring { interface }, Value::Packets(packets)) => {
+                ethtool::set_ring(&interface.open()?, *packets)
+            }
             (Self::Steering { interface, place }, Value::Rule(rule)) => {
                 steering::set_rule(&interface.open()?, *place, rule.clone())
             }
@@ -262,6 +273,7 @@ impl Setting {
         match self {
             Self::Device { interface, .. }
             | Self::Coalescing { interface, .. }
+            | Self::Ring { interface }
             | Self::Steering { interface, .. }
             | Self::Spread { interface } => interface.open().is_ok(),
             Self::Policy { thread, .. } | Self::Affinity { thread, .. } => there(*thread).is_ok(),
@@ -410,6 +422,9 @@ impl fmt::Display for Setting {
                 "the coalescing of {}'s queue {queue}",
                 interface.name
             ),
+            Self::Ring { interface } => {
+                write!(formatter, "the receive ring of {}", interface.name)
+            }
             Self::Steering { interface, place } => {
                 write!(formatter, "rule {place} of {}", interface.name)
             }
@@ -432,6 +447,7 @@ impl fmt::Display for Value {
                 coalescing.receive_microseconds(),
                 coalescing.receive_frames()
             ),
+            Self::Packets(packets) => write!(formatter, "{packets} packets"),
             Self::Rule(None) => formatter.write_str("no rule"),
             Self::Rule(Some(rule)) => rule.fmt(formatter),
             Self::Queues(queues) => {

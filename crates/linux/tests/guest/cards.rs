@@ -30,6 +30,7 @@ fn what_a_card_does_not_have_is_noted() {
     };
     let native = Native::new(vec![Device {
         gathering: Some(Duration::from_micros(50)),
+        ring: Some(512),
         steered: vec![flow],
         ..Device::new(interface.clone(), urgency(20))
     }]);
@@ -39,6 +40,7 @@ fn what_a_card_does_not_have_is_noted() {
             &report.notes[..],
             [
                 Note::NoSteering(..),
+                Note::Missing(SettingError::Absent(Setting::Ring { .. })),
                 Note::Missing(SettingError::Absent(Setting::Coalescing { .. }))
             ]
         ),

@@ -67,6 +67,9 @@ section! {
         /// Bytes of the buffer that new sockets have for what they receive, if they say nothing themselves (`net.core.rmem_default`); never made smaller. 0 leaves it as it
         /// is. In the mode `exact` each packet takes a page of it.
         optional receive_buffer: Whole<0, 1_073_741_824>, default "in the mode `exact` 1048576; else it is left as it is", example "4194304";
+        /// Packets that each receive queue of a card has room for, or as many as it can have (`ethtool -g`); never made smaller. A burst waits there while a cap is used up,
+        /// and what does not fit is dropped, whomever it is for. Many drivers take the link down for a moment to change it.
+        optional receive_ring: Whole<1, 65_536>, default "it is left as it is", example "1024";
         /// What the thread that takes packets from the device may do.
         optional top_half: TopHalf, default "in the mode `exact` 500us in every 10ms; else it is as urgent as the most urgent receiver that it serves", example "{ runtime = \"1ms\", period = \"10ms\" }";
     }

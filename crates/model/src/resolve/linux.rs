@@ -59,6 +59,10 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
             .receive_buffer
             .optional()?
             .map(|Whole(bytes)| u32::try_from(bytes).unwrap_or(u32::MAX)),
+        receive_ring: section
+            .receive_ring
+            .optional()?
+            .map(|Whole(packets)| u32::try_from(packets).unwrap_or(u32::MAX)),
         top_half: top_half?,
         interfaces: interfaces?,
         matches: matches?,

@@ -47,15 +47,21 @@ impl Guest {
         &self.version
     }
 
-    /// Starts it, with the cards of the wire if it is to have them, and waits until it has ended.
-    pub fn run(&self, job: &str, floods: &[u8], wire: bool) -> Result<Answer, ExperimentError> {
+    /// Starts it, with the cards of the wire if it is to have them and room for `ring` packets in its own, and waits until it has ended.
+    pub fn run(
+        &self,
+        job: &str,
+        floods: &[u8],
+        (wire, ring): (bool, Option<u16>),
+    ) -> Result<Answer, ExperimentError> {
         let workspace = tempfile::tempdir().map_err(ExperimentError::Workspace)?;
         let path = |name: &str| workspace.path().join(name);
         std::fs::write(path("job"), job).map_err(ExperimentError::Workspace)?;
         std::fs::write(path("floods"), floods).map_err(ExperimentError::Workspace)?;
         let mut command = Command::new(&self.run);
         command.args([&self.folder, &path("job"), &path("floods"), &path("out")]);
-        command.args(wire.then_some("wire"));
+        command.args(wire.then_some("wire".to_owned()));
+        command.args(ring.map(|packets| format!("ring={packets}")));
         let result = output(&mut command, RUN)?;
         let sent = std::fs::read_to_string(path("out/sent")).map_err(ExperimentError::Workspace)?;
         let read = |text: &str, whose: &str| {

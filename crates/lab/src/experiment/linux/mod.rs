@@ -72,7 +72,7 @@ pub(super) fn measure(place: &Place, spec: &LinuxSpec) -> Result<Measured, Exper
         .into_par_iter()
         .map(|run| {
             let guest = &guests[spec.kernel_of(run.variant)];
-            let answer = guest.run(&run.job, &run.floods, spec.wire)?;
+            let answer = guest.run(&run.job, &run.floods, (spec.wire, run.variant.ring))?;
             bar.inc(1);
             Ok((run.key, values::values(&answer)))
         })

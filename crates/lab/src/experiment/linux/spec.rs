@@ -93,6 +93,8 @@ pub(in crate::experiment) struct VariantSpec {
     pub prepare: String,
     /// In place of the experiment's.
     pub system: Option<String>,
+    /// For how many packets the guest's card has room: 256, 512 or 1024; 256 if nothing says so.
+    pub ring: Option<u16>,
     /// `weir-linux run` carries the system out, with this table `[linux]`; nothing does if there is none.
     pub linux: Option<LinuxTable>,
     /// What `weir-linux run` is told in addition.
