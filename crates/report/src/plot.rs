@@ -206,7 +206,7 @@ where
         .configure_mesh()
         .x_desc(&panel.x)
         .y_desc(&panel.y)
-        .x_label_formatter(&|x| short(*x))
+        .x_label_formatter(&|x| mark(*x, panel.x_scale))
         .y_label_formatter(&|y| short(*y))
         .axis_desc_style((FONT, TEXT))
         .label_style((FONT, TEXT))
@@ -228,6 +228,15 @@ where
         }
     }
     Ok(())
+}
+
+/// The number at a mark. From 6 to 9 those of a logarithmic axis are too close together for one each.
+fn mark(x: f64, scale: Scale) -> String {
+    let leading = x / 10_f64.powf(x.log10().floor());
+    match scale {
+        Scale::Logarithmic if (5.5..9.5).contains(&leading) => String::new(),
+        Scale::Linear | Scale::Logarithmic => short(x),
+    }
 }
 
 /// A line from left to right, or from top to bottom.
@@ -363,6 +372,18 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("not finite"), "{error}");
+    }
+
+    #[test]
+    fn numbers_at_a_logarithmic_axis_do_not_overlap() {
+        let marks =
+            |scale| [10_000.0, 50_000.0, 60_000.0, 90_000.0, 100_000.0].map(|x| mark(x, scale));
+        assert_eq!(
+            marks(Scale::Logarithmic),
+            ["10000", "50000", "", "", "100000"]
+        );
+        assert_eq!(marks(Scale::Linear)[2..4], ["60000", "90000"]);
+        assert_eq!(mark(0.0, Scale::Linear), "0");
     }
 
     #[test]
