@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A network card that no emulator has: four receive queues with a NAPI instance each, rules that steer packets to a queue (ethtool -N), a table that spreads the
- * rest over the queues (ethtool -X), gathering for each queue (ethtool -Q), and a room for packets in each that can be made larger (ethtool -G). It is a module for the guest, where Weir's settings of such cards meet the
- * kernel's own checks of them.
+ * rest over the queues (ethtool -X), gathering for each queue (ethtool -Q), and a room for packets in each that can be made larger (ethtool -G). It is a module
+ * for the guest, where Weir's settings of such cards meet the kernel's own checks of them.
  *
  *     insmod weir_card.ko [takes=3] [tells=1]
  *

@@ -5,10 +5,20 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use super::spec::Ring;
 use crate::experiment::{ExperimentError, Place};
 
 const BUILD: &str = "boards/linux/build";
 const RUN: &str = "boards/linux/run";
+
+/// The cards that a guest has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cards {
+    /// Whether there are two more, joined by a wire.
+    pub wire: bool,
+    /// For how many packets its own has room, if that is said.
+    pub ring: Option<Ring>,
+}
 
 /// A kernel, and all that it is started with.
 #[derive(Debug)]
@@ -47,21 +57,16 @@ impl Guest {
         &self.version
     }
 
-    /// Starts it, with the cards of the wire if it is to have them and room for `ring` packets in its own, and waits until it has ended.
-    pub fn run(
-        &self,
-        job: &str,
-        floods: &[u8],
-        (wire, ring): (bool, Option<u16>),
-    ) -> Result<Answer, ExperimentError> {
+    /// Starts it with these cards, and waits until it has ended.
+    pub fn run(&self, job: &str, floods: &[u8], cards: Cards) -> Result<Answer, ExperimentError> {
         let workspace = tempfile::tempdir().map_err(ExperimentError::Workspace)?;
         let path = |name: &str| workspace.path().join(name);
         std::fs::write(path("job"), job).map_err(ExperimentError::Workspace)?;
         std::fs::write(path("floods"), floods).map_err(ExperimentError::Workspace)?;
         let mut command = Command::new(&self.run);
         command.args([&self.folder, &path("job"), &path("floods"), &path("out")]);
-        command.args(wire.then_some("wire".to_owned()));
-        command.args(ring.map(|packets| format!("ring={packets}")));
+        command.args(cards.wire.then_some("wire"));
+        command.args(cards.ring.map(|ring| format!("ring={}", ring.packets())));
         let result = output(&mut command, RUN)?;
         let sent = std::fs::read_to_string(path("out/sent")).map_err(ExperimentError::Workspace)?;
         let read = |text: &str, whose: &str| {

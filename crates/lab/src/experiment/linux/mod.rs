@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use super::batch::bar;
 use super::series::{Key, Plan, Values};
 use super::{Detail, ExperimentError, Measured, Place, series};
-use guest::Guest;
+use guest::{Cards, Guest};
 pub(super) use spec::LinuxSpec;
 use spec::VariantSpec;
 
@@ -72,7 +72,11 @@ pub(super) fn measure(place: &Place, spec: &LinuxSpec) -> Result<Measured, Exper
         .into_par_iter()
         .map(|run| {
             let guest = &guests[spec.kernel_of(run.variant)];
-            let answer = guest.run(&run.job, &run.floods, (spec.wire, run.variant.ring))?;
+            let cards = Cards {
+                wire: spec.wire,
+                ring: run.variant.ring,
+            };
+            let answer = guest.run(&run.job, &run.floods, cards)?;
             bar.inc(1);
             Ok((run.key, values::values(&answer)))
         })

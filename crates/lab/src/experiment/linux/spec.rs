@@ -93,8 +93,8 @@ pub(in crate::experiment) struct VariantSpec {
     pub prepare: String,
     /// In place of the experiment's.
     pub system: Option<String>,
-    /// For how many packets the guest's card has room: 256, 512 or 1024; 256 if nothing says so.
-    pub ring: Option<u16>,
+    /// For how many packets the guest's card has room; 256 if nothing says so.
+    pub ring: Option<Ring>,
     /// `weir-linux run` carries the system out, with this table `[linux]`; nothing does if there is none.
     pub linux: Option<LinuxTable>,
     /// What `weir-linux run` is told in addition.
@@ -107,6 +107,30 @@ pub(in crate::experiment) struct VariantSpec {
     /// Of its curves.
     #[serde(default)]
     pub stroke: Stroke,
+}
+
+/// For how many packets the guest's card has room: what QEMU's can have.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "u16")]
+pub(in crate::experiment) struct Ring(u16);
+
+impl Ring {
+    /// In packets.
+    pub fn packets(self) -> u16 {
+        self.0
+    }
+}
+
+impl TryFrom<u16> for Ring {
+    type Error = &'static str;
+
+    fn try_from(packets: u16) -> Result<Self, Self::Error> {
+        if matches!(packets, 256 | 512 | 1024) {
+            Ok(Self(packets))
+        } else {
+            Err("the guest's card has room for 256, 512 or 1024 packets")
+        }
+    }
 }
 
 /// The table `[linux]` of a system file, whose texts are templates.
@@ -170,5 +194,17 @@ impl LinuxSpec {
     /// The kernel of a variant.
     pub fn kernel_of<'a>(&'a self, variant: &'a VariantSpec) -> &'a str {
         variant.kernel.as_ref().unwrap_or(&self.kernel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_is_one_that_the_card_can_have() {
+        let of = |packets| Ring::try_from(packets).map(Ring::packets);
+        assert_eq!([256, 512, 1024].map(of), [Ok(256), Ok(512), Ok(1024)]);
+        assert!([0, 255, 300, 2048].map(of).iter().all(Result::is_err));
     }
 }
