@@ -4,11 +4,13 @@
 //! Each interface's NAPI gets threads, which are scheduled like processes (zhang2006 §3 without a patch). Where a card can steer, its most urgent packets have a queue
 //! of their own, whose thread alone has their receivers' urgency (lee2010's demultiplexing, done by the card). ksoftirqd, which takes receive work over after an
 //! overload and keeps the rest from being done anywhere else, gets the urgency of the most urgent receiver of all: as SCHED_OTHER, any real-time process that
-//! does not sleep would end all reception, the urgent one's too. Deferral bounds the interrupts, which precede everything.
+//! does not sleep would end all reception, the urgent one's too. Deferral bounds the interrupts, which precede everything; on PREEMPT_RT its timer is a thread's work
+//! (ktimers), which gets that urgency for the same reason.
 //!
 //! What a flood can take from a process that is more urgent than the interface's receivers is the interrupts only. Where a process is not, a cap bounds it: with
 //! SCHED_DEADLINE an interface's threads together run `runtime` in each `period` in the long run, at any rate of packets: that share of a CPU is lost at most, besides
-//! at most one interrupt of each queue per deferral time. At once it is `runtime` and a tick of the kernel's clock, when the cap is noticed. Packets above it are
+//! at most one interrupt of each queue per deferral time, and one poll of it per period, which the kernel neither ends nor charges ([`crate::share::Share::poll`]).
+//! At once it is `runtime` and a tick of the kernel's clock, when the cap is noticed. Packets above it are
 //! dropped by the card before they cost anything.
 mod device;
 mod queue;
@@ -76,6 +78,9 @@ pub enum Note {
         /// The queue.
         queue: u32,
     },
+    /// What else a setting that is to change may do; only in a plan.
+    #[error("a driver may take the link of {0} down for a moment to change its receive ring")]
+    Link(String),
 }
 
 /// One setting that is to change.
@@ -173,7 +178,8 @@ fn receive_buffer(bytes: u32) -> (Setting, Value) {
 }
 
 impl Native {
-    /// For `devices`. ksoftirqd, and where it has threads the CPUs' backlog, get the urgency of the most urgent receiver of all, and at least 1.
+    /// For `devices`. ksoftirqd, and where they have threads the CPUs' backlog and, if a device defers interrupts, timers, get the urgency of the most urgent
+    /// receiver of all, and at least 1.
     #[must_use]
     pub fn new(devices: Vec<Device>) -> Self {
         let softirq = devices
@@ -202,7 +208,7 @@ impl Native {
         self
     }
 
-    /// Gives ksoftirqd and the backlog another urgency; 0 leaves it to ordinary processes, and so reception to end whenever a real-time process does not sleep.
+    /// Gives them another urgency; 0 leaves reception to ordinary processes, and so to end whenever a real-time process does not sleep.
     #[must_use]
     pub fn with_softirq(mut self, urgency: Urgency) -> Self {
         self.softirq = urgency;
@@ -268,6 +274,14 @@ impl Native {
                 }
             }
         }
+        let rings = report
+            .changes
+            .iter()
+            .filter_map(|change| match &change.setting {
+                Setting::Ring { interface } => Some(Note::Link(interface.name.clone())),
+                _ => None,
+            });
+        report.notes.extend(rings);
         Ok(report)
     }
 
@@ -318,11 +332,20 @@ impl Native {
         if self.devices.is_empty() {
             return Ok(Vec::new());
         }
-        let found = find(|work| matches!(work, Work::SoftIrq { .. } | Work::Backlog { .. }))?;
+        let found = find(|work| self.is_softirq(work))?;
         Ok(found
             .iter()
             .map(|thread| policy(thread, self.softirq.policy()))
             .collect())
+    }
+
+    /// Whether a thread with this work does soft interrupts that the devices wait for.
+    fn is_softirq(&self, work: &Work) -> bool {
+        match work {
+            Work::SoftIrq { .. } | Work::Backlog { .. } => true,
+            Work::Timers { .. } => self.devices.iter().any(|device| device.deferral.is_some()),
+            Work::Napi { .. } | Work::Irq { .. } | Work::CpuMap { .. } => false,
+        }
     }
 }
 
@@ -511,5 +534,20 @@ mod tests {
         let native = Native::new(vec![device(10, None), device(70, None)]);
         assert_eq!(native.softirq.get(), 70);
         assert_eq!(native.with_softirq(Urgency::ORDINARY).softirq.get(), 0);
+    }
+
+    #[test]
+    fn threads_of_timers_are_urgent_where_packets_wait_for_one() {
+        let of = |deferral| {
+            let deferring = Device {
+                deferral,
+                ..device(70, None)
+            };
+            let native = Native::new(vec![device(10, None), deferring]);
+            let is_softirq = |name| native.is_softirq(&Work::of(name).unwrap());
+            ["ksoftirqd/0", "ktimers/0", "napi/eth0-1"].map(is_softirq)
+        };
+        assert_eq!(of(None), [true, false, false]);
+        assert_eq!(of(Some(Duration::from_micros(50))), [true, true, false]);
     }
 }

@@ -11,7 +11,7 @@ use crate::exact::assign;
 use crate::native::{Device, Native, Report, Threads, cap_timer};
 use crate::settings::ethtool;
 use crate::settings::steering::Flow;
-use crate::settings::{Interface, Setting, SettingError};
+use crate::settings::{Interface, SettingError};
 use crate::share::{self, Share};
 use crate::system::{self, Mark, Node, Port};
 use crate::urgency::Urgency;
@@ -131,30 +131,18 @@ impl Plan {
             shares: node
                 .interfaces
                 .iter()
-                .map(|interface| Share::of(node, interface, tick))
+                .map(|interface| Share::of(node, interface, tick, ring(node, interface)))
                 .collect(),
-            notes: report
-                .notes
-                .iter()
-                .map(ToString::to_string)
-                .chain(links(&report))
-                .collect(),
+            notes: report.notes.iter().map(ToString::to_string).collect(),
         })
     }
 }
 
-/// What else may happen where a ring is made larger.
-fn links(report: &Report) -> impl Iterator<Item = String> {
-    report
-        .changes
-        .iter()
-        .filter_map(|change| match &change.setting {
-            Setting::Ring { interface } => Some(format!(
-                "a driver may take the link of {} down for a moment to change its receive ring",
-                interface.name
-            )),
-            _ => None,
-        })
+/// Packets that the card's receive queues will have room for each, if its driver says so.
+fn ring(node: &Node, of: &system::Interface) -> Option<u32> {
+    let open = Interface::find(&of.name, None).and_then(|found| found.open());
+    let ring = open.and_then(|open| ethtool::ring(&open)).ok()?;
+    Some(ring.at_least(node.receive_ring.unwrap_or(0)))
 }
 
 fn changes(report: &Report) -> Vec<Change> {

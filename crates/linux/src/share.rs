@@ -15,7 +15,10 @@ pub struct Share {
     pub interface: String,
     /// The share of a processor that its top half takes from any task in the long run, at any rate of packets; none: it has a place among the tasks instead.
     pub cap: Option<f64>,
-    /// What one receive queue can take at once with that cap, in seconds: its run time, and up to a tick of the kernel's clock if it ends only there. It waits the
+    /// What one receive queue takes in each of the cap's periods beyond that, in seconds: the rest of a poll, which the kernel does not end and does not charge to it, by the
+    /// costs in the file of as many packets as a poll has at most. None without a cap, or if the file states no costs.
+    pub poll: Option<f64>,
+    /// What one receive queue can take at once with that cap, in seconds: its run time, up to a tick of the kernel's clock if it ends only there, and `poll`. It waits the
     /// longer afterwards. None without a cap.
     pub at_once: Option<f64>,
     /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER; none: it has a cap, which precedes all of them.
@@ -29,12 +32,17 @@ pub struct Share {
     pub interrupts_hz: Option<f64>,
     /// Packets a second that the top half can take; none: the file states no cost for them.
     pub capacity_hz: Option<f64>,
+    /// The period of its cap in seconds, in each of which it takes as many packets as that is of them, however close they come; none without a cap.
+    pub period: Option<f64>,
+    /// Packets that each receive queue of the card has room for while the top half does not run; the card drops what comes then beyond that. None: the driver does not say.
+    pub ring: Option<u32>,
 }
 
 impl Share {
-    /// That of an interface of `node`, where a cap ends at the next of the kernel's ticks, which come once in `tick`; zero: it ends when it is over.
+    /// That of an interface of `node` whose receive queues will have room for `ring` packets. A cap ends at the next of the kernel's ticks, which come once in `tick`;
+    /// zero: it ends when it is over.
     #[must_use]
-    pub fn of(node: &Node, interface: &Interface, tick: Duration) -> Self {
+    pub fn of(node: &Node, interface: &Interface, tick: Duration, ring: Option<u32>) -> Self {
         let capped = match node.top_half {
             Some(TopHalf::Cap { runtime, period }) => Some((runtime, period)),
             Some(TopHalf::Urgency(_)) | None => None,
@@ -63,15 +71,21 @@ impl Share {
                 .map(|top| top + interface.bottom_half.unwrap_or_default())
                 .or(interface.bottom_half),
         };
+        let poll = capped.and(per_packet.map(|time| time * MOST_OF_POLL));
+        let at_once =
+            capped.map(|(runtime, _)| (runtime + tick + poll.unwrap_or_default()).as_secs_f64());
         Self {
             interface: interface.name.clone(),
             cap,
-            at_once: capped.map(|(runtime, _)| (runtime + tick).as_secs_f64()),
+            poll: poll.map(|time| time.as_secs_f64()),
+            at_once,
             urgency,
             safe: names(safe),
             exposed: names(exposed),
             interrupts_hz: interface.deferral.map(per_second),
             capacity_hz: per_packet.map(|time| per_second(time) * cap.unwrap_or(1.0)),
+            period: capped.map(|(_, period)| period.as_secs_f64()),
+            ring,
         }
     }
 }
@@ -81,6 +95,10 @@ impl Share {
 pub fn tick() -> Duration {
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(LONGEST_TICK, Duration::from)
 }
+
+/// Packets that a thread takes at most before it can be preempted: the kernel's NAPI_POLL_WEIGHT, which drivers keep. A task of SCHED_DEADLINE that is out of run time by
+/// then is charged nothing for the rest (`update_curr_dl`: it has left its queue).
+const MOST_OF_POLL: u32 = 64;
 
 /// That of 100 Hz.
 const LONGEST_TICK: Duration = Duration::from_millis(10);
@@ -135,7 +153,12 @@ mod tests {
     }
 
     fn share(node: &Node) -> Share {
-        Share::of(node, &node.interfaces[0], Duration::from_millis(4))
+        Share::of(
+            node,
+            &node.interfaces[0],
+            Duration::from_millis(4),
+            Some(256),
+        )
     }
 
     #[test]
@@ -146,7 +169,10 @@ mod tests {
         };
         let native = share(&node(LinuxMode::Native, Some(top_half)));
         assert_eq!((native.cap, native.urgency), (Some(0.05), None));
-        assert_eq!(native.at_once, Some(0.0045));
+        // 64 packets of 5 us.
+        assert_eq!(native.poll, Some(0.000_32));
+        assert_eq!(native.at_once, Some(0.004_82));
+        assert_eq!((native.period, native.ring), (Some(0.01), Some(256)));
         assert_eq!(native.safe, ["control", "plc", "log"]);
         let share = share(&node(LinuxMode::Exact, Some(top_half)));
         assert_eq!((share.cap, share.urgency), (Some(0.05), None));
@@ -163,7 +189,10 @@ mod tests {
     fn without_a_cap_only_more_urgent_tasks_are_safe() {
         let native = share(&node(LinuxMode::Native, None));
         assert_eq!((native.cap, native.urgency), (None, Some(60)));
-        assert_eq!(native.at_once, None);
+        assert_eq!(
+            (native.poll, native.at_once, native.period),
+            (None, None, None)
+        );
         assert_eq!(
             (native.safe, native.exposed),
             (

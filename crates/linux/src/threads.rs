@@ -124,6 +124,11 @@ pub enum Work {
         /// The CPU that it is bound to.
         cpu: u32,
     },
+    /// `ktimers/CPU`: on PREEMPT_RT, the soft interrupts of timers, of which an interface's deferral is one.
+    Timers {
+        /// The CPU that it is bound to.
+        cpu: u32,
+    },
     /// `backlog_napi/CPU`: receive work that a CPU was given by another or by itself (RPS, loopback, veth without NAPI), on PREEMPT_RT and with `threadirqs`
     /// from Linux 6.10 on; elsewhere it is softirq.
     Backlog {
@@ -164,6 +169,11 @@ impl Work {
                 cpu: cpu.parse().ok()?,
             });
         }
+        if let Some(cpu) = name.strip_prefix("ktimers/") {
+            return Some(Self::Timers {
+                cpu: cpu.parse().ok()?,
+            });
+        }
         if let Some(cpu) = name.strip_prefix("backlog_napi/") {
             return Some(Self::Backlog {
                 cpu: cpu.parse().ok()?,
@@ -183,6 +193,7 @@ impl fmt::Display for Work {
             Self::Napi { interface, id } => write!(formatter, "napi/{interface}-{id}"),
             Self::Irq { number, name } => write!(formatter, "irq/{number}-{name}"),
             Self::SoftIrq { cpu } => write!(formatter, "ksoftirqd/{cpu}"),
+            Self::Timers { cpu } => write!(formatter, "ktimers/{cpu}"),
             Self::Backlog { cpu } => write!(formatter, "backlog_napi/{cpu}"),
             Self::CpuMap { cpu, map } => write!(formatter, "cpumap/{cpu}/map:{map}"),
         }
@@ -250,6 +261,7 @@ mod tests {
             "irq/24-eth0-TxRx-0",
             "irq/9-acpi",
             "ksoftirqd/11",
+            "ktimers/2",
             "backlog_napi/3",
             "cpumap/1/map:42",
         ] {

@@ -35,9 +35,10 @@ fn source(number: u32, interface: &str) -> String {
 fn the_example_is_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
     let node = Node::of(&weir_model::load(&path).unwrap(), None).unwrap();
-    let share = Share::of(&node, &node.interfaces[0], Duration::from_millis(4));
+    let share = Share::of(&node, &node.interfaces[0], Duration::from_millis(4), None);
     assert!((share.cap.unwrap() - 0.1).abs() < 1e-12);
-    assert!((share.at_once.unwrap() - 0.005).abs() < 1e-12);
+    // 1 ms, a tick, and 64 packets of 5 us.
+    assert!((share.at_once.unwrap() - 0.005_32).abs() < 1e-12);
     assert!((share.capacity_hz.unwrap() - 20_000.0).abs() < 1.0);
     assert_eq!(share.safe.len(), 3);
     assert_eq!(node.interfaces[0].urgent.len(), 1);
@@ -149,6 +150,16 @@ fn a_timer_ends_a_cap_and_nothing_else() {
         let error = timed(keys).unwrap_err();
         assert!(matches!(error, NotForLinux::NoCap { .. }), "{error}");
     }
+}
+
+#[test]
+fn a_card_has_a_longer_ring_only_where_the_file_says_so() {
+    let ring = |keys: &str| {
+        let text = format!("{}[linux]\n{keys}", source(1, "interface = \"eth0\""));
+        node(&text, Some(LinuxMode::Exact)).unwrap().receive_ring
+    };
+    assert_eq!(ring(""), None);
+    assert_eq!(ring("receive_ring = 1024"), Some(1024));
 }
 
 #[test]

@@ -96,6 +96,17 @@ fn share(share: &Share) -> String {
                 "  at most {} of a processor from any task in the long run",
                 percent(cap)
             ));
+            lines.push(wrapped(
+                &match share.poll {
+                    Some(time) => format!(
+                        "and {} ms more in each period by each queue: the rest of a poll, which the kernel does not end",
+                        significant(1000.0 * time, 3)
+                    ),
+                    None => "and the rest of a poll in each period, which the kernel does not end: the file states no costs"
+                        .to_owned(),
+                },
+                2,
+            ));
             if let Some(time) = share.at_once {
                 lines.push(format!(
                     "  and up to {} ms at once by each queue, which then waits the longer",
@@ -138,12 +149,67 @@ fn share(share: &Share) -> String {
         ),
         None => "  and the time of the interrupts, one per packet at worst: `moderation` would bound them".to_owned(),
     });
-    lines.push(match share.capacity_hz {
-        Some(rate) => format!(
-            "Its capacity is {} packets a second, by the costs in the file; what comes beyond is dropped.",
-            count(rate.round() as u64)
-        ),
-        None => "Its capacity is not known: the file states no costs of its flows.".to_owned(),
-    });
+    match share.capacity_hz {
+        Some(rate) => lines.extend(capacity(share, rate)),
+        None => lines
+            .push("Its capacity is not known: the file states no costs of its flows.".to_owned()),
+    }
     lines.join("\n")
+}
+
+/// What can be taken, and what waits.
+fn capacity(share: &Share, rate: f64) -> Vec<String> {
+    let packets = |number: f64| count(number.round() as u64);
+    let each = share.period.map_or_else(String::new, |period| {
+        let time = significant(1000.0 * period, 4);
+        format!(": {} in each {time} ms", packets(rate * period))
+    });
+    let taken = packets(rate);
+    let mut lines = vec![format!(
+        "Its capacity is {taken} packets a second{each}, by the costs in the file."
+    )];
+    lines.push(match share.ring {
+        Some(ring) => format!(
+            "What comes beyond waits in the card, which has room for {} in each receive queue, and drops the rest.",
+            count(u64::from(ring))
+        ),
+        None => "What comes beyond is dropped.".to_owned(),
+    });
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capacity_is_told_for_a_period_and_with_what_waits() {
+        let share = |period, ring| Share {
+            interface: "eth0".to_owned(),
+            cap: None,
+            poll: None,
+            at_once: None,
+            urgency: None,
+            safe: Vec::new(),
+            exposed: Vec::new(),
+            interrupts_hz: None,
+            capacity_hz: None,
+            period,
+            ring,
+        };
+        assert_eq!(
+            capacity(&share(Some(0.1), Some(1024)), 12_000.4),
+            [
+                "Its capacity is 12,000 packets a second: 1,200 in each 100 ms, by the costs in the file.",
+                "What comes beyond waits in the card, which has room for 1,024 in each receive queue, and drops the rest.",
+            ]
+        );
+        assert_eq!(
+            capacity(&share(None, None), 200_000.0),
+            [
+                "Its capacity is 200,000 packets a second, by the costs in the file.",
+                "What comes beyond is dropped.",
+            ]
+        );
+    }
 }

@@ -212,7 +212,7 @@ fn ring(interface: &Interface, open: &OpenInterface, packets: u32) -> (Setting, 
         interface: interface.clone(),
     };
     // Where it cannot be read it cannot be set: the caller notes that it is not there.
-    let wanted = ethtool::ring(open).map_or(packets, |ring| packets.min(ring.most).max(ring.now));
+    let wanted = ethtool::ring(open).map_or(packets, |ring| ring.at_least(packets));
     (setting, Value::Packets(wanted))
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What drivers of network cards answer: what they are called, how long they gather packets before an interrupt, and for how many they have room. By the ioctls of <linux/ethtool.h>, which
-//! every kernel from 6.1 on has, whatever its driver answers.
+//! What drivers of network cards answer: what they are called, how long they gather packets before an interrupt, and for how many they have room. By the ioctls
+//! of <linux/ethtool.h>, which every kernel from 6.1 on has, whatever its driver answers.
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -195,6 +195,14 @@ pub struct Ring {
     pub most: u32,
 }
 
+impl Ring {
+    /// Packets that are to fit where it shall be so many at least: never less than now, and not more than the card can have.
+    #[must_use]
+    pub fn at_least(&self, packets: u32) -> u32 {
+        packets.min(self.most).max(self.now)
+    }
+}
+
 /// How many packets the receive queues of `interface` have room for, as `ethtool -g` says.
 ///
 /// # Errors
@@ -234,6 +242,18 @@ mod tests {
     use std::mem::{offset_of, size_of};
 
     use super::*;
+
+    #[test]
+    fn a_ring_is_never_made_smaller_and_no_larger_than_the_card_can() {
+        let ring = Ring {
+            now: 256,
+            most: 4096,
+        };
+        assert_eq!(
+            [1, 256, 1024, 65_536].map(|of| ring.at_least(of)),
+            [256, 256, 1024, 4096]
+        );
+    }
 
     /// The sizes and places that a C compiler gives the structures of <linux/ethtool.h>.
     #[test]
