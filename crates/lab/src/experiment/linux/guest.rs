@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::spec::Ring;
+use super::spec::{Ring, Wire};
 use crate::experiment::{ExperimentError, Place};
 
 const BUILD: &str = "boards/linux/build";
@@ -14,8 +14,8 @@ const RUN: &str = "boards/linux/run";
 /// The cards that a guest has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cards {
-    /// Whether there are two more, joined by a wire.
-    pub wire: bool,
+    /// What the two more are that a wire joins, if there are.
+    pub wire: Option<Wire>,
     /// For how many packets its own has room, if that is said.
     pub ring: Option<Ring>,
 }
@@ -65,7 +65,7 @@ impl Guest {
         std::fs::write(path("floods"), floods).map_err(ExperimentError::Workspace)?;
         let mut command = Command::new(&self.run);
         command.args([&self.folder, &path("job"), &path("floods"), &path("out")]);
-        command.args(cards.wire.then_some("wire"));
+        command.args(cards.wire.map(|wire| format!("wire={}", wire.name())));
         command.args(cards.ring.map(|ring| format!("ring={}", ring.packets())));
         let result = output(&mut command, RUN)?;
         let sent = std::fs::read_to_string(path("out/sent")).map_err(ExperimentError::Workspace)?;

@@ -73,7 +73,7 @@ pub(super) fn measure(place: &Place, spec: &LinuxSpec) -> Result<Measured, Exper
         .map(|run| {
             let guest = &guests[spec.kernel_of(run.variant)];
             let cards = Cards {
-                wire: spec.wire,
+                wire: spec.wire_of(run.variant),
                 ring: run.variant.ring,
             };
             let answer = guest.run(&run.job, &run.floods, cards)?;

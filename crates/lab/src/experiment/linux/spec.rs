@@ -26,9 +26,8 @@ pub(in crate::experiment) struct LinuxSpec {
     pub prepare: String,
     /// What `weir-linux` takes as the description of the guest, by its path in the repository; its table `[linux]` is the variant's.
     pub system: Option<String>,
-    /// Whether the guest has two more cards, joined by a wire: `eth1` and `eth2`.
-    #[serde(default)]
-    pub wire: bool,
+    /// What cards the guest has besides, joined by a wire, `eth1` and `eth2`, with variants that name none; none if nothing says so.
+    pub wire: Option<Wire>,
     /// What arrives from outside; nothing where the packets come from the guest itself.
     pub feed: Vec<FeedSpec>,
     /// For how long it arrives, from the begin of the processes that are waited for.
@@ -95,6 +94,8 @@ pub(in crate::experiment) struct VariantSpec {
     pub system: Option<String>,
     /// For how many packets the guest's card has room; 256 if nothing says so.
     pub ring: Option<Ring>,
+    /// In place of the experiment's.
+    pub wire: Option<Wire>,
     /// `weir-linux run` carries the system out, with this table `[linux]`; nothing does if there is none.
     pub linux: Option<LinuxTable>,
     /// What `weir-linux run` is told in addition.
@@ -107,6 +108,26 @@ pub(in crate::experiment) struct VariantSpec {
     /// Of its curves.
     #[serde(default)]
     pub stroke: Stroke,
+}
+
+/// What the two cards are that a wire joins.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::experiment) enum Wire {
+    /// Each packet is told at once; what came and what was sent have a NAPI instance each.
+    VirtioNet,
+    /// Intel's 82540EM, which gathers its interrupts as its driver has it; one NAPI instance.
+    E1000,
+}
+
+impl Wire {
+    /// As `boards/linux/run` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::VirtioNet => "virtio-net",
+            Self::E1000 => "e1000",
+        }
+    }
 }
 
 /// For how many packets the guest's card has room: what QEMU's can have.
@@ -189,6 +210,11 @@ impl LinuxSpec {
         self.x.values = quick.values;
         self.seeds = quick.seeds;
         true
+    }
+
+    /// What a variant's wire joins.
+    pub fn wire_of(&self, variant: &VariantSpec) -> Option<Wire> {
+        variant.wire.or(self.wire)
     }
 
     /// The kernel of a variant.
