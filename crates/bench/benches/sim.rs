@@ -2,9 +2,9 @@
 //! How fast a run is: interrupts per second, the cost of a job by the number of tasks, and the same system in SimSo. Exits with 1 if a goal is missed.
 //!
 //! Criterion measures and compares with the run before; the goals are judged by the fastest of several runs, as other load only ever makes one longer.
-#[path = "../tests/common/mod.rs"]
+#[path = "../../sim/tests/common/mod.rs"]
 mod common;
-#[path = "../tests/simso/python.rs"]
+#[path = "../../sim/tests/simso/python.rs"]
 mod python;
 
 use std::fmt::Write;
