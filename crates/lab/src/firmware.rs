@@ -168,16 +168,19 @@ impl Firmware {
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(write)?;
-        let linked = tempfile::Builder::new()
-            .suffix(".elf")
-            .tempfile_in(folder)
-            .map_err(write)?;
-        self.run_compiler(toolchain, linked.path())?;
-        linked.persist(output).map_err(|error| write(error.error))?;
-        Ok(())
+        let workspace = tempfile::tempdir_in(folder).map_err(write)?;
+        let linked = workspace.path().join("linked.elf");
+        self.run_compiler(toolchain, workspace.path(), &linked)?;
+        std::fs::rename(linked, output).map_err(write)
     }
 
-    fn run_compiler(&self, toolchain: &Toolchain, output: &Path) -> Result<(), FirmwareError> {
+    /// `workspace` is for what the compiler keeps in files, which it leaves there when it is ended at the wrong moment.
+    fn run_compiler(
+        &self,
+        toolchain: &Toolchain,
+        workspace: &Path,
+        output: &Path,
+    ) -> Result<(), FirmwareError> {
         let mut arguments: Vec<OsString> = toolchain.flags.iter().map(Into::into).collect();
         arguments.extend(
             self.defines
@@ -197,6 +200,7 @@ impl Firmware {
 
         let result = Command::new(toolchain.compiler)
             .args(&arguments)
+            .env("TMPDIR", workspace)
             .output()
             .map_err(|error| toolchain.not_started(error))?;
         if result.status.success() {
@@ -266,5 +270,32 @@ mod tests {
         };
         firmware.build(&output).unwrap();
         assert!(output.metadata().unwrap().len() > 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_compiler_leaves_that_is_ended_goes_with_the_build() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = folder.path().join("compiler");
+        std::fs::write(
+            &compiler,
+            "#!/bin/sh\n: >\"$TMPDIR/left.o\"\necho \"$TMPDIR\" >&2\nkill -KILL $$\n",
+        )
+        .unwrap();
+        std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let toolchain = Toolchain {
+            compiler: compiler.to_str().unwrap().to_owned().leak(),
+            ..Toolchain::AVR
+        };
+        let out = folder.path().join("out");
+        let error = Firmware::default()
+            .build_with(&toolchain, &out.join("none.elf"))
+            .unwrap_err();
+        assert!(
+            matches!(&error, FirmwareError::Compile { messages, .. } if Path::new(messages).starts_with(&out)),
+            "{error}"
+        );
+        assert_eq!(std::fs::read_dir(out).unwrap().count(), 0);
     }
 }
