@@ -5,12 +5,12 @@
  *
  *     qemu-system-x86_64 -plugin packets.so,netdev=ID,floods=FILE,sent=FILE ...
  *
- * `floods` holds the floods that the guest can start, one after another: a word with the number of its packets, then per packet three words, when it is due from
- * the start of the flood (ns), its flow, and the length of its UDP payload. Words have 64 bits, the lower byte first. A guest that writes N to the I/O port
- * 0x5a0 starts flood N (from 1); 0 ends it, what is outstanding is not sent. When QEMU ends, `sent` says in JSON what the card took.
+ * `floods` holds the floods that the guest can start, one after another: a word with the number of its packets, then per packet four words, when it is due from
+ * the start of the flood (ns), its flow, its version of IP (4 or 6), and the length of its UDP payload. Words have 64 bits, the lower byte first. A guest that
+ * writes N to the I/O port 0x5a0 starts flood N (from 1); 0 ends it, what is outstanding is not sent. When QEMU ends, `sent` says in JSON what the card took.
  *
- * A packet of flow F goes from 10.0.0.1, port 4000 + F, to 10.0.0.2, port 5000 + F, and begins as crates/load/src/payload.rs says; it is stamped with the virtual
- * clock, which the guest reads as its time-stamp counter (-icount shift=0).
+ * A packet of flow F goes from 10.0.0.1 or fd00::1, port 4000 + F, to 10.0.0.2 or fd00::2, port 5000 + F, and begins as crates/load/src/payload.rs says; it is
+ * stamped with the virtual clock, which the guest reads as its time-stamp counter (-icount shift=0).
  *
  * A card that has no buffer loses packets, as real ones do: then `lost` counts, and nothing waits in QEMU's queue but at most one.
  *
@@ -67,13 +67,16 @@ enum {
     PORT = 0x5a0,
     FLOWS = 16,
     FLOODS = 255, /* what a byte can name */
-    HEADERS = 14 + 20 + 8,
+    ETHERNET = 14,
+    IPV4 = 20,
+    IPV6 = 40,
+    UDP = 8,
     STAMP = 28,
-    LONGEST = 1472 /* of a UDP payload in an Ethernet frame */
+    MTU = 1500
 };
 
 struct packet {
-    uint64_t due, flow, length;
+    uint64_t due, flow, version, length;
 };
 
 struct flood {
@@ -94,7 +97,7 @@ static struct {
     /* More than QEMU's own types need (48 and 272 bytes). */
     _Alignas(16) uint8_t timer[256];
     _Alignas(16) uint8_t region[2048];
-    uint8_t frame[HEADERS + LONGEST];
+    uint8_t frame[ETHERNET + MTU];
 } network;
 
 static void fail(const char *what, const char *which)
@@ -111,30 +114,45 @@ static void put(uint8_t *at, unsigned bytes, uint64_t value)
     }
 }
 
-static void put_checksum(uint8_t *header)
+/* RFC 1071, over what has been added up already, too. */
+static unsigned checksum(uint64_t sum, const uint8_t *bytes, uint64_t count)
 {
-    uint32_t sum = 0;
-    put(header + 10, 2, 0);
-    for (unsigned at = 0; at < 20; at += 2) {
-        sum += (uint32_t) header[at] << 8 | header[at + 1];
+    for (uint64_t at = 0; at < count; at++) {
+        sum += at % 2 ? bytes[at] : (uint64_t) bytes[at] << 8;
     }
-    sum = (sum & 0xffff) + (sum >> 16);
-    put(header + 10, 2, ~(sum + (sum >> 16)) & 0xffff);
+    while (sum > 0xffff) {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    return ~(unsigned) sum & 0xffff;
+}
+
+static uint64_t headers_of(const struct packet *packet)
+{
+    return (packet->version == 6 ? IPV6 : IPV4) + UDP;
 }
 
 /* The card's address is the one that `-device` gives it. */
 static int make_frame(const struct packet *packet)
 {
-    static const uint8_t ethernet[14] = {0x52, 0x54, 0, 0x12, 0x34, 0x56, 0x52, 0x54, 0, 0, 0, 1, 8, 0};
-    static const uint8_t internet[20] = {0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
-    uint8_t *ip = network.frame + 14, *udp = ip + 20, *payload = udp + 8;
+    static const uint8_t ethernet[ETHERNET] = {0x52, 0x54, 0, 0x12, 0x34, 0x56, 0x52, 0x54, 0, 0, 0, 1};
+    static const uint8_t ipv4[IPV4] = {0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
+    static const uint8_t ipv6[IPV6] = {0x60, 0, 0, 0, 0, 0, 17, 64, 0xfd, [23] = 1, [24] = 0xfd, [39] = 2};
+    bool six = packet->version == 6;
+    uint8_t *ip = network.frame + ETHERNET, *udp = ip + (six ? IPV6 : IPV4), *payload = udp + UDP;
+    uint64_t datagram = UDP + packet->length;
     memcpy(network.frame, ethernet, sizeof ethernet);
-    memcpy(ip, internet, sizeof internet);
-    put(ip + 2, 2, packet->length + 28);
-    put_checksum(ip);
+    put(network.frame + 12, 2, six ? 0x86dd : 0x0800);
+    if (six) {
+        memcpy(ip, ipv6, sizeof ipv6);
+        put(ip + 4, 2, datagram);
+    } else {
+        memcpy(ip, ipv4, sizeof ipv4);
+        put(ip + 2, 2, IPV4 + datagram);
+        put(ip + 10, 2, checksum(0, ip, IPV4));
+    }
     put(udp, 2, 4000 + packet->flow);
     put(udp + 2, 2, 5000 + packet->flow);
-    put(udp + 4, 2, packet->length + 8);
+    put(udp + 4, 2, datagram);
     /* No checksum: a card would have checked it. */
     put(udp + 6, 2, 0);
     memcpy(payload, "WEIR", 4);
@@ -142,7 +160,12 @@ static int make_frame(const struct packet *packet)
     put(payload + 8, 4, packet->flow);
     put(payload + 12, 8, network.sequences[packet->flow]++);
     put(payload + 20, 8, (uint64_t) qemu_clock_get_ns(CLOCK_VIRTUAL));
-    return HEADERS + (int) packet->length;
+    if (six) {
+        /* IPv6 wants one, over the addresses, too (RFC 8200 section 8.1); the sum 0 is written as its other form. */
+        unsigned sum = checksum(17 + datagram, ip + 8, 32 + datagram);
+        put(udp + 6, 2, sum ? sum : 0xffff);
+    }
+    return (int) (ETHERNET + headers_of(packet) + packet->length);
 }
 
 static void send_due(void *data)
@@ -227,8 +250,9 @@ static void read_floods(void)
         for (uint64_t index = 0; index < count; index++) {
             const struct packet *packet = &packets[index];
             bool ordered = index == 0 || packet->due >= packets[index - 1].due;
-            if (!ordered || packet->flow >= FLOWS || packet->length < STAMP || packet->length > LONGEST) {
-                fail("a packet is out of order, of an unknown flow, or too short or too long, in ", network.floods_path);
+            bool known = packet->flow < FLOWS && (packet->version == 4 || packet->version == 6);
+            if (!ordered || !known || packet->length < STAMP || packet->length > MTU - headers_of(packet)) {
+                fail("a packet is out of order, of an unknown flow or version of IP, or too short or too long, in ", network.floods_path);
             }
         }
         network.floods[network.flood_count].packets = packets;

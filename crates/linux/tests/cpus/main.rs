@@ -44,7 +44,12 @@ fn floods() -> Vec<u8> {
         let packets = RATE * seconds * FLOWS;
         words.push(packets);
         for number in 0..packets {
-            words.extend([number * 1_000_000_000 / (RATE * FLOWS), number % FLOWS, 64]);
+            words.extend([
+                number * 1_000_000_000 / (RATE * FLOWS),
+                number % FLOWS,
+                4,
+                64,
+            ]);
         }
     }
     words.into_iter().flat_map(u64::to_le_bytes).collect()

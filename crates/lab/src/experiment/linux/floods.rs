@@ -3,7 +3,7 @@
 use weir_arrivals::Pattern;
 use weir_model::Duration;
 
-use super::spec::LinuxSpec;
+use super::spec::{Ip, LinuxSpec};
 use crate::experiment::file::Quantity;
 
 /// A nanosecond is a cycle.
@@ -14,7 +14,7 @@ const FLOWS: u16 = 16;
 const PACKETS: usize = 10_000_000;
 
 /// The flood of a point with a seed.
-pub(super) fn flood(spec: &LinuxSpec, x: f64, seed: u64) -> Result<Vec<u8>, String> {
+pub(super) fn flood(spec: &LinuxSpec, ip: Ip, x: f64, seed: u64) -> Result<Vec<u8>, String> {
     let cycles =
         |time: Quantity<Duration>| time.0.cycles(CLOCK_HZ).map_err(|error| error.to_string());
     let end = cycles(spec.feed_for)?;
@@ -54,7 +54,7 @@ pub(super) fn flood(spec: &LinuxSpec, x: f64, seed: u64) -> Result<Vec<u8>, Stri
     packets.sort();
     let words = packets
         .iter()
-        .flat_map(|&(at, flow, bytes)| [at, flow.into(), bytes.into()]);
+        .flat_map(|&(at, flow, bytes)| [at, flow.into(), ip.version().into(), bytes.into()]);
     let count = packets.len() as u64;
     Ok(std::iter::once(count)
         .chain(words)
@@ -81,16 +81,20 @@ mod tests {
         "#,
         )
         .unwrap();
-        let words: Vec<u64> = flood(&spec, 1.0, 1)
+        let words: Vec<u64> = flood(&spec, Ip::try_from(6).unwrap(), 1.0, 1)
             .unwrap()
             .chunks_exact(8)
             .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
             .collect();
         assert_eq!(words[0], 3);
-        let packets: Vec<&[u64]> = words[1..].chunks_exact(3).collect();
+        let packets: Vec<&[u64]> = words[1..].chunks_exact(4).collect();
         assert_eq!(
             packets,
-            [[5_000_000, 2, 64], [6_000_000, 2, 64], [7_000_000, 2, 64]]
+            [
+                [5_000_000, 2, 6, 64],
+                [6_000_000, 2, 6, 64],
+                [7_000_000, 2, 6, 64]
+            ]
         );
     }
 }

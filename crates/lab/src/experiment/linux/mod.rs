@@ -111,7 +111,7 @@ fn runs<'a>(place: &Place, spec: &'a LinuxSpec) -> Result<Vec<Run<'a>>, Experime
             for &seed in &spec.seeds {
                 let job = job::script(spec, variant, (x, seed), system.as_deref())
                     .map_err(ExperimentError::Evaluation)?;
-                let floods = floods::flood(spec, x, seed).map_err(|what| {
+                let floods = floods::flood(spec, variant.ip, x, seed).map_err(|what| {
                     ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))
                 })?;
                 runs.push(Run {

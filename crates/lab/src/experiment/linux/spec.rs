@@ -96,6 +96,9 @@ pub(in crate::experiment) struct VariantSpec {
     pub ring: Option<Ring>,
     /// In place of the experiment's.
     pub wire: Option<Wire>,
+    /// By which IP the packets of the feed come; 4 if nothing says so.
+    #[serde(default)]
+    pub ip: Ip,
     /// `weir-linux run` carries the system out, with this table `[linux]`; nothing does if there is none.
     pub linux: Option<LinuxTable>,
     /// What `weir-linux run` is told in addition.
@@ -126,6 +129,36 @@ impl Wire {
         match self {
             Self::VirtioNet => "virtio-net",
             Self::E1000 => "e1000",
+        }
+    }
+}
+
+/// A version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u8")]
+pub(in crate::experiment) struct Ip(u8);
+
+impl Ip {
+    /// 4 or 6.
+    pub fn version(self) -> u8 {
+        self.0
+    }
+}
+
+impl Default for Ip {
+    fn default() -> Self {
+        Self(4)
+    }
+}
+
+impl TryFrom<u8> for Ip {
+    type Error = &'static str;
+
+    fn try_from(version: u8) -> Result<Self, Self::Error> {
+        if matches!(version, 4 | 6) {
+            Ok(Self(version))
+        } else {
+            Err("IP has the versions 4 and 6")
         }
     }
 }
@@ -232,5 +265,12 @@ mod tests {
         let of = |packets| Ring::try_from(packets).map(Ring::packets);
         assert_eq!([256, 512, 1024].map(of), [Ok(256), Ok(512), Ok(1024)]);
         assert!([0, 255, 300, 2048].map(of).iter().all(Result::is_err));
+    }
+
+    #[test]
+    fn ip_is_4_or_6() {
+        let of = |version| Ip::try_from(version).map(Ip::version);
+        assert_eq!([4, 6].map(of), [Ok(4), Ok(6)]);
+        assert!([0, 5, 7].map(of).iter().all(Result::is_err));
     }
 }
