@@ -50,6 +50,25 @@ x-scale = "logarithmic"
 curves = [{ of = "c.none", label = "unprotected", colour = "black" }]
 "#;
 
+#[cfg(unix)]
+const GUESTS: &str = r#"
+title = "A small one"
+paper = "none"
+section = "1"
+about = "One guest."
+kind = "linux"
+claim = []
+[linux]
+kernel = "6.1"
+seeds = [1]
+feed = []
+feed-for = "1s"
+x = { title = "x", values = [1] }
+series = []
+process = [{ id = "cpu", command = "spin", awaited = true }]
+variant = [{ id = "one", label = "one", colour = "blue" }]
+"#;
+
 /// A repository with this experiment, called `none/small`.
 fn repository(experiment: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -193,11 +212,10 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Ctrl-C as a terminal sends it: to the program and the compilers that it has started.
+/// Ctrl-C as a terminal sends it, to the program and those that it has started, once it has begun in its folder for what is temporary.
 #[cfg(unix)]
-fn interrupted_when(begun: impl Fn(&Path) -> bool) {
+fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
     use std::os::unix::process::CommandExt;
-    let root = repository(&EXPERIMENT.replace("length = \"20ms\"", "length = \"1000s\""));
     let tmp = root.path().join("tmp");
     let mut child = Process::new(env!("CARGO_BIN_EXE_weir-lab"))
         .current_dir(root.path())
@@ -219,6 +237,12 @@ fn interrupted_when(begun: impl Fn(&Path) -> bool) {
     assert!(!root.path().join("results").exists());
 }
 
+/// A repository whose experiment takes long.
+#[cfg(unix)]
+fn long() -> tempfile::TempDir {
+    repository(&EXPERIMENT.replace("length = \"20ms\"", "length = \"1000s\""))
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interruption_while_it_compiles_leaves_nothing_behind() {
@@ -231,15 +255,41 @@ fn an_interruption_while_it_compiles_leaves_nothing_behind() {
             })
         })
     }
-    interrupted_when(compiles);
+    interrupted_when(&long(), compiles);
 }
 
 #[cfg(unix)]
 #[test]
 fn an_interruption_while_it_runs_leaves_nothing_behind() {
-    interrupted_when(|tmp| {
+    interrupted_when(&long(), |tmp| {
         content(tmp)
             .iter()
             .any(|folder| folder.join("c.none.elf").is_file())
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interruption_while_a_guest_runs_leaves_nothing_behind() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = repository(GUESTS);
+    let scripts = root.path().join("boards/linux");
+    std::fs::create_dir_all(&scripts).unwrap();
+    // In the place of a guest, which begins with what is written, and ends with it, too.
+    for (name, text) in [
+        ("build", "#!/bin/sh\necho kernel >version\npwd\n"),
+        (
+            "run",
+            "#!/bin/sh\ntrap ': >\"$4/sent\"; exit 2' INT\nmkdir -p \"$4\"\n: >\"$4/console\"\nsleep 60\n",
+        ),
+    ] {
+        let path = scripts.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    interrupted_when(&root, |tmp| {
+        content(tmp)
+            .iter()
+            .any(|folder| folder.join("out/console").is_file())
     });
 }

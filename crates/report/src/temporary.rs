@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must not stay behind when the program is interrupted.
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -16,6 +17,9 @@ static INTERRUPTION: AtomicBool = AtomicBool::new(false);
 
 /// Within this time an interruption is known of, also on a busy machine.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// How often a folder is removed into which somebody still writes.
+const ATTEMPTS: usize = 10;
 
 /// The exit code of a program that Ctrl-C ended, as shells know it.
 const INTERRUPTED: i32 = 130;
@@ -91,10 +95,16 @@ impl Drop for Temporary {
 
 /// What is gone already, or cannot be removed, is left: there is nobody to tell.
 fn remove(path: &Path) {
-    if path.is_dir() {
-        let _ = std::fs::remove_dir_all(path);
-    } else {
+    if !path.is_dir() {
         let _ = std::fs::remove_file(path);
+        return;
+    }
+    // Another program that is being interrupted, too, may put a last file there meanwhile.
+    for _ in 0..ATTEMPTS {
+        match std::fs::remove_dir_all(path) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+            _ => break,
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use weir_report::{Temporary, give_way_to_interruption};
 
 use super::spec::{Ring, Wire};
 use crate::experiment::{ExperimentError, Place};
@@ -59,7 +60,7 @@ impl Guest {
 
     /// Starts it with these cards, and waits until it has ended.
     pub fn run(&self, job: &str, floods: &[u8], cards: Cards) -> Result<Answer, ExperimentError> {
-        let workspace = tempfile::tempdir().map_err(ExperimentError::Workspace)?;
+        let workspace = Temporary::folder("weir-guest-").map_err(ExperimentError::Workspace)?;
         let path = |name: &str| workspace.path().join(name);
         std::fs::write(path("job"), job).map_err(ExperimentError::Workspace)?;
         std::fs::write(path("floods"), floods).map_err(ExperimentError::Workspace)?;
@@ -94,6 +95,7 @@ fn output(command: &mut Command, program: &str) -> Result<String, ExperimentErro
         .output()
         .map_err(|error| failed(format!("cannot be started: {error}")))?;
     if !output.status.success() {
+        give_way_to_interruption();
         return Err(failed(format!("failed ({})", output.status)));
     }
     String::from_utf8(output.stdout)
