@@ -25,7 +25,7 @@ demo: bootstrap-demo ## flood an emulated ATmega128 with and without Weir, and d
 
 # Each choice of packages has dependencies of its own, so the host's crates are built and tested with the commands here: a minute less.
 test: TOGETHER = $(HOST)
-test: test-format test-core bootstrap-host test-avr test-rtl test-linux ## all tests: the parts below, each callable alone
+test: bootstrap-host $(filter-out test-host,$(TEST_PARTS)) ## all tests: the parts below, each callable alone
 
 test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's own test
 	scripts/check-tree
