@@ -10,6 +10,7 @@
 //! - a line that requests at low level has no pending bit.
 mod account;
 mod core;
+mod loader;
 mod peripherals;
 mod pins;
 mod ports;
