@@ -88,6 +88,8 @@ static uint16_t make_room(weir_demux_slot_t *slots, uint16_t mask, weir_demux_ke
     for (;;) {
         for (uint8_t probe = 0; probe < WEIR_DEMUX_PROBES; probe++) {
             uint16_t at = weir_demux_probe(moving, mask, probe);
+            /* Only the first `count` are read, and these were written. */
+            /* cppcheck-suppress uninitvar */
             if (count == SEARCHED || is_among(seen, count, at)) {
                 continue;
             }

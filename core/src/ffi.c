@@ -181,7 +181,7 @@ bool WEIR_FFI(record)(const weir_limit_t *limit, weir_ffi_record_t *record)
 {
 #if WEIR_LIMIT_RECORD
     const weir_limit_record_t *r = &limit->state.record;
-    *record = (weir_ffi_record_t){
+    *record = (weir_ffi_record_t) {
         .longest_masked = r->longest_masked,
         .longest_handler = r->longest_handler,
         .first_overload = r->first_overload,

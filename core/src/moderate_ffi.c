@@ -124,7 +124,7 @@ void WEIR_FFI(read)(const weir_moderate_t *queues, uint16_t queue, weir_ffi_queu
 void WEIR_FFI(read)(const weir_moderate_t *queues, uint16_t queue, weir_ffi_queue_t *out)
 {
     const weir_moderate_state_t *s = &queues[queue].state;
-    *out = (weir_ffi_queue_t){
+    *out = (weir_ffi_queue_t) {
         .accepted = s->accepted,
         .dropped = s->dropped,
         .interrupts = s->interrupts,

@@ -71,7 +71,7 @@ static bool same_step(weir_limit_step_t a, weir_limit_step_t b)
         weir_limit_state_t state;                                                                                                          \
         weir_limit_t limit = {.config = constant};                                                                                         \
         weir_limit_config_t *volatile unknown = &limit.config;                                                                             \
-        weir_ticks_t now = (weir_ticks_t) -20;                                                                                             \
+        weir_ticks_t now = (weir_ticks_t) - 20;                                                                                            \
         CHECK(weir_limit_check(&constant) == WEIR_LIMIT_OK);                                                                               \
         CHECK(same_step(weir_limit_start_with(&state, &constant, now), weir_limit_start(&limit, now)));                                    \
         for (unsigned i = 0; i < 20000; i++) {                                                                                             \

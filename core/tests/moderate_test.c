@@ -37,7 +37,7 @@ static void long_random_sequences(void)
         weir_moderate_t queue;                                                                                                             \
         weir_moderate_start(&queue, &constant);                                                                                            \
         weir_moderate_config_t *volatile unknown = &queue.config;                                                                          \
-        weir_ticks_t now = (weir_ticks_t) -20;                                                                                             \
+        weir_ticks_t now = (weir_ticks_t) - 20;                                                                                            \
         CHECK(weir_moderate_check(&constant) == WEIR_MODERATE_OK);                                                                         \
         for (unsigned i = 0; i < 20000; i++) {                                                                                             \
             now = (weir_ticks_t) (now + roll() % 16u);                                                                                     \

@@ -57,7 +57,7 @@ static void ends_of_the_range(void)
 {
     weir_work_t work = {0};
     CHECK(!weir_work_take(&work)); /* nothing before weir_work_begin() */
-    work = (weir_work_t){0};
+    work = (weir_work_t) {0};
     one_interrupt(&work, UINT16_MAX, UINT16_MAX, 1);
     one_interrupt(&work, UINT16_MAX, UINT16_MAX, UINT16_MAX);
     one_interrupt(&work, UINT16_MAX, 1u << 17, 1000);

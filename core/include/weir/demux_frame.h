@@ -203,7 +203,7 @@ WEIR_INLINE bool weir_demux_parse_plain(const uint8_t *frame, uint16_t length, w
 {
     uint16_t type = weir_demux_be16(frame, 12);
     uint8_t first = WEIR_DEMUX_BYTE(frame, 14);
-    *p = (weir_demux_packet_t){type, 0, 0, WEIR_DEMUX_UNTAGGED, 0, WEIR_DEMUX_PORT};
+    *p = (weir_demux_packet_t) {type, 0, 0, WEIR_DEMUX_UNTAGGED, 0, WEIR_DEMUX_PORT};
     weir_demux_payload_t payload = {14, 0, type == 0x86ddu};
     if (type == 0x0800u && first == 0x45u) {
         weir_demux_parse_v4(frame, length, p, &payload);

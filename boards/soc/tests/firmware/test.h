@@ -54,6 +54,6 @@ static inline void listen(uint32_t lines)
 #define LIMIT_NOTIFY 8u
 #define LIMIT_LOCKED 0x80000000u
 // The least rate whose interval is at most so many clocks: ceil(2**32 / clocks).
-#define RATE_OF(clocks) ((uint32_t) ((0x100000000ull + (clocks) -1) / (clocks)))
+#define RATE_OF(clocks) ((uint32_t) ((0x100000000ull + (clocks) - 1) / (clocks)))
 
 #endif

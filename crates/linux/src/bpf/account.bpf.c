@@ -78,7 +78,7 @@ static __always_inline weir_account_place_t here(void)
     if (host != 0 && (task->flags & PF_KTHREAD) != 0) {
         host |= WEIR_ACCOUNT_KERNEL;
     }
-    return (weir_account_place_t){.cpu = bpf_get_smp_processor_id(), .host = host};
+    return (weir_account_place_t) {.cpu = bpf_get_smp_processor_id(), .host = host};
 }
 
 /* What was spent here, or NULL if there is no room for another place. */

@@ -27,7 +27,7 @@ enum {
 const volatile __u8 calls[CALLS] = {0};
 
 /* A registered thread as one word, so that all of it changes at once: its urgency, whether it waits, and a bit for each device. */
-#define URGENCY(word) ((word) &0xff)
+#define URGENCY(word) ((word) & 0xff)
 #define WAITS 0x100
 #define DEVICES_OF(word) ((word) >> 16)
 

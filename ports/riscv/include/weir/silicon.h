@@ -54,7 +54,7 @@ typedef enum {
  */
 
 #define WEIR_SILICON_PHASE_(bits) (0xffffffffu >> (32 - (bits)))
-#define WEIR_SILICON_TICKS_(interval, tick) (((interval) + (tick) -1u) / (tick))
+#define WEIR_SILICON_TICKS_(interval, tick) (((interval) + (tick) - 1u) / (tick))
 
 /**
  * The RATE for at least `interval` clocks, and as few more as possible, at PHASE_BITS = `bits`: the limit is never above the one asked for. For constants.

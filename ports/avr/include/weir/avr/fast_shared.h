@@ -99,7 +99,7 @@
         WEIR_AVR_CHECK_PERIOD(period);                                                                                                     \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            WEIR_AVR_AT(channel) = (uint16_t) ((period) -1u);                                                                              \
+            WEIR_AVR_AT(channel) = (uint16_t) ((period) - 1u);                                                                             \
             WEIR_AVR_NOW(channel) = 0;                                                                                                     \
             WEIR_AVR_OF(channel, CONTROL) |= WEIR_AVR_OF(channel, CLEAR_ON_MATCH);                                                         \
             WEIR_AVR_FORGET(channel);                                                                                                      \

@@ -38,7 +38,7 @@
  */
 #define WEIR_AVR_TICKS(hertz, prescaler)                                                                                                   \
     ((hertz) > 0 && (hertz) <= (F_CPU) / (prescaler)                                                                                       \
-         ? ((F_CPU) + 1uLL * (prescaler) * (hertz) -1u) / (1uLL * (prescaler) * ((hertz) > 0 ? (hertz) : 1))                               \
+         ? ((F_CPU) + 1uLL * (prescaler) * (hertz) - 1u) / (1uLL * (prescaler) * ((hertz) > 0 ? (hertz) : 1))                              \
          : 0)
 
 #endif

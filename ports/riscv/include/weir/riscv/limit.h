@@ -258,6 +258,6 @@ void weir_riscv_alarm(void);
  * no limiter accepts, for a rate of 0 or one beyond the clock's. For constants: it divides in 64 bits.
  */
 #define WEIR_RISCV_TICKS(hertz, clock)                                                                                                     \
-    ((hertz) > 0 && (hertz) <= (clock) ? ((clock) + 0uLL + (hertz) -1u) / ((hertz) > 0 ? (hertz) : 1) : 0)
+    ((hertz) > 0 && (hertz) <= (clock) ? ((clock) + 0uLL + (hertz) - 1u) / ((hertz) > 0 ? (hertz) : 1) : 0)
 
 #endif
