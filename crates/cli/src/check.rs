@@ -14,6 +14,7 @@ use miette::IntoDiagnostic;
 use weir_analysis::check::{STEPS, Step, Verdict, report};
 
 use crate::Outcome;
+use crate::compiler;
 use crate::output::{self, Patience};
 use crate::tables::Format;
 
@@ -54,6 +55,7 @@ was observed than the file states, and 2 if a file cannot be used. docs/analysis
 /// A file that cannot be read or is no system; observations that cannot be read or are none.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
+    compiler::warn_of_another(&system);
     let seen = arguments.observed.as_deref().map(observed::read);
     let seen = seen.transpose()?;
     let patience = Patience::new(STEPS + 1);

@@ -13,6 +13,7 @@ use weir_model::System;
 use weir_report::{Align, Emphasis, Grid, rate, time};
 
 use crate::Outcome;
+use crate::compiler;
 use crate::output;
 
 /// Write the code that keeps the limits of a system
@@ -98,6 +99,7 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
         ));
     }
     let system = weir_model::load(&arguments.system)?;
+    compiler::warn_of_another(&system);
     let plan = Plan::new(&system, chip(name)?)?;
     // The name alone: where the file lies is the machine's matter, not the system's.
     let file = arguments.system.file_name().unwrap_or_default();

@@ -4,6 +4,7 @@
 //! The commands that need only a system file are modules of this program. Each other one is handed to the program that knows it, as git does: whoever does not
 //! emulate installs no emulator.
 mod check;
+mod compiler;
 mod delegate;
 mod generate;
 mod output;

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{check, check_file, json, node, verdict};
+use common::{check, check_file, json, node, run, verdict, weir};
 use serde_json::Value;
 
 const BUTTON_LIMIT: &str =
@@ -531,4 +531,38 @@ fn a_file_that_is_not_there_is_named() {
         "{}",
         printed.err
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn costs_of_another_compiler_than_this_machines_are_warned_of() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = folder.path().join("avr-gcc");
+    for (number, is_warned) in [("5.4.0", false), ("14.2.0", false), ("7.3.0", true)] {
+        std::fs::write(
+            &compiler,
+            format!("#!/bin/sh\necho 'avr-gcc (GCC) {number}'\n"),
+        )
+        .unwrap();
+        std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let example = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../examples/motor-controller/system.toml");
+        let checked = run(weir().arg("check").arg(&example).env("PATH", folder.path()));
+        let generated = run(weir()
+            .arg("generate")
+            .arg(&example)
+            .args(["--chip", "atmega128", "--output", "-"])
+            .env("PATH", folder.path()));
+        for printed in [checked, generated] {
+            assert_eq!(printed.code, Some(0));
+            assert_eq!(
+                printed.err.contains("warning"),
+                is_warned,
+                "{}",
+                printed.err
+            );
+            assert!(!is_warned || printed.err.contains("this machine has avr-gcc 7.3.0"));
+        }
+    }
 }

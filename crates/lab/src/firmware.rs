@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use weir_model::CompilerVersion;
+
 /// What to compile, and how. Sources are C (`.c`) or assembler (`.S`).
 #[derive(Debug, Clone, Default)]
 pub struct Firmware {
@@ -70,21 +72,21 @@ impl Toolchain {
         libraries: &["-lgcc"],
     };
 
-    /// The compiler's name and version as it states them, for example `avr-gcc (GCC) 5.4.0`.
+    /// The compiler's version, for example `avr-gcc 5.4.0`.
     ///
     /// # Errors
-    /// A missing compiler.
-    pub fn version(&self) -> Result<String, FirmwareError> {
+    /// A missing compiler, or one that states no version.
+    pub fn version(&self) -> Result<CompilerVersion, FirmwareError> {
         let result = Command::new(self.compiler)
             .arg("--version")
             .output()
             .map_err(|error| self.not_started(error))?;
-        Ok(String::from_utf8_lossy(&result.stdout)
-            .lines()
-            .next()
-            .unwrap_or(self.compiler)
-            .trim()
-            .to_owned())
+        let said = String::from_utf8_lossy(&result.stdout);
+        let line = said.lines().next().unwrap_or_default();
+        CompilerVersion::parse(line).ok_or_else(|| FirmwareError::NoVersion {
+            compiler: self.compiler,
+            said: line.to_owned(),
+        })
     }
 
     fn not_started(&self, error: io::Error) -> FirmwareError {
@@ -113,6 +115,16 @@ pub enum FirmwareError {
         /// Debian's packages that bring it.
         packages: &'static str,
     },
+    /// The compiler does not say which it is.
+    #[error("`{compiler} --version` says `{said}`, which is no version")]
+    #[diagnostic(help("Weir's costs are those of GCC: install its package of that name"))]
+    NoVersion {
+        /// Its command.
+        compiler: &'static str,
+        /// Its first line.
+        said: String,
+    },
+
     /// The compiler cannot be started.
     #[error("cannot start {compiler}: {cause}")]
     Start {

@@ -10,11 +10,12 @@ use port::{CLOCK, Elf, Flavour, build};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
+use weir_lab::firmware::Toolchain;
 use weir_lab::line::Line;
 use weir_lab::run::{Event, EventKind, Flood, RunSpec, Stimulus, run};
 
 /// Of NODE_MARK in experiments/regehr2005/firmware/node.h.
-const BODY: u64 = 101;
+const BODY: u64 = 102;
 /// OCR2, which it writes.
 const MARK: u16 = 0x43;
 const CYCLES: u64 = 3_000_000;
@@ -92,6 +93,7 @@ impl Limiter {
             env!("CARGO_MANIFEST_DIR")
         );
         let text = std::fs::read_to_string(path).unwrap();
+        let version = Toolchain::AVR.version().unwrap();
         let table: toml::Table = toml::from_str(&text).unwrap();
         let of_channel = table["channel"].get(self.channel);
         let costs = self
@@ -104,9 +106,14 @@ impl Limiter {
             .as_table()
             .unwrap()
             .iter()
-            .map(|(name, cycles)| {
-                let cycles = u64::try_from(cycles.as_integer().unwrap()).unwrap();
-                (name.clone(), cycles)
+            .map(|(name, columns)| {
+                let columns = columns.as_table().unwrap();
+                // Of a compiler that was never measured, nothing but the worst of all is known.
+                let cycles = match columns.get(&version.number()) {
+                    Some(own) => own.as_integer(),
+                    None => columns.values().filter_map(toml::Value::as_integer).max(),
+                };
+                (name.clone(), u64::try_from(cycles.unwrap()).unwrap())
             })
             .collect();
         (costs, of_channel.is_some())

@@ -82,7 +82,10 @@ fn functions(elf: &Elf) -> Vec<(String, Vec<String>)> {
             .strip_suffix(">:")
             .and_then(|line| line.split_once('<'))
         {
-            all.push((name.to_owned(), Vec::new()));
+            // A label of the assembler's own is in the middle of a function.
+            if !name.starts_with(".L") {
+                all.push((name.to_owned(), Vec::new()));
+            }
         } else if let (Some((_, lines)), Some(instruction)) =
             (all.last_mut(), line.split('\t').nth(2))
         {

@@ -134,8 +134,8 @@ fn results_are_written_and_the_claims_are_shown() {
     assert_eq!(json["claims"][0]["paper"], 11500.0);
     assert_eq!(json["claims"][0]["met"], true);
     let lost = json["claims"][1]["measured"].as_f64().unwrap();
-    // 44 cycles, 11520 times in 4 million.
-    assert!((lost - 12.7).abs() < 0.3, "{lost}");
+    // 11520 times in 4 million cycles an interrupt of 35 cycles (avr-gcc 14.2) to 44 (5.4).
+    assert!((9.8..13.0).contains(&lost), "{lost}");
     assert_eq!(
         content(&root.path().join("tmp")),
         [] as [&Path; 0],
@@ -226,8 +226,9 @@ fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
         .spawn()
         .unwrap();
     until("it never began", || begun(&tmp));
-    let sent = Process::new("kill")
-        .args(["-INT", "--", &format!("-{}", child.id())])
+    // The shell's own: a minimal Debian has no other.
+    let sent = Process::new("sh")
+        .args(["-c", "kill -s INT -- -$0", &child.id().to_string()])
         .status()
         .unwrap();
     assert!(sent.success());

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::Level;
+use crate::{CompilerVersion, Level};
 
 /// A board, with what analysis needs of it.
 #[derive(Debug)]
@@ -49,26 +49,42 @@ struct LineFacts {
     name: String,
 }
 
-/// boards/NAME/costs.toml; the means of the paper's Table 2 are left alone.
+/// boards/NAME/costs.toml; the means of the paper's Table 2 are left alone. Each event has a table of its cycles by compiler.
 #[derive(Debug, Deserialize)]
 struct MeasuredCosts {
-    compiler: String,
-    /// By flavour: a policy's table holds either numbers or a table per timing.
+    /// For which it holds.
+    compilers: Vec<String>,
+    /// By flavour: a policy's table holds either events or a table of them per timing.
     limiter: BTreeMap<String, toml::Table>,
     /// The same where the channel is known.
     #[serde(default)]
     channel: BTreeMap<String, BTreeMap<String, toml::Table>>,
 }
 
+/// The worst of all compilers that a table of cycles by compiler names.
+fn worst<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    Ok(BTreeMap::<String, u64>::deserialize(value)?
+        .into_values()
+        .max())
+}
+
 /// The events of a limiter that happen, with their cycles (boards/*/costs.toml says what each is).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub(crate) struct Events {
+    #[serde(deserialize_with = "worst")]
     pub request_served: Option<u64>,
+    #[serde(deserialize_with = "worst")]
     pub request_refused: Option<u64>,
+    #[serde(deserialize_with = "worst")]
     pub expiry_served: Option<u64>,
+    #[serde(deserialize_with = "worst")]
     pub expiry_empty: Option<u64>,
+    #[serde(deserialize_with = "worst")]
     pub expiry_base: Option<u64>,
+    #[serde(deserialize_with = "worst")]
     pub clear_empty: Option<u64>,
+    #[serde(deserialize_with = "worst")]
     pub clear_served: Option<u64>,
 }
 
@@ -209,7 +225,12 @@ impl Board {
                     .as_table()
                     .into_iter()
                     .flatten()
-                    .filter(|(_, value)| value.is_table())
+                    // A timing has a table of events, each with a table by compiler; an event has that table only.
+                    .filter(|(_, value)| {
+                        value
+                            .as_table()
+                            .is_some_and(|table| table.values().all(toml::Value::is_table))
+                    })
                     .map(|(timing, _)| timing.as_str())
                     .collect();
                 if timings.is_empty() {
@@ -223,7 +244,8 @@ impl Board {
 
     /// What its costs rest on.
     pub fn costs_from(&self) -> String {
-        format!("boards/{}/costs.toml, {}", self.name(), self.costs.compiler)
+        let compilers = self.costs.compilers.join(" and ");
+        format!("boards/{}/costs.toml, {compilers}", self.name())
     }
 }
 
@@ -262,6 +284,20 @@ pub struct BoardTimer {
     pub channels: Vec<String>,
 }
 
+/// The compilers with which the costs of the board of this name were measured; none: Weir does not know the board.
+///
+/// # Panics
+/// Not with the boards that are part of this program.
+#[must_use]
+pub fn board_compilers(board: &str) -> Option<Vec<CompilerVersion>> {
+    let compilers = &by_name(board)?.costs.compilers;
+    let version = |line: &String| {
+        CompilerVersion::parse(line)
+            .unwrap_or_else(|| panic!("a file of boards/, which is part of this program: {line}"))
+    };
+    Some(compilers.iter().map(version).collect())
+}
+
 /// The timers of the board of this name; none: Weir does not know the board. What limits they can serve depends on the port's flavour: [`crate::parse`] tells.
 #[must_use]
 pub fn board_timers(board: &str) -> Option<Vec<BoardTimer>> {
@@ -292,14 +328,14 @@ mod tests {
         line = [{ name = "LINE" }]
     "#;
     const COSTS: &str = r#"
-        compiler = "cc 1"
+        compilers = ["cc 1.0.0", "cc 2.0.0"]
         [limiter.c.off]
-        request_served = 20
+        request_served = { "1.0.0" = 20, "2.0.0" = 18 }
         [limiter.c.strict.lazy]
-        request_served = 60
-        request_refused = 50
+        request_served = { "1.0.0" = 58, "2.0.0" = 60 }
+        request_refused = { "1.0.0" = 50, "2.0.0" = 44 }
         [channel.TIMER5A.c.strict.lazy]
-        request_served = 55
+        request_served = { "1.0.0" = 55, "2.0.0" = 55 }
     "#;
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! [`load`] reads a system file (docs/system-file.md) and gives the [`System`] that it means, or every error of it, each with its place in the text.
 mod board;
+mod compiler;
 mod diagnostics;
 mod exact;
 mod file;
@@ -15,7 +16,8 @@ mod silicon;
 pub mod system;
 pub mod worst_rates;
 
-pub use board::{BoardTimer, board_timers};
+pub use board::{BoardTimer, board_compilers, board_timers};
+pub use compiler::CompilerVersion;
 pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
 pub use linux::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 pub use load::{FILE_BYTES_MOST, load, parse};

@@ -13,13 +13,15 @@
 #include <avr/io.h>
 
 /*
- * A body of exactly `cycles` cycles, 13 to 777, without a register that the compiler would have to save: those would be saved also in the interrupts that do
- * not run the body. What is left over of a loop of 3 cycles is made up by `nop`.
+ * A body of exactly `cycles` cycles, 14 to 778, without a register that the compiler would have to save: those would be saved also in the interrupts that do
+ * not run the body. What is left over of a loop of 3 cycles is made up by `nop`. The
+ * comparison uses r0 and r1, so that the interrupt saves what the board's costs have it save.
  */
 #define BODY(cycles)                                                                                                                       \
     {                                                                                                                                      \
-        _Static_assert((cycles) >= 13 && (cycles) <= 777, "a body takes 13 to 777 cycles");                                                \
-        __asm__ volatile("push r24\n"                                                                                                      \
+        _Static_assert((cycles) >= 14 && (cycles) <= 778, "a body takes 14 to 778 cycles");                                                \
+        __asm__ volatile("cp __tmp_reg__, __zero_reg__\n"                                                                                  \
+                         "push r24\n"                                                                                                      \
                          "in r24, __SREG__\n"                                                                                              \
                          "push r24\n"                                                                                                      \
                          "ldi r24, %0\n"                                                                                                   \
@@ -30,8 +32,8 @@
                          ".endr\n"                                                                                                         \
                          "pop r24\n"                                                                                                       \
                          "out __SREG__, r24\n"                                                                                             \
-                         "pop r24\n" ::"M"(((cycles) -10) / 3),                                                                            \
-                         "n"(((cycles) -10) % 3));                                                                                         \
+                         "pop r24\n" ::"M"(((cycles) - 11) / 3),                                                                           \
+                         "n"(((cycles) - 11) % 3));                                                                                        \
     }
 
 #ifdef WEIR_SOURCE_a

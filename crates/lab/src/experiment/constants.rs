@@ -104,6 +104,9 @@ pub(super) fn measure(bench: &Bench, spec: &ConstantsSpec) -> Result<Measured, E
         values,
         series: Vec::new(),
         costs: Some(costs::to_toml(
+            std::fs::read_to_string(bench.place.costs_file())
+                .ok()
+                .as_deref(),
             &Toolchain::AVR.version()?,
             &by_flavour,
             &worst,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `boards/atmega128/costs.toml`: the costs measured on the board.
+//! `boards/atmega128/costs.toml`: the costs measured on the board, by compiler.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use serde::Deserialize;
+use weir_model::CompilerVersion;
 
 use super::model::Constants;
 use super::worst::{Costs, Worst};
@@ -16,13 +17,61 @@ pub(super) const COSTS_FILE: &str = "boards/atmega128/costs.toml";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(rename = "compiler")]
-    _compiler: String,
-    cycles: BTreeMap<String, BTreeMap<String, f64>>,
+    #[serde(rename = "compilers")]
+    _compilers: Vec<String>,
+    cycles: BTreeMap<String, BTreeMap<String, BTreeMap<String, f64>>>,
     #[serde(default, rename = "limiter")]
     _limiter: toml::Table,
     #[serde(default, rename = "channel")]
     _channel: toml::Table,
+}
+
+/// What is written for one compiler, beside what `before`, the file as it was, has for others.
+struct Columns<'a> {
+    before: Option<toml::Table>,
+    version: &'a CompilerVersion,
+}
+
+impl Columns<'_> {
+    /// The compilers of which the file has a column, in ascending order of their versions.
+    fn compilers(&self) -> Vec<CompilerVersion> {
+        let before = self
+            .before
+            .as_ref()
+            .and_then(|table| table.get("compilers"));
+        let names = before.and_then(toml::Value::as_array).into_iter().flatten();
+        let mut all: Vec<CompilerVersion> = names
+            .filter_map(|name| CompilerVersion::parse(name.as_str()?))
+            .chain([self.version.clone()])
+            .collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// The line of a value: what it is for each compiler.
+    fn line(&self, path: &[&str], name: &str, value: &str) -> String {
+        let before = self.before.as_ref().and_then(|table| {
+            let mut table = table;
+            for part in path {
+                table = table.get(*part)?.as_table()?;
+            }
+            table.get(name)?.as_table()
+        });
+        let columns: Vec<String> = self
+            .compilers()
+            .iter()
+            .filter_map(|compiler| {
+                let cell = if compiler == self.version {
+                    value.to_owned()
+                } else {
+                    before?.get(&compiler.number())?.to_string()
+                };
+                Some(format!("{:?} = {cell}", compiler.number()))
+            })
+            .collect();
+        format!("{name} = {{ {} }}\n", columns.join(", "))
+    }
 }
 
 const MEANS: &str = "
@@ -48,27 +97,40 @@ const CHANNELS: &str = "
 # And these where the channel is known.
 ";
 
-fn write_limiters(text: &mut String, prefix: &str, costs: &Costs) {
+fn write_limiters(text: &mut String, columns: &Columns, prefix: &str, costs: &Costs) {
     for (id, events) in costs {
         // Writing to a String cannot fail.
         let _ = write!(text, "\n[{prefix}.{id}]\n");
+        let path: Vec<&str> = prefix.split('.').chain(id.split('.')).collect();
         for (name, cycles) in events {
-            let _ = writeln!(text, "{name} = {cycles}");
+            text.push_str(&columns.line(&path, name, &cycles.to_string()));
         }
     }
 }
 
-/// The file's text: mean cycles by flavour and constant, and the worst of a limiter's interrupts.
+/// The file's text: mean cycles by flavour and constant, and the worst of a limiter's interrupts, as measured with the compiler `version`; and what `before`, the file
+/// as it was, has of other compilers.
 pub(super) fn to_toml(
-    compiler: &str,
+    before: Option<&str>,
+    version: &CompilerVersion,
     cycles: &BTreeMap<String, BTreeMap<String, f64>>,
     worst: &Worst,
 ) -> String {
+    let columns = Columns {
+        before: before.and_then(|text| toml::from_str(text).ok()),
+        version,
+    };
+    let compilers: Vec<String> = columns
+        .compilers()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let mut text = format!(
         "# SPDX-License-Identifier: MIT OR Apache-2.0\n\
-         # What limiting an interrupt costs on the ATmega128, in cycles, by flavour. Measured, not edited: weir reproduce regehr2005/table2\n\
-         # writes it, and experiments/regehr2005/table2.toml says how each is measured.\n\
-         compiler = {compiler:?}\n{MEANS}"
+         # What limiting an interrupt costs on the ATmega128, in cycles, by flavour and compiler. Measured, not edited: weir reproduce\n\
+         # regehr2005/table2 writes the column of the compiler that is installed; experiments/regehr2005/table2.toml says how each is measured.\n\
+         # It holds for these compilers. The analysis takes the worst of them, and warns of any other.\n\
+         compilers = {compilers:?}\n{MEANS}"
     );
     for (flavour, constants) in cycles {
         // Writing to a String cannot fail.
@@ -76,22 +138,26 @@ pub(super) fn to_toml(
         for (name, value) in constants {
             // To a hundredth: a mean of many interrupts is not exact in the last binary digit.
             let value = (value * 100.0).round() / 100.0;
-            let _ = writeln!(text, "{name} = {value:?}");
+            text.push_str(&columns.line(&["cycles", flavour], name, &format!("{value:?}")));
         }
     }
     if !worst.any.is_empty() {
         text.push_str(LIMITERS);
-        write_limiters(&mut text, "limiter", &worst.any);
+        write_limiters(&mut text, &columns, "limiter", &worst.any);
         text.push_str(CHANNELS);
         for (channel, costs) in &worst.by_channel {
-            write_limiters(&mut text, &format!("channel.{channel}"), costs);
+            write_limiters(&mut text, &columns, &format!("channel.{channel}"), costs);
         }
     }
     text
 }
 
-/// The constants of one flavour.
-pub(super) fn read(place: &Place, flavour: &str) -> Result<Constants, ExperimentError> {
+/// The constants of one flavour, of the compiler `version`.
+pub(super) fn read(
+    place: &Place,
+    flavour: &str,
+    version: &CompilerVersion,
+) -> Result<Constants, ExperimentError> {
     let path = place.costs_file();
     let wrong = |what: String| ExperimentError::Costs {
         path: Path::new(COSTS_FILE).to_owned(),
@@ -107,8 +173,12 @@ pub(super) fn read(place: &Place, flavour: &str) -> Result<Constants, Experiment
     let one = |name: &str| {
         cycles
             .get(name)
-            .copied()
-            .ok_or_else(|| wrong(format!("there is no `{name}` of the flavour `{flavour}`")))
+            .and_then(|of| of.get(&version.number()).copied())
+            .ok_or_else(|| {
+                wrong(format!(
+                    "there is no `{name}` of the flavour `{flavour}` for {version}"
+                ))
+            })
     };
     Ok(Constants {
         t_int: one("t_int")?,
@@ -155,28 +225,46 @@ mod tests {
             any: costs.clone(),
             by_channel: BTreeMap::from([("TIMER1A".to_owned(), costs)]),
         };
-        let text = to_toml("avr-gcc \"5.4\"", &cycles, &worst);
-        let table: toml::Table = toml::from_str(&text).unwrap();
-        for place in [&table["limiter"], &table["channel"]["TIMER1A"]] {
-            assert_eq!(
-                place["c"]["strict"]["lazy"]["request_served"].as_integer(),
-                Some(53)
-            );
+        let older = CompilerVersion::parse("avr-gcc (GCC) 5.4.0").unwrap();
+        let newer = CompilerVersion::parse("avr-gcc (GCC) 14.2.0").unwrap();
+        let first = to_toml(None, &newer, &cycles, &worst);
+        let mut quicker = worst.clone();
+        for costs in [
+            &mut quicker.any,
+            quicker.by_channel.get_mut("TIMER1A").unwrap(),
+        ] {
+            costs
+                .get_mut("c.strict.lazy")
+                .unwrap()
+                .insert("request_served", 41);
         }
-        let (_folder, place) = place_with(Some(&text));
-        let read = read(&place, "paper").unwrap();
+        // A column is added, replaced, and the other one kept.
+        let both = to_toml(Some(&first), &older, &cycles, &quicker);
+        assert_eq!(to_toml(Some(&both), &older, &cycles, &quicker), both);
+        let table: toml::Table = toml::from_str(&both).unwrap();
+        let names = table["compilers"].as_array().unwrap();
+        assert_eq!(names[0].as_str(), Some("avr-gcc 5.4.0"));
+        assert_eq!(names[1].as_str(), Some("avr-gcc 14.2.0"));
+        for place in [&table["limiter"], &table["channel"]["TIMER1A"]] {
+            let cell = &place["c"]["strict"]["lazy"]["request_served"];
+            assert_eq!(cell["14.2.0"].as_integer(), Some(53));
+            assert_eq!(cell["5.4.0"].as_integer(), Some(41));
+        }
+        let (_folder, place) = place_with(Some(&both));
+        let read = read(&place, "paper", &newer).unwrap();
         assert!((read.t_int, read.t_clear) == (1.0, 7.0), "{read:?}");
     }
 
     #[test]
     fn missing_costs_are_named_with_what_measures_them() {
+        let version = CompilerVersion::parse("cc 1.0").unwrap();
         for text in [
             None,
             Some(""),
-            Some("compiler = \"x\"\n[cycles.paper]\nt_int = 1.0\n"),
+            Some("compilers = []\n[cycles.paper]\nt_int = { \"1.0\" = 1.0 }\n"),
         ] {
             let (_folder, place) = place_with(text);
-            let error = miette::Report::new(read(&place, "paper").unwrap_err());
+            let error = miette::Report::new(read(&place, "paper", &version).unwrap_err());
             let shown = format!("{error:?}");
             assert!(
                 shown.contains("costs.toml") && shown.contains("table2"),

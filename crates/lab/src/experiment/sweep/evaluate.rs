@@ -11,6 +11,7 @@ use super::super::{ExperimentError, Measured};
 use super::jobs::{Case, Key, admissible, adversaries, seconds};
 use super::subject::{Setting, Subject};
 use super::{OVERLOAD, SweepSpec, hardware, overhead_series, published, suffix};
+use crate::firmware::Toolchain;
 use crate::line::Line;
 use crate::run::{RunResult, VectorUse};
 
@@ -35,7 +36,13 @@ pub(super) fn costs_needed(
         .collect::<BTreeSet<&str>>()
         .into_iter()
         .filter(|flavour| bench.file.claims(&model_claim(flavour)))
-        .map(|flavour| Ok((flavour.to_owned(), costs::read(bench.place, flavour)?)))
+        .map(|flavour| {
+            let version = Toolchain::AVR.version()?;
+            Ok((
+                flavour.to_owned(),
+                costs::read(bench.place, flavour, &version)?,
+            ))
+        })
         .collect()
 }
 

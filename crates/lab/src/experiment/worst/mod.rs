@@ -23,7 +23,7 @@ use crate::run::{Flood, Stimulus};
 pub(super) type Costs = BTreeMap<String, BTreeMap<&'static str, u64>>;
 
 /// What was measured.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Worst {
     /// Whatever the channel.
     pub any: Costs,

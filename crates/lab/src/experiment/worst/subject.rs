@@ -48,6 +48,13 @@ pub(in crate::experiment) struct LimitedSpec {
     /// In ticks.
     #[serde(default)]
     pub lag: u64,
+    /// The number of its line. INT0 is another one's, which makes it wait.
+    #[serde(default = "usual_line")]
+    pub line: u8,
+}
+
+fn usual_line() -> u8 {
+    6
 }
 
 /// A line without a limiter.
@@ -178,7 +185,14 @@ impl WorstSpec {
             )));
         };
         // INT0 is the line that blocks.
-        let line = Line::INT6;
+        let line = Line::from_number(usize::from(one.line))
+            .filter(|line| *line != Line::INT0)
+            .ok_or_else(|| {
+                ExperimentError::Evaluation(format!(
+                    "`{id}`: INT{} is no line that can be limited here; write `line = 1` to 7",
+                    one.line
+                ))
+            })?;
         let interval = one.interval.saturating_mul(one.prescaler);
         let work = interval / 2;
         let bits = if is_8_bit(channel) { 8 } else { 16 };

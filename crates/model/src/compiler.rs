@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The version of a compiler, on which the costs of a board's interrupts depend.
+use std::fmt::{self, Display, Formatter};
+
+/// A compiler's command and version, such as `avr-gcc 14.2.0`. Ordered by the version.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CompilerVersion {
+    parts: [u32; 3],
+    command: String,
+}
+
+impl CompilerVersion {
+    /// Of the first line that a compiler of GCC prints for `--version`, such as `avr-gcc (GCC) 14.2.0`, or of what
+    /// [`Display`] prints. None: the first word is no command, or the last one no version of two or three numbers.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace();
+        let command = words.next()?.to_owned();
+        let mut parts = [0; 3];
+        let mut numbers = words.next_back()?.split('.');
+        for (index, part) in parts.iter_mut().enumerate() {
+            match numbers.next() {
+                Some(number) => *part = number.parse().ok()?,
+                None if index == 2 => {}
+                None => return None,
+            }
+        }
+        numbers.next().is_none().then_some(Self { parts, command })
+    }
+
+    /// Its command, such as `avr-gcc`.
+    #[must_use]
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Its number, such as `14.2.0`.
+    #[must_use]
+    pub fn number(&self) -> String {
+        let [major, minor, patch] = self.parts;
+        format!("{major}.{minor}.{patch}")
+    }
+
+    /// Whether code of the two costs the same: they are of one series, such as 14.2, and differ in corrections at most.
+    #[must_use]
+    pub fn is_of_the_series_of(&self, other: &Self) -> bool {
+        self.command == other.command && self.parts[..2] == other.parts[..2]
+    }
+}
+
+impl Display for CompilerVersion {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.command, self.number())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_the_last_word() {
+        for (line, shown) in [
+            ("avr-gcc (GCC) 5.4.0", "avr-gcc 5.4.0"),
+            (
+                "riscv64-unknown-elf-gcc (14.2.0+19) 14.2.0",
+                "riscv64-unknown-elf-gcc 14.2.0",
+            ),
+            ("cc 9.1", "cc 9.1.0"),
+        ] {
+            assert_eq!(CompilerVersion::parse(line).unwrap().to_string(), shown);
+        }
+        for line in ["", "cc", "cc 9", "cc 9.x", "cc 1.2.3.4", "cc (9.1.0)"] {
+            assert_eq!(CompilerVersion::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn versions_are_ordered_as_numbers() {
+        let of = |line| CompilerVersion::parse(line).unwrap();
+        assert!(of("cc 5.4.0") < of("cc 14.2.0"));
+        assert!(of("cc 14.2.0").is_of_the_series_of(&of("cc 14.2.1")));
+        assert!(!of("cc 14.2.0").is_of_the_series_of(&of("cc 14.3.0")));
+        assert!(!of("cc 14.2.0").is_of_the_series_of(&of("dd 14.2.0")));
+    }
+}
