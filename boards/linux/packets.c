@@ -14,7 +14,7 @@
  *
  * A card that has no buffer loses packets, as real ones do: then `lost` counts, and nothing waits in QEMU's queue but at most one.
  *
- * QEMU exports what is declared here to its modules and plugins, but has no header for it. The declarations are those of QEMU 7.2; see boards/linux/README.md.
+ * QEMU exports what is declared here to its modules and plugins, but has no header for it. The declarations are those of QEMU 7.2 and 10.0; see boards/linux/README.md.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -58,7 +58,8 @@ extern void *get_system_io(void);
 extern void memory_region_init_io(void *region, void *owner, const struct access *access, void *opaque, const char *name, uint64_t size);
 extern void memory_region_add_subregion(void *parent, uint64_t at, void *region);
 
-EXPORT int qemu_plugin_version = 1;
+/* boards/linux/build knows which one the QEMU that is here takes. */
+EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv);
 
 enum {
