@@ -23,15 +23,14 @@ help: ## list the targets (the default)
 demo: bootstrap-demo ## flood an emulated ATmega128 with and without Weir, and draw what is left for the background work
 	$(ALONE) scripts/demo
 
-# Each choice of packages has dependencies of its own, so the host's crates are built and tested with the commands here: a minute less.
-test: TOGETHER = $(HOST)
-test: bootstrap-host $(filter-out test-host,$(TEST_PARTS)) ## all tests: the parts below, each callable alone
+test: ## all tests: the parts below, each callable alone, and then what ran, failed and was skipped
+	@scripts/test $(TEST_PARTS)
 
 test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's own test
 	scripts/check-tree
 	scripts/test-bootstrap
 	cargo fmt --all --check
-	$(ALONE) cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(ALONE) scripts/lint-rust
 
 test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer
 	$(MAKE) -C core -j"$$(nproc)" -Otarget test
@@ -41,7 +40,7 @@ test-host: bootstrap-host ## quantities, the analysis against others' and agains
 
 test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the experiments, the examples of the README
 # Both commands together, as the scripts build them.
-	$(CARGO_TEST) $(TOGETHER) -p weir-cli -p weir-lab
+	$(CARGO_TEST) -p weir-cli -p weir-lab
 	$(ALONE) scripts/test-examples
 	$(ALONE) scripts/test-experiments
 
@@ -49,8 +48,8 @@ test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation 
 	$(ALONE) scripts/test-rtl
 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and one in an emulated machine
-# One after the other: weir-linux's tests fork, and change what the machine has once, such as the priority of ksoftirqd. As the programs go into the guest: they are built once.
-	RUST_TEST_THREADS=1 $(ALONE) scripts/cargo-static test --locked -p weir-load -p weir-linux
+# One after the other: weir-linux's tests fork, and change what the machine has once, such as the priority of ksoftirqd.
+	RUST_TEST_THREADS=1 $(CARGO_TEST) -p weir-load -p weir-linux
 # What a packet costs in each mode, beside XDP_DROP's: all claims are met, and it takes two minutes.
 	$(ALONE) scripts/test-guest --if-there lee2010/linux-cost
 
@@ -62,7 +61,7 @@ bench: bootstrap-demo bootstrap-rtl bootstrap-linux ## reproduce every figure an
 
 format: bootstrap-format ## apply the formatters
 	cargo fmt --all
-	git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' ':!rtl/limit/registers/generated' | xargs -0 clang-format -i
+	git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' ':!rtl/limit/registers/generated' | xargs -0 "$$(scripts/python-env format)/bin/clang-format" -i
 
 clean: ## remove what was built and the results
 	cargo clean

@@ -19,6 +19,9 @@ pub mod restored;
 pub mod sched;
 pub mod settings;
 pub mod share;
+#[cfg(test)]
+#[path = "../tests/skipped/mod.rs"]
+mod skipped;
 pub mod system;
 pub mod threads;
 pub mod urgency;

@@ -512,7 +512,7 @@ mod tests {
     fn a_receive_buffer_is_never_made_smaller() {
         // Which a network namespace of its own may not have.
         if receive_buffer(1).0.value().is_err() {
-            println!("skipped: net.core.rmem_default cannot be set here");
+            crate::skipped::skipped("net.core.rmem_default cannot be set here");
             return;
         }
         let wanted = |bytes| {

@@ -10,7 +10,7 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ground::{Need, Offload};
+use ground::{Need, Offload, skipped};
 use machine::{Machine, said, until};
 
 const UNIT: &str = include_str!("../systemd/weir-linux@.service");
@@ -36,7 +36,7 @@ fn sets() -> Option<String> {
             Some(String::from_utf8(printed.stdout).unwrap())
         }
         _ => {
-            println!("skipped: systemd-analyze and strace are needed");
+            skipped("systemd-analyze and strace are needed");
             None
         }
     }

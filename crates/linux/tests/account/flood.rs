@@ -12,7 +12,7 @@ use weir_linux::sched::{self, Cpus, Policy};
 use weir_linux::settings::Interface;
 
 use super::actor::{self, Actor};
-use super::ground::{Ground, Namespace};
+use super::ground::{Ground, Namespace, skipped};
 
 /// The CPU that floods come from, and the one where they are handled.
 pub const SENDS: usize = 0;
@@ -27,7 +27,7 @@ pub fn has_two_cpus() -> bool {
     let own = sched::affinity(0).unwrap();
     let has = own.contains(SENDS) && own.contains(HANDLES);
     if !has {
-        println!("skipped: it takes two CPUs");
+        skipped("it takes two CPUs");
     }
     has
 }

@@ -10,13 +10,15 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+#[path = "../skipped/mod.rs"]
+mod skipped;
+use skipped::skipped;
+
 /// Whether tests may take a guest, and minutes. If not, it says that the test is skipped.
 pub fn is_wanted() -> bool {
     let is_wanted = env::var_os("WEIR_GUEST").is_some();
     if !is_wanted {
-        println!(
-            "skipped: it takes a guest and minutes; scripts/test-guest runs it, by WEIR_GUEST=1"
-        );
+        skipped("it takes a guest and minutes; scripts/test-guest runs it, by WEIR_GUEST=1");
     }
     is_wanted
 }

@@ -2,7 +2,7 @@
 //! The ground that a test stands on: two network namespaces of its own, joined by a veth pair, and nothing else of the machine.
 //!
 //! The namespaces have no names: they are there as long as this process holds them, so that nothing is left behind however it ends. Where the machine does not
-//! allow them, the test is skipped: [`begin`] prints `skipped: REASON` and returns `None`.
+//! allow them, the test is skipped: [`begin`] says so and returns `None`.
 // Each test program compiles this file for itself, and uses a part of it.
 #![allow(dead_code)]
 
@@ -18,6 +18,10 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 
 use nix::sched::{CloneFlags, setns, unshare};
+
+#[path = "../skipped/mod.rs"]
+mod skipped;
+pub use skipped::skipped;
 
 /// What a test needs of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,7 +259,7 @@ pub struct Ground {
 pub fn begin(needs: &[Need]) -> Option<Ground> {
     for need in needs {
         if let Err(reason) = check(*need) {
-            println!("skipped: {reason}");
+            skipped(&reason);
             return None;
         }
     }
@@ -265,7 +269,7 @@ pub fn begin(needs: &[Need]) -> Option<Ground> {
     let (sender, receiver) = match (Namespace::new(name('s'), 1), Namespace::new(name('r'), 2)) {
         (Ok(sender), Ok(receiver)) => (sender, receiver),
         (Err(error), _) | (_, Err(error)) => {
-            println!("skipped: no network namespace can be made here: {error}");
+            skipped(&format!("no network namespace can be made here: {error}"));
             return None;
         }
     };

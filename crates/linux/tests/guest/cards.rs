@@ -11,7 +11,7 @@ use weir_linux::settings::steering::Flow;
 use weir_linux::settings::{Interface, Journal, JournalError, Setting, SettingError, Value};
 use weir_linux::threads;
 
-use super::ground::Offload;
+use super::ground::{Offload, skipped};
 use super::{all, interface, stand, urgency};
 
 #[test]
@@ -68,7 +68,7 @@ fn a_cards_gathering_is_set_and_put_back() {
         return;
     };
     if !Path::new("/dev/net/tun").exists() {
-        println!("skipped: there is no /dev/net/tun, whose interfaces can gather packets");
+        skipped("there is no /dev/net/tun, whose interfaces can gather packets");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -9,6 +9,7 @@ use weir_linux::settings::{Interface, Setting, Value};
 use weir_linux::threads::{KernelThread, Work, which};
 
 use super::{deliver, machine, socket};
+use crate::ground::skipped;
 use crate::machine::{Machine, until};
 
 const QUEUES: u32 = 2;
@@ -50,7 +51,7 @@ fn each_queue_has_its_thread_and_no_flow_loses_any() {
         };
         let cpus = available_parallelism().unwrap().get();
         if cpus < QUEUES as usize {
-            println!("skipped: it takes {QUEUES} CPUs");
+            skipped(&format!("it takes {QUEUES} CPUs"));
             return;
         }
         let ground = &machine.ground;
