@@ -78,8 +78,8 @@ fn a_run_keeps_the_account_and_names_the_culprit_once() {
     flood.end();
     let status = String::from_utf8(status.stdout).unwrap();
     println!("{status}");
-    let is_its = |line: &&str| line.split_whitespace().nth(1) == Some(&receiver.pid().to_string());
-    assert!(status.lines().find(is_its).is_some(), "{status}");
+    let is_its = |line: &str| line.split_whitespace().nth(1) == Some(&receiver.pid().to_string());
+    assert!(status.lines().any(is_its), "{status}");
     assert!(
         status.contains("\noverload: ") && status.contains(" for nobody,"),
         "{status}"

@@ -247,7 +247,11 @@ fn the_bytes_are_those_of_perfettos_messages() {
         // timestamp: 4000 track_event { type: TYPE_COUNTER track_uuid: 24 counter_value: 300 }
         ("0a0f40a01f5001", "5a0848045818f001ac02"),
     ];
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect();
     let mut from = 0;
     for (head, content) in packets {
         let packet = format!("{head}{content}");

@@ -87,7 +87,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 /// Where accounts come from.
 enum Source {
     /// A run keeps it, and tells of it in a folder.
-    Run { run: Run, folder: PathBuf },
+    Run { run: Box<Run>, folder: PathBuf },
     /// It is kept here.
     Own(Box<(Follower, Accountant)>),
 }
@@ -104,7 +104,10 @@ impl Source {
         let mut keeping = runs.filter(|run| run.lives() && account_of(run).is_some());
         if let Some(run) = keeping.next() {
             let folder = folder.to_owned();
-            return Ok(Self::Run { run, folder });
+            return Ok(Self::Run {
+                run: Box::new(run),
+                folder,
+            });
         }
         let help = "no run keeps an account: add `accounting = \"packets\"` to [linux] of its system file, or start this as root";
         let failed = |error: String| miette::miette!(help = help, "{error}");
