@@ -33,7 +33,7 @@ fn warning(measured: &[CompilerVersion], here: &CompilerVersion) -> Option<Strin
     let measured: Vec<String> = measured.iter().map(ToString::to_string).collect();
     Some(format!(
         "the costs of interrupts were measured with {}, and this machine has {here}; what it compiles may take longer. \
-         Measure it as boards/*/README.md says, or state your own costs in [cpu.costs]",
+         State your own costs in [cpu.costs], or have boards/*/costs.toml measured with it",
         measured.join(" and ")
     ))
 }
