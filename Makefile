@@ -13,7 +13,10 @@ ALONE := env -u MAKEFLAGS -u MFLAGS
 CARGO_TEST := $(ALONE) cargo test --locked
 
 TEST_PARTS := test-format test-core test-host test-avr test-rtl test-linux
+# What the parts build of this workspace.
 HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate
+AVR := -p weir-board -p weir-cli -p weir-lab
+LINUX := -p weir-load -p weir-linux
 
 .PHONY: help demo test $(TEST_PARTS) test-guest bench format clean bootstrap-%
 
@@ -40,7 +43,7 @@ test-host: bootstrap-host ## quantities, the analysis against others' and agains
 
 test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the experiments, the examples of the README
 # Both commands together, as the scripts build them.
-	$(CARGO_TEST) -p weir-cli -p weir-lab
+	$(CARGO_TEST) $(AVR)
 	$(ALONE) scripts/test-examples
 	$(ALONE) scripts/test-experiments
 
@@ -49,7 +52,7 @@ test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation 
 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and one in an emulated machine
 # One after the other: weir-linux's tests fork, and change what the machine has once, such as the priority of ksoftirqd.
-	RUST_TEST_THREADS=1 $(CARGO_TEST) -p weir-load -p weir-linux
+	RUST_TEST_THREADS=1 $(CARGO_TEST) $(LINUX)
 # What a packet costs in each mode, beside XDP_DROP's: all claims are met, and it takes two minutes.
 	$(ALONE) scripts/test-guest --if-there lee2010/linux-cost
 

@@ -77,7 +77,7 @@ fn interrupts(criterion: &mut Criterion) {
 
 /// Interrupts that were taken.
 fn run(system: &System, options: &Options) -> u64 {
-    simulate(system, options, &mut ())
+    simulate(system, options)
         .map(|tally| tally.interrupts)
         .unwrap_or_else(|error| panic!("{error}"))
 }
@@ -101,7 +101,7 @@ fn tasks(count: u64) -> System {
 const JOBS_TIME: u64 = 1_000_000 * 1_000;
 
 fn jobs(system: &System, options: &Options) -> u64 {
-    simulate(system, options, &mut ())
+    simulate(system, options)
         .map(|tally| tally.tasks.iter().map(|task| task.ended).sum())
         .unwrap_or_else(|error| panic!("{error}"))
 }
@@ -182,7 +182,7 @@ fn beside_simso() -> f64 {
     for _ in 0..PAIRS {
         let theirs = simso(&tasks, duration);
         let begin = Instant::now();
-        let tally = simulate(&system, &options, &mut ()).unwrap_or_else(|error| panic!("{error}"));
+        let tally = simulate(&system, &options).unwrap_or_else(|error| panic!("{error}"));
         let ours = begin.elapsed().as_secs_f64();
         for (task, responses) in tally.tasks.iter().zip(&theirs.responses[1..]) {
             assert_eq!(

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use weir_lab::firmware::Firmware;
-use weir_lab::machine::Machine;
-use weir_lab::run::{Flood, RunSpec, Target, run};
-use weir_lab::soc::Simulator;
+use weir_board::firmware::Firmware;
+use weir_board::machine::Machine;
+use weir_board::run::{Flood, RunSpec, Target, run};
+use weir_board::soc::Simulator;
 use weir_report::{Claim, Goal, claims_table};
 
 const CYCLES: u64 = 8_000_000;

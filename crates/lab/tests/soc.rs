@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab run --board soc` as a user meets it, with a stand-in for the simulator: what it is told, what is made of its answer, what is refused.
+#[path = "../../board/tests/common/mod.rs"]
 mod common;
 
 use std::os::unix::fs::PermissionsExt;
@@ -84,8 +85,8 @@ fn complaint(output: &std::process::Output) -> String {
 }
 
 fn compile(output: &Path, flags: &[&str]) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/firmware");
-    let firmware = weir_lab::firmware::Firmware {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../board/tests/firmware");
+    let firmware = weir_board::firmware::Firmware {
         sources: vec![sources.join("soc.c")],
         flags: [format!("-Wl,-T,{}", sources.join("soc.ld").display())]
             .into_iter()
@@ -93,7 +94,7 @@ fn compile(output: &Path, flags: &[&str]) {
             .collect(),
         ..Default::default()
     };
-    let toolchain = weir_lab::machine::Machine::Soc.toolchain();
+    let toolchain = weir_board::machine::Machine::Soc.toolchain();
     firmware.build_with(toolchain, output).unwrap();
 }
 

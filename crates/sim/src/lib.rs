@@ -65,11 +65,21 @@ pub enum SimulationError {
     Pattern(#[from] weir_arrivals::PatternError),
 }
 
-/// Runs a system, and tells an observer everything that happens. The same options give the same run.
+/// Runs a system. The same options give the same run.
+///
+/// It is compiled here, with this crate's optimization, and not where it is called.
 ///
 /// # Errors
-/// What the run cannot be made with; nothing is told then. Or a recording that changed while it was played.
-pub fn simulate<O: Observer>(
+/// What the run cannot be made with, or a recording that changed while it was played.
+pub fn simulate(system: &System, options: &Options) -> Result<Tally, SimulationError> {
+    simulate_observed(system, options, &mut ())
+}
+
+/// As [`simulate`], and tells an observer everything that happens.
+///
+/// # Errors
+/// As [`simulate`]; nothing is told of a run that cannot be made.
+pub fn simulate_observed<O: Observer>(
     system: &System,
     options: &Options,
     observer: &mut O,

@@ -6,7 +6,7 @@ use common::{feed, flat, options};
 use peak_alloc::PeakAlloc;
 use weir_model::System;
 use weir_sim::trace::PerfettoTrace;
-use weir_sim::{Observer, Options, simulate};
+use weir_sim::{Observer, Options, simulate_observed};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
@@ -51,7 +51,8 @@ bottom_half = "100 cycles"
 fn peak(system: &System, options: &Options, observer: &mut impl Observer) -> usize {
     MEMORY.reset_peak_usage();
     let before = MEMORY.current_usage();
-    let tally = simulate(system, options, observer).unwrap_or_else(|error| panic!("{error}"));
+    let tally =
+        simulate_observed(system, options, observer).unwrap_or_else(|error| panic!("{error}"));
     assert!(
         tally.tasks[1].missed > 0 && tally.flows[0].lost.total() > 0,
         "not the overload that is meant"

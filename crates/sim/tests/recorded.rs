@@ -86,7 +86,7 @@ fn a_recording_may_name_flows_and_only_those_that_there_are() {
     assert_eq!([0, 1].map(|flow| tally.flows[flow].delivered), [1, 2]);
     let (_file, pattern) = recording("time_us,flow\n100,names\n200,nobody\n");
     options.feeds = vec![feed(&system, "eth", &pattern)];
-    let error = simulate(&system, &options, &mut ()).expect_err("there is no such flow");
+    let error = simulate(&system, &options).expect_err("there is no such flow");
     assert!(matches!(error, SimulationError::UnknownFlow(name) if name == "nobody"));
 }
 
@@ -103,6 +103,6 @@ fn a_recording_that_is_cut_off_during_the_run_is_no_run() {
     file.as_file()
         .set_len(rows.len() as u64 / 2 + 1)
         .expect("it can be cut");
-    let error = simulate(&system, &options, &mut ()).expect_err("it was cut");
+    let error = simulate(&system, &options).expect_err("it was cut");
     assert!(matches!(error, SimulationError::Recording(_)), "{error}");
 }

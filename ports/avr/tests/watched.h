@@ -13,7 +13,7 @@
 #define TEST_MARK OCR2
 #endif
 
-/* Twins in crates/lab/tests/port/mod.rs. */
+/* Twins in crates/board/tests/port/mod.rs. */
 #define WATCHED_END 0x00
 #define WATCHED_START 0x10
 #define WATCHED_DISABLE 0x11

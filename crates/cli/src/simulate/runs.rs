@@ -123,7 +123,7 @@ fn run(
         part,
         next: part,
     };
-    let tally = weir_sim::simulate(system, options, &mut watch).into_diagnostic()?;
+    let tally = weir_sim::simulate_observed(system, options, &mut watch).into_diagnostic()?;
     let timeline = watch.timeline.map(|trace| {
         trace.finish(options.duration).map_err(|cause| WriteError {
             path: path.unwrap_or_default(),

@@ -108,7 +108,7 @@ pub(super) struct Row {
 
 fn results(point: &Point) -> miette::Result<Vec<String>> {
     let system = &point.system;
-    let tally = weir_sim::simulate(system, &point.options, &mut ()).into_diagnostic()?;
+    let tally = weir_sim::simulate(system, &point.options).into_diagnostic()?;
     let run = Run::new(system, &point.feeds, &tally);
     let analysis = point.with.then(|| weir_analysis::analyse(system));
     let hertz = system.cpu.clock_hz as f64;

@@ -9,12 +9,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::{IntoDiagnostic, miette};
 use weir_model::{Duration, QuantityError, Rate};
 
-use crate::line::Line;
-use crate::machine::Machine;
-use crate::run::{
+use weir_board::line::Line;
+use weir_board::machine::Machine;
+use weir_board::run::{
     Flood, FrontController, HardwareLimit, RunError, RunResult, RunSpec, Target, run, run_with,
 };
-use crate::soc::Simulator;
+use weir_board::soc::Simulator;
 
 mod table;
 

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
 use super::ExperimentError;
-use crate::run::{RunResult, RunSpec, run};
+use weir_board::run::{RunResult, RunSpec, run};
 
 /// One run, and how its result is found again.
 #[derive(Debug)]

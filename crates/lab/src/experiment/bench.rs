@@ -8,13 +8,13 @@ use weir_report::{Temporary, give_way_to_interruption, uninterrupted};
 
 use super::file::{File, Flavour, Variant};
 use super::{ExperimentError, Place};
-use crate::chip::ATMEGA128;
-use crate::elf::Image;
-use crate::firmware::Firmware;
-use crate::line::Line;
-use crate::machine::Machine;
-use crate::run::{Flood, RunResult, RunSpec, Stimulus, Target};
-use crate::soc::Simulator;
+use weir_board::chip::ATMEGA128;
+use weir_board::elf::Image;
+use weir_board::firmware::Firmware;
+use weir_board::line::Line;
+use weir_board::machine::Machine;
+use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, Target};
+use weir_board::soc::Simulator;
 
 /// The count of the background loop, in every firmware of an experiment.
 const PROGRESS: &str = "progress";

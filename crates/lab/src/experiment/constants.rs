@@ -10,8 +10,8 @@ use super::bench::{Bench, as_f64};
 use super::costs;
 use super::worst::{self, Worst, WorstSpec};
 use super::{ExperimentError, Measured};
-use crate::firmware::Toolchain;
-use crate::run::{Flood, RunResult};
+use weir_board::firmware::Toolchain;
+use weir_board::run::{Flood, RunResult};
 
 /// The parameters.
 #[derive(Debug, Deserialize)]

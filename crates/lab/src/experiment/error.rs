@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use miette::{NamedSource, SourceSpan};
 
-use crate::firmware::FirmwareError;
-use crate::run::RunError;
-use crate::soc::SimulatorError;
+use weir_board::firmware::FirmwareError;
+use weir_board::run::RunError;
+use weir_board::soc::SimulatorError;
 
 /// Why an experiment did not happen.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]

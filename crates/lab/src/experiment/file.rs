@@ -19,7 +19,7 @@ use super::simulation::SimulationSpec;
 use super::sweep::{self, SweepSpec};
 use super::two_sources::TwoSourcesSpec;
 use super::{ExperimentError, FileError, known_claims, known_series};
-use crate::machine::Machine;
+use weir_board::machine::Machine;
 
 mod kinds;
 

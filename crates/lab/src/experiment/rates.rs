@@ -10,7 +10,7 @@ use super::batch::{Job, run_all};
 use super::bench::{Bench, Loss, flood, turn_cycles};
 use super::file::{File, Quantity};
 use super::{ExperimentError, Measured};
-use crate::run::Stimulus;
+use weir_board::run::Stimulus;
 
 /// The parameters.
 #[derive(Debug, Deserialize)]

@@ -13,8 +13,8 @@ use super::batch::{Job, run_all};
 use super::bench::{Bench, Loss, as_f64, plausible, sizes, turn_cycles};
 use super::file::{File, Quantity, Variant};
 use super::{ExperimentError, Measured};
-use crate::line::Line;
-use crate::run::{Flood, RunResult, RunSpec, Stimulus};
+use weir_board::line::Line;
+use weir_board::run::{Flood, RunResult, RunSpec, Stimulus};
 
 /// The parameters.
 #[derive(Debug, Deserialize)]

@@ -7,7 +7,7 @@ pub mod limits;
 use weir_arrivals::Pattern;
 use weir_model::System;
 use weir_sim::{
-    Costs, Defer, Event, Feed, Observer, Options, Spread, Tally, Target, Ties, simulate,
+    Costs, Defer, Event, Feed, Observer, Options, Spread, Tally, Target, Ties, simulate_observed,
 };
 
 /// A processor of 1 MHz, so that a cycle is a microsecond. Interrupts take 10 cycles beside their handlers if nothing limits them.
@@ -90,7 +90,8 @@ impl Log {
 /// Runs, with everything told; whatever happened, the stages make up the whole time.
 pub fn run(system: &System, options: &Options) -> (Tally, Log) {
     let mut log = Log::default();
-    let tally = simulate(system, options, &mut log).unwrap_or_else(|error| panic!("{error}"));
+    let tally =
+        simulate_observed(system, options, &mut log).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
         tally.stages.total(),
         options.duration,

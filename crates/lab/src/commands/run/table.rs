@@ -7,8 +7,8 @@ use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, Tab
 use serde_json::{Value, json};
 use weir_model::Rate;
 
-use crate::machine::Machine;
-use crate::run::{RunResult, RunSpec};
+use weir_board::machine::Machine;
+use weir_board::run::{RunResult, RunSpec};
 
 const MOST_COLUMNS: u16 = 100;
 
@@ -274,9 +274,9 @@ fn time(cycles: u64, clock_hz: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::Line;
-    use crate::run::{Flood, LineUse, Target, VectorUse};
-    use crate::soc::Simulator;
+    use weir_board::line::Line;
+    use weir_board::run::{Flood, LineUse, Target, VectorUse};
+    use weir_board::soc::Simulator;
 
     fn example() -> (RunSpec, RunResult) {
         let mut spec = RunSpec::new("app.elf", 4_000_000, 4_000_000);

@@ -11,12 +11,12 @@ use weir_model::{Expiry, Policy, System};
 
 use super::attack::{START, Target};
 use super::observe::{Watch, longest_run, worst};
-use crate::chip::ATMEGA128;
 use crate::experiment::ExperimentError;
 use crate::experiment::bench::Bench;
 use crate::experiment::file::Flavour;
-use crate::line::Line;
-use crate::run::{Flood, RunResult, RunSpec, Stimulus, run};
+use weir_board::chip::ATMEGA128;
+use weir_board::line::Line;
+use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, run};
 
 /// A case as the file has it.
 #[derive(Debug, Deserialize)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Response times, as a trace of the board shows them.
 use super::attack::Aim;
-use crate::line::Line;
-use crate::run::{Event, EventKind};
+use weir_board::line::Line;
+use weir_board::run::{Event, EventKind};
 
 /// Whose response times are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

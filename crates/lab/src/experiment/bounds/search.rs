@@ -12,8 +12,8 @@ use super::attack::{Attack, Field};
 use super::case::{begin, edges};
 use super::observe::{Watch, Worst, worst};
 use crate::experiment::ExperimentError;
-use crate::line::Line;
-use crate::run::{RunSpec, run};
+use weir_board::line::Line;
+use weir_board::run::{RunSpec, run};
 
 /// The firmware and what is done to it.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::experiment::rates::RatesSpec;
 use crate::experiment::simulation::SimulationSpec;
 use crate::experiment::sweep::SweepSpec;
 use crate::experiment::two_sources::TwoSourcesSpec;
-use crate::machine::Machine;
+use weir_board::machine::Machine;
 
 /// What is done, with the parameters that only this kind has.
 #[derive(Debug)]

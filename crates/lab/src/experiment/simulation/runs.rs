@@ -98,7 +98,7 @@ impl Runs {
             .all
             .into_par_iter()
             .map(|run| {
-                let tally = simulate(&run.system, &run.options, &mut ()).map_err(|error| {
+                let tally = simulate(&run.system, &run.options).map_err(|error| {
                     ExperimentError::Evaluation(format!(
                         "the variant `{}`: {error}",
                         run.key.variant

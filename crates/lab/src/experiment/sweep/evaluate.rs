@@ -11,9 +11,9 @@ use super::super::{ExperimentError, Measured};
 use super::jobs::{Case, Key, admissible, adversaries, seconds};
 use super::subject::{Setting, Subject};
 use super::{OVERLOAD, SweepSpec, hardware, overhead_series, published, suffix};
-use crate::firmware::Toolchain;
-use crate::line::Line;
-use crate::run::{RunResult, VectorUse};
+use weir_board::firmware::Toolchain;
+use weir_board::line::Line;
+use weir_board::run::{RunResult, VectorUse};
 
 struct Sweep<'a> {
     bench: &'a Bench<'a>,

@@ -7,8 +7,8 @@ use super::super::batch::Job;
 use super::super::bench::{Bench, as_f64, flood};
 use super::subject::{Admission, Setting, Subject};
 use super::{SweepSpec, suffix};
-use crate::run::{RunSpec, Stimulus};
-use crate::stimulus::arrivals;
+use weir_board::run::{RunSpec, Stimulus};
+use weir_board::stimulus::arrivals;
 
 /// A run, by the id of its subject.
 pub(super) type Key = (String, Case);

@@ -9,8 +9,8 @@ use super::super::bench::{Bench, as_f64};
 use super::super::file::{Quantity, Role, Variant};
 use super::super::model::Policy;
 use super::{SweepSpec, hardware, suffix};
-use crate::line::Line;
-use crate::run::{FrontController, HardwareLimit, RunSpec};
+use weir_board::line::Line;
+use weir_board::run::{FrontController, HardwareLimit, RunSpec};
 
 /// Where the program on the second microcontroller puts its requests (limiter.c).
 const FRONT_OUTPUT: &str = "PB0";

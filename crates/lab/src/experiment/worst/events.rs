@@ -2,7 +2,7 @@
 //! The interrupts of a trace, told apart by what they did.
 use std::collections::BTreeMap;
 
-use crate::run::{Event, EventKind};
+use weir_board::run::{Event, EventKind};
 
 /// What kind of interrupt a limiter causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -17,7 +17,7 @@ use super::ExperimentError;
 use super::batch::{Job, run_each};
 use super::bench::{Bench, flood};
 use super::file::Flavour;
-use crate::run::{Flood, Stimulus};
+use weir_board::run::{Flood, Stimulus};
 
 /// Cycles by the name of the event, by `FLAVOUR.POLICY.TIMING`.
 pub(super) type Costs = BTreeMap<String, BTreeMap<&'static str, u64>>;

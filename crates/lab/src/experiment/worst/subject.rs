@@ -7,10 +7,10 @@ use toml::Spanned;
 
 use super::adversary::Target;
 use super::events::Watch;
-use crate::chip::ATMEGA128;
 use crate::experiment::ExperimentError;
 use crate::experiment::file::Flavour;
-use crate::line::Line;
+use weir_board::chip::ATMEGA128;
+use weir_board::line::Line;
 
 /// What is measured, and how hard.
 #[derive(Debug, Deserialize)]

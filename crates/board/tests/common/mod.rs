@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use weir_lab::firmware::Firmware;
+use weir_board::firmware::Firmware;
 
 /// Compiles `tests/firmware/NAME` with these defines; the firmware lives as long as the folder.
 pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("firmware.elf");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+    // Other crates' tests include this file, too.
+    let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../board"))
         .join("tests/firmware")
         .join(name);
     // Assembler sources bring their own vectors; C sources use the library's.

@@ -4,8 +4,8 @@ mod port;
 
 use port::history::{channel, history};
 use port::{CLOCK, Elf, Flavour, Limit, build, flood, trace};
+use weir_board::run::{RunSpec, run};
 use weir_core_sys::{Policy, Timing};
-use weir_lab::run::{RunSpec, run};
 
 fn limited(limit: &Limit, flavour: Flavour) -> Elf {
     build(&["limited.c"], flavour, &limit.defines())

@@ -2,10 +2,10 @@
 //! The timers, against the ATmega128 data sheet's chapters on them; and what the board refuses to emulate.
 mod common;
 
-use weir_lab::board::Board;
-use weir_lab::chip::ATMEGA128;
-use weir_lab::elf::Image;
-use weir_lab::run::{RunError, RunSpec, run};
+use weir_board::atmega128::Board;
+use weir_board::chip::ATMEGA128;
+use weir_board::elf::Image;
+use weir_board::run::{RunError, RunSpec, run};
 
 const TOV0: u8 = 1 << 0;
 const OCF0: u8 = 1 << 1;

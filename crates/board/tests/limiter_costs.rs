@@ -10,9 +10,9 @@ use port::{CLOCK, Elf, Flavour, build};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
-use weir_lab::firmware::Toolchain;
-use weir_lab::line::Line;
-use weir_lab::run::{Event, EventKind, Flood, RunSpec, Stimulus, run};
+use weir_board::firmware::Toolchain;
+use weir_board::line::Line;
+use weir_board::run::{Event, EventKind, Flood, RunSpec, Stimulus, run};
 
 /// Of NODE_MARK in experiments/regehr2005/firmware/node.h.
 const BODY: u64 = 102;

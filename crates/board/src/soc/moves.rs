@@ -2,7 +2,7 @@
 //! What is done to the wires, as the simulator reads it: for each move the cycle and the level, in one number.
 use std::io::{self, Write};
 
-use crate::board::{Driver, Move};
+use crate::atmega128::{Driver, Move};
 
 /// Writes the moves before cycle `end`, and returns how many there are. A request is a rising edge: that is what the event devices wait for.
 pub fn write(driver: &mut Driver, end: u64, file: &mut impl Write) -> io::Result<u64> {

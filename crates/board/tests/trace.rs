@@ -2,8 +2,8 @@
 //! The trace of events, on a firmware that masks a line and unmasks it from a timer.
 mod common;
 
-use weir_lab::line::Line;
-use weir_lab::run::{Event, EventKind, Flood, RunSpec, run};
+use weir_board::line::Line;
+use weir_board::run::{Event, EventKind, Flood, RunSpec, run};
 
 const EIMSK: u16 = 0x59;
 const TIMSK: u16 = 0x57;

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use port::{CLOCK, Elf, Flavour, Limit, build, flood};
 use rayon::prelude::*;
+use weir_board::run::{RunSpec, run};
 use weir_core_sys::{Policy, Timing};
-use weir_lab::run::{RunSpec, run};
 
 fn limits(flavour: Flavour) -> Vec<Limit> {
     if flavour == Flavour::C {

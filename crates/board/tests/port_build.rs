@@ -7,8 +7,8 @@ use std::process::Command;
 
 use port::{Flavour, Limit, firmware, try_build};
 use rayon::prelude::*;
+use weir_board::firmware::Firmware;
 use weir_core_sys::{Policy, Timing};
-use weir_lab::firmware::Firmware;
 
 /// Defines of limited.c, with the values that replace theirs.
 type Defines<'a> = &'a [(&'a str, &'a str)];

@@ -2,8 +2,8 @@
 //! Interrupts, against the ATmega128 data sheet's "Reset and Interrupt Handling", "External Interrupts" and "Idle Mode".
 mod common;
 
-use weir_lab::line::Line;
-use weir_lab::run::{Event, EventKind, Flood, RunResult, RunSpec, Stimulus, run};
+use weir_board::line::Line;
+use weir_board::run::{Event, EventKind, Flood, RunResult, RunSpec, Stimulus, run};
 
 fn edges(line: Line, times: &[u64]) -> Flood {
     Flood {

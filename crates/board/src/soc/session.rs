@@ -9,7 +9,7 @@ use weir_report::Temporary;
 
 use super::simulator::{Simulator, SimulatorError};
 use super::{FACTS, moves};
-use crate::board::Driver;
+use crate::atmega128::Driver;
 use crate::elf::Program;
 use crate::run::{RunError, RunResult, RunSpec};
 

@@ -8,9 +8,9 @@ use std::ffi::c_void;
 use simavr_ffi as simavr;
 
 use super::{DATA_SPACE_IO_END, Peripherals, note_reti};
-use crate::board::core::{Core, Original};
-use crate::board::ports::Sense;
-use crate::board::registers as reg;
+use crate::atmega128::core::{Core, Original};
+use crate::atmega128::ports::Sense;
+use crate::atmega128::registers as reg;
 use crate::line::Line;
 use crate::run::EventKind;
 

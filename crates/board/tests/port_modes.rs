@@ -6,8 +6,8 @@ use port::curve::curve;
 use port::history::{History, Kind, channel, history};
 use port::{Elf, Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
+use weir_board::run::Flood;
 use weir_core_sys::{Policy, Timing};
-use weir_lab::run::Flood;
 
 /// 0.5 s.
 const CYCLES: u64 = 2_000_000;

@@ -9,9 +9,9 @@ use port::{Elf, Flavour, Limit, build, mark};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
+use weir_board::line::Line;
+use weir_board::run::{EventKind, Flood, RunResult, RunSpec, Stimulus, run};
 use weir_core_sys::{Policy, Timing};
-use weir_lab::line::Line;
-use weir_lab::run::{EventKind, Flood, RunResult, RunSpec, Stimulus, run};
 
 /// 0.5 s.
 const CYCLES: u64 = 2_000_000;

@@ -2,7 +2,7 @@
 //! Carries out a [`RunSpec`] on the emulated ATmega128: the boards, their pins, the counters.
 use std::collections::BTreeMap;
 
-use crate::board::{Board, Driver};
+use crate::atmega128::{Board, Driver};
 use crate::chip::{ATMEGA128, Chip};
 use crate::elf::{DataSymbol, Image};
 use crate::line::Line;

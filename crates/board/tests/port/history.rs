@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A trace as a sequence of events of the limit machine: requests, expiries and calls of the user's.
-use weir_lab::run::{Event, EventKind};
+use weir_board::run::{Event, EventKind};
 
 use super::mark;
 

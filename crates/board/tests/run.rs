@@ -4,8 +4,8 @@ mod common;
 
 use std::path::Path;
 
-use weir_lab::line::Line;
-use weir_lab::run::{Flood, FrontController, HardwareLimit, RunResult, RunSpec, Stimulus, run};
+use weir_board::line::Line;
+use weir_board::run::{Flood, FrontController, HardwareLimit, RunResult, RunSpec, Stimulus, run};
 
 /// What the background of `counter.c` takes per count: four LDS, ADIW, two ADC, four STS, RJMP and so on.
 const CYCLES_PER_PROGRESS: u64 = 22;

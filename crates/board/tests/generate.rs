@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use systems::{limited, share, source, system};
 use tempfile::TempDir;
+use weir_board::firmware::{Firmware, FirmwareError};
+use weir_board::run::{Flood, RunResult, RunSpec, run};
 use weir_generate::{Flavour, Plan, chip, header};
-use weir_lab::firmware::{Firmware, FirmwareError};
-use weir_lab::run::{Flood, RunResult, RunSpec, run};
 use weir_model::{Policy, System, Timing};
 
 const CLOCK: u64 = 4_000_000;

@@ -9,9 +9,9 @@ use port::{Elf, Flavour, Limit, build, flood, mark, trace};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
+use weir_board::line::Line;
+use weir_board::run::{Flood, Stimulus};
 use weir_core_sys::{Policy, Timing};
-use weir_lab::line::Line;
-use weir_lab::run::{Flood, Stimulus};
 
 /// 0.5 s.
 const CYCLES: u64 = 2_000_000;

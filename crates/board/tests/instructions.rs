@@ -2,7 +2,7 @@
 //! The cycles of the instructions, against the ATmega128 data sheet's "Instruction Set Summary".
 mod common;
 
-use weir_lab::run::{RunSpec, run};
+use weir_board::run::{RunSpec, run};
 
 /// Between the two marks of each form, with the comparison before a branch (1) and the RET after a call (4).
 const FORMS: &[(&str, u64)] = &[

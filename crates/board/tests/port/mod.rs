@@ -9,9 +9,9 @@ pub mod replay;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use weir_board::firmware::{Firmware, FirmwareError};
+use weir_board::run::{Flood, RunResult, RunSpec, run};
 use weir_core_sys::{Config, Policy, Timing, Trigger};
-use weir_lab::firmware::{Firmware, FirmwareError};
-use weir_lab::run::{Flood, RunResult, RunSpec, run};
 
 /// Cycles a second, in every test.
 pub const CLOCK: u64 = 4_000_000;
