@@ -108,7 +108,9 @@ impl Demultiplexing {
             if let Some(lack) = checksums.lack(&of.name, self.trusted) {
                 turn.said.once(&lack.to_string());
             } else if let Err(error) = self.exact.add(of.name.as_str()) {
-                turn.said.once(&error.to_string());
+                if !turn.presence.is_outdated() {
+                    turn.said.once(&error.to_string());
+                }
             }
         }
         Ok(())

@@ -168,6 +168,7 @@ impl Parts {
         for part in &mut self.parts {
             match part.turn(&mut turn) {
                 Ok(()) => {}
+                Err(_) if self.is_begun && self.presence.is_outdated() => {}
                 Err(error) if self.is_begun => turn.said.once(&format!("{error:#}")),
                 Err(error) => return Err(error),
             }

@@ -90,8 +90,11 @@ impl Part for Following {
                     continue;
                 }
                 // The others go on.
-                if let Err(error) = self.look_at(number, turn.journal) {
-                    turn.said.once(&format!("{error:#}"));
+                match self.look_at(number, turn.journal) {
+                    Err(error) if !turn.presence.is_outdated() => {
+                        turn.said.once(&format!("{error:#}"));
+                    }
+                    Ok(()) | Err(_) => {}
                 }
             }
         }

@@ -42,6 +42,15 @@ impl Presence {
     pub fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(Option::is_some)
     }
+
+    /// Has an interface gone since the last look? What failed meanwhile may have failed for that, which the next look says.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        let is_other = |(name, found): (&String, &Option<Interface>)| {
+            found.is_some() && Interface::find(name, None).ok() != *found
+        };
+        self.0.iter().any(is_other)
+    }
 }
 
 fn is_absent(error: &io::Error) -> bool {

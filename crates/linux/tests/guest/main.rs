@@ -205,14 +205,15 @@ fn no_flood_takes_more_than_the_cap() {
         .run(move || UdpSocket::bind((there, 0)).unwrap());
     let (begin, ran) = (Instant::now(), run_time(&thread));
     let mut sent = 0_u32;
-    while begin.elapsed() < Duration::from_secs(2) {
+    while begin.elapsed() < Duration::from_secs(6) {
         // To a port that nobody has; what does not fit in the queue is refused, and that is all right.
         let _ = sender.send_to(&[0; 64], (target, 9));
         sent += 1;
     }
     let share = (run_time(&thread) - ran).as_secs_f64() / begin.elapsed().as_secs_f64();
     println!("{sent} packets, {:.2} % of a CPU", share * 100.0);
-    // A thread may overrun by one tick, which is taken from what it has later.
+    // A thread may overrun by one tick, or by several where the machine is a virtual one whose ticks come late. That is taken from what it has later, and
+    // so matters the less the longer it is measured: 5 % and 30 ms here.
     assert!(share <= 0.055, "{share}");
     assert!(share > 0.005, "the flood did not reach the thread: {share}");
     drop(journal);

@@ -3,12 +3,14 @@
 // Each test program compiles this file for itself, and uses a part of it.
 #![allow(dead_code)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use libbpf_rs::query::ProgInfoIter;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -214,6 +216,18 @@ pub fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<Policy> {
     found
         .iter()
         .map(|thread| sched::get(thread.thread.tid).unwrap())
+        .collect()
+}
+
+/// The numbers of the BPF programs that are loaded and whose names begin so. The kernel takes its time to unload one: what an earlier
+/// test had loaded may go at any moment, so what is there later is compared as a subset.
+pub fn programs(beginnings: &[&str]) -> BTreeSet<u32> {
+    ProgInfoIter::default()
+        .filter(|info| {
+            let name = info.name.to_string_lossy();
+            beginnings.iter().any(|begin| name.starts_with(begin))
+        })
+        .map(|info| info.id)
         .collect()
 }
 
