@@ -89,7 +89,7 @@ struct Replay<'a> {
     counts: Counts,
 }
 
-/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h, WEIR_AVR_AHEAD).
+/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h, WEIR_AVR_AT_ONCE).
 fn ahead(config: &Config) -> u16 {
     if u64::from(config.burst) * config.interval <= 240 {
         3
@@ -237,7 +237,10 @@ impl Replay<'_> {
                         }
                         if let Some(at) = decision.at.filter(|_| soon) {
                             self.counts.soon += 1;
-                            if self.due_in_register {
+                            // A bucket that refuses notes by how much.
+                            let is_noted = self.config.policy == Policy::Bucket
+                                && episode.kind == Kind::Request;
+                            if self.due_in_register && !is_noted {
                                 self.frame =
                                     self.frame.wrapping_add(episode.compare.wrapping_sub(at));
                             }
