@@ -25,7 +25,17 @@ CPUS = {
 }
 
 # The map of the registers comes first: it is a package.
-LIMIT = ["registers/generated/weir_limit_map.sv", "src/weir_limit_ff.sv", "src/weir_limit_sync.sv", "src/weir_limit_source.sv", "src/weir_limit_line.sv"]
+LIMIT = [
+    "registers/generated/weir_limit_map.sv",
+    "src/weir_limit_ff.sv",
+    "src/weir_limit_sync_ff.sv",
+    "src/weir_limit_sync.sv",
+    "src/weir_limit_source.sv",
+    "src/weir_limit_line.sv",
+]
+# Yosys writes the same cells in another order when a register is written in another way, and nextpnr then places them elsewhere. So the systems that are
+# placed keep these two as they were when that was done.
+PLACED = {"src/weir_limit_ff.sv": ["area/placed/weir_limit_ff.sv"], "src/weir_limit_sync_ff.sv": [], "src/weir_limit_sync.sv": ["area/placed/weir_limit_sync.sv"]}
 # The memory form is counted as a whole, with bus, synchronisers and outputs.
 WHOLE = LIMIT + [
     "src/weir_limit_lines.sv",
@@ -125,7 +135,8 @@ class Design:
         """Below ROOT, in the order in which they are read."""
         if self.name in WHOLE_PARAMETERS:
             return [f"rtl/limit/{file}" for file in WHOLE]
-        files = [f"rtl/limit/{file}" for file in LIMIT]
+        limit = [now for file in LIMIT for now in PLACED.get(file, [file])] if self.name in CPUS else LIMIT
+        files = [f"rtl/limit/{file}" for file in limit]
         files.append("rtl/limit/area/area_pins.sv")
         if self.name in CPUS:
             files += [f"rtl/limit/area/{self.top}.sv", str((BUILD / CPUS[self.name][1]).relative_to(ROOT))]

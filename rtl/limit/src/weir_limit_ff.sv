@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A register. All state of rtl/limit is in these, so that the way of resetting is chosen in one place.
+// A register. All state of rtl/limit is in these but that of synchronisers and memories, so that the way of resetting is chosen in one place.
 `default_nettype none
 
 module weir_limit_ff #(
@@ -11,18 +11,26 @@ module weir_limit_ff #(
     input wire clk_i,
     input wire rst_ni,
     input wire [WIDTH-1:0] d_i,
-    output logic [WIDTH-1:0] q_o
+    output wire [WIDTH-1:0] q_o
 );
   if (RESET == 0) begin : g_power_up
-    initial q_o = INIT;
-    always_ff @(posedge clk_i) q_o <= d_i;
+    // Not by an `initial` block: nothing but the always_ff may write what it writes, and there are tools that see to it.
+    // verilator lint_off PROCASSINIT
+    logic [WIDTH-1:0] q = INIT;
+    // verilator lint_on PROCASSINIT
+    always_ff @(posedge clk_i) q <= d_i;
+    assign q_o = q;
     wire unused = rst_ni;
   end else if (RESET == 1) begin : g_synchronous
-    always_ff @(posedge clk_i) q_o <= rst_ni ? d_i : INIT;
+    logic [WIDTH-1:0] q;
+    always_ff @(posedge clk_i) q <= rst_ni ? d_i : INIT;
+    assign q_o = q;
   end else begin : g_asynchronous
+    logic [WIDTH-1:0] q;
     always_ff @(posedge clk_i or negedge rst_ni)
-      if (!rst_ni) q_o <= INIT;
-      else q_o <= d_i;
+      if (!rst_ni) q <= INIT;
+      else q <= d_i;
+    assign q_o = q;
   end
 endmodule
 

@@ -107,20 +107,39 @@ module weir_limit_scan_config #(
     assign address = index_i;
     wire unused = &{1'b0, index_b_i, scan_b_i, init_b_i};
   end else begin : g_each
-    logic [WordBits-1:0] values[2**IndexBits], value;
-    for (genvar source = 0; source < 2 ** IndexBits; source++) begin : g_value
+    // Gates, and not a memory that is there at power-up: an ASIC has none.
+    localparam int Cells = 2 ** IndexBits;
+    logic [WordBits-1:0] value_next, value;
+    logic [Cells*WordBits-1:0] values;
+    for (genvar source = 0; source < Cells; source++) begin : g_value
       localparam int Source = source < SOURCES ? source : 0;
-      initial
-        values[source] = {
-          2'b0,
-          POLICY_RESET[Source],
-          LIMIT_RESET[Source],
-          ENABLE_RESET[Source],
-          BURST_RESET[Source*LeftBits+:LeftBits],
-          RATE_RESET[Source*RATE_BITS+:RATE_BITS]
-        };
+      localparam logic [WordBits-1:0] Value = {
+        2'b0,
+        POLICY_RESET[Source],
+        LIMIT_RESET[Source],
+        ENABLE_RESET[Source],
+        BURST_RESET[Source*LeftBits+:LeftBits],
+        RATE_RESET[Source*RATE_BITS+:RATE_BITS]
+      };
+      // Bit for bit, all sources side by side: a bit is looked up by the source's number alone.
+      for (genvar b = 0; b < WordBits; b++) begin : g_bit
+        assign values[b*Cells+source] = Value[b];
+      end
     end
-    always_ff @(posedge clk_i) value <= values[index_i];
+    for (genvar b = 0; b < WordBits; b++) begin : g_look_up
+      logic [Cells-1:0] of_source;
+      assign of_source = values[b*Cells+:Cells];
+      assign value_next[b] = of_source[index_i];
+    end
+    weir_limit_ff #(
+        .WIDTH(WordBits),
+        .RESET(RESET)
+    ) u_value (
+        .clk_i,
+        .rst_ni,
+        .d_i(value_next),
+        .q_o(value)
+    );
     assign data = init_b_i ? value : fill;
     for (genvar i = 0; i < 3; i++) begin : g_write
       assign write[i] = (init_b_i && scan_b_i) || (writes && chosen[i]);

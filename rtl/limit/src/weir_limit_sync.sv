@@ -20,8 +20,8 @@ module weir_limit_sync #(
   if (SYNC == 0) begin : g_same_clock
     assign level_o = line_i;
   end else begin : g_synchroniser
-    (* async_reg = "true" *) logic [SYNC*WIDTH-1:0] stages;
-    weir_limit_ff #(
+    logic [SYNC*WIDTH-1:0] stages;
+    weir_limit_sync_ff #(
         .WIDTH(SYNC * WIDTH),
         .RESET(RESET)
     ) u_stages (

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// As placed: ../../src has it as it is; README.md of experiments/regehr2005/table3 says why both are there.
+// Lines from another clock, or none, brought to this one, and their rising edges.
+`default_nettype none
+
+module weir_limit_sync #(
+    parameter int WIDTH = 1,
+    // Flip-flops in a row: 0 if the lines are of this clock, else 2 or 3.
+    parameter int SYNC  = 2,
+    parameter int RESET = 1
+) (
+    input wire clk_i,
+    input wire rst_ni,
+    input wire [WIDTH-1:0] line_i,
+    output wire [WIDTH-1:0] level_o,
+    // One clock per rising edge. A line that is high when reset ends has risen.
+    output wire [WIDTH-1:0] edge_o
+);
+  logic [WIDTH-1:0] previous;
+
+  if (SYNC == 0) begin : g_same_clock
+    assign level_o = line_i;
+  end else begin : g_synchroniser
+    (* async_reg = "true" *) logic [SYNC*WIDTH-1:0] stages;
+    weir_limit_ff #(
+        .WIDTH(SYNC * WIDTH),
+        .RESET(RESET)
+    ) u_stages (
+        .clk_i,
+        .rst_ni,
+        .d_i({stages[(SYNC-1)*WIDTH-1:0], line_i}),
+        .q_o(stages)
+    );
+    assign level_o = stages[SYNC*WIDTH-1-:WIDTH];
+  end
+  weir_limit_ff #(
+      .WIDTH(WIDTH),
+      .RESET(RESET)
+  ) u_previous (
+      .clk_i,
+      .rst_ni,
+      .d_i(level_o),
+      .q_o(previous)
+  );
+  assign edge_o = level_o & ~previous;
+endmodule
+
+`default_nettype wire
