@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The memory form under any input and any traffic on the bus: LIMIT-SILICON-9, and that visits compose to what step_source.sv was proved with. One
-// source, any, is watched.
+// source, any, is watched. The bus may give up any access while it waits, in any clock, and begin another one in the next but one.
 //
 // Ghost: what the source's last visit left, by a second copy of the step; what software wrote; the requests that wait.
 `default_nettype none
@@ -12,9 +12,13 @@ module scan #(
     parameter int CELLS = 4,
     parameter logic [SOURCES-1:0] LEVEL = '0,
     parameter int PHASE_BITS = 3,
+    parameter int RATE_BITS = 3,
     parameter int BURST_BITS = 2,
     parameter int HELD_BITS = 0,
-    parameter int OVERLOAD = 0
+    parameter int OVERLOAD = 0,
+    parameter int LOCK = 1,
+    // 1: the registers after reset are others for each source.
+    parameter int EACH = 0
 ) (
     input wire clk_i,
     input wire rst_ni,
@@ -34,7 +38,13 @@ module scan #(
   localparam int S = (GROUP + 1) * Rows;
   localparam int IndexBits = $clog2(Rows) + $clog2(GROUP);
   localparam int StateBits = PHASE_BITS + LeftBits + 1;
-  localparam int WordBits = 5 + LeftBits + PHASE_BITS;
+  localparam int WordBits = 5 + LeftBits + RATE_BITS;
+  // After reset. With EACH three (or two) values by turns.
+  localparam logic [SOURCES*RATE_BITS-1:0] RateReset = (SOURCES * RATE_BITS)'(EACH == 0 ? {SOURCES{{3{RATE_BITS'(1)}}}} : {SOURCES{RATE_BITS'(1), RATE_BITS'(2), RATE_BITS'(3)}});
+  localparam logic [SOURCES*LeftBits-1:0] BurstReset = (SOURCES * LeftBits)'(EACH == 0 ? {SOURCES{{3{LeftBits'(1)}}}} : {SOURCES{LeftBits'(3), LeftBits'(1), LeftBits'(2)}});
+  localparam logic [SOURCES-1:0] EnableReset = SOURCES'(EACH == 0 ? '1 : {SOURCES{2'b01}});
+  localparam logic [SOURCES-1:0] LimitReset = SOURCES'(EACH == 0 ? '0 : {SOURCES{3'b011}});
+  localparam logic [SOURCES-1:0] PolicyReset = SOURCES'(EACH == 0 ? '0 : {SOURCES{3'b010}});
 
   (* anyconst *) logic [9:0] who;
   // 1: an output that passes each delivery on at once; 0: one that holds it.
@@ -53,12 +63,17 @@ module scan #(
       .GROUP(GROUP),
       .LEVEL(LEVEL),
       .PHASE_BITS(PHASE_BITS),
-      .RATE_BITS(PHASE_BITS),
+      .RATE_BITS(RATE_BITS),
       .BURST_BITS(BURST_BITS),
       .HELD_BITS(HELD_BITS),
       .OVERLOAD(OVERLOAD),
+      .LOCK(LOCK),
       .MSI(1),
-      .ENABLE_RESET('1)
+      .RATE_RESET(RateReset),
+      .BURST_RESET(BurstReset),
+      .ENABLE_RESET(EnableReset),
+      .LIMIT_RESET(LimitReset),
+      .POLICY_RESET(PolicyReset)
   ) dut (
       .clk_i,
       .rst_ni,
@@ -83,7 +98,7 @@ module scan #(
 
   // What the machine holds; the runner connects these.
   (* keep *)
-  wire slot, begins, init, scan_b, init_b, write_c, active, look, checked, entered;
+  wire slot, begins, init, scan_b, init_b, write_c, waited, look, checked, entered;
   (* keep *)
   wire [$clog2(GROUP)-1:0] column;
   (* keep *)
@@ -91,7 +106,9 @@ module scan #(
   (* keep *)
   wire [IndexBits-1:0] index, index_b, index_c;
   (* keep *)
-  wire [PHASE_BITS-1:0] phase, rate;
+  wire [PHASE_BITS-1:0] phase;
+  (* keep *)
+  wire [ RATE_BITS-1:0] rate;
   (* keep *)
   wire [LeftBits-1:0] left, burst;
   (* keep *)
@@ -110,7 +127,7 @@ module scan #(
   (* keep *)
   wire [CELLS*StateBits-1:0] states;
   (* keep *)
-  wire [CELLS*PHASE_BITS-1:0] rates;
+  wire [CELLS*RATE_BITS-1:0] rates;
   (* keep *)
   wire [CELLS*LeftBits-1:0] bursts;
   (* keep *)
@@ -118,7 +135,8 @@ module scan #(
   (* keep *)
   wire [GROUP*Rows-1:0] came_since;
 
-  // ---- The bus (bus.sv, and APB: what it wants it wants until it is ready).
+  // ---- The bus (bus.sv, and APB: what it wants stays the same for as long as it wants it). `_before`: in the clock before, which tells what an access that is
+  // given up in this one was.
   logic waits_for_bus;
   logic [2:0] which_before;
   logic [9:0] source_before;
@@ -133,8 +151,8 @@ module scan #(
   wire to_burst = reg_which_i == weir_limit_map::RegBurst;
   wire to_began = reg_which_i == weir_limit_map::RegBegan;
   always_comb begin
-    if (waits_for_bus) begin
-      assume (reg_valid_i && {which_before, source_before, wdata_before, write_before} == {reg_which_i, reg_source_i, reg_wdata_i, reg_write_i});
+    if (waits_for_bus && reg_valid_i) begin
+      assume ({which_before, source_before, wdata_before, write_before} == {reg_which_i, reg_source_i, reg_wdata_i, reg_write_i});
     end
     if (reg_valid_i) begin
       assume (reg_which_i <= (OVERLOAD != 0 ? weir_limit_map::RegBegan : HELD_BITS != 0 ? weir_limit_map::RegHeld : weir_limit_map::RegStatus));
@@ -142,8 +160,11 @@ module scan #(
       assume (reg_source_i < (reg_which_i == weir_limit_map::RegBegan ? (SOURCES + 31) / 32 : SOURCES));
       if (reg_write_i) begin
         assume (reg_which_i != weir_limit_map::RegStatus);
-        if (to_control) assume ((reg_wdata_i & 32'h7FFFFFF0) == '0 && (OVERLOAD != 0 || !reg_wdata_i[3]) && (BURST_BITS != 0 || !reg_wdata_i[2]));
-        if (to_rate) assume (reg_wdata_i != '0 && reg_wdata_i >> PHASE_BITS == '0);
+        if (to_control) begin
+          assume ((reg_wdata_i & 32'h7FFFFFF0) == '0 && (OVERLOAD != 0 || !reg_wdata_i[3]) && (BURST_BITS != 0 || !reg_wdata_i[2]));
+          assume (LOCK != 0 || !reg_wdata_i[31]);
+        end
+        if (to_rate) assume (reg_wdata_i != '0 && {1'b0, reg_wdata_i} >> RATE_BITS == '0);
         if (to_burst) assume (reg_wdata_i != '0 && reg_wdata_i >> LeftBits == '0);
       end
     end
@@ -161,23 +182,46 @@ module scan #(
     since_bus   <= !rst_ni || init || !reg_valid_i || reg_ready ? '0 : since_bus < Far ? since_bus + 1'b1 : since_bus;
   end
 
-  // ---- Software's registers: what was written last, from the clock after the bus was ready.
+  // ---- Software's registers: what was written last, from the clock after the bus was ready, or after a write was given up that had been done. `off`: a write
+  // that was ready has switched the source off, and none has begun to switch it on.
   logic [4:0] control_ghost;
-  logic [PHASE_BITS-1:0] rate_ghost;
+  logic [RATE_BITS-1:0] rate_ghost;
   logic [LeftBits-1:0] burst_ghost;
+  logic off;
+  wire [4:0] control_first = {2'b0, PolicyReset[who], LimitReset[who], EnableReset[who]};
+  wire [RATE_BITS-1:0] rate_first = RateReset[who*RATE_BITS+:RATE_BITS];
+  wire [LeftBits-1:0] burst_first = BurstReset[who*LeftBits+:LeftBits];
   wire mine = reg_valid_i && reg_source_i == who;
   wire writes = mine && reg_write_i;
   wire [4:0] bits = {reg_wdata_i[31], reg_wdata_i[3:0]};
   wire refused = control_ghost[4] && (to_rate || to_burst || (to_control && bits[4:1] != control_ghost[4:1]));
+  wire control_before = which_before == weir_limit_map::RegControl;
+  wire rate_before = which_before == weir_limit_map::RegRate;
+  wire burst_before = which_before == weir_limit_map::RegBurst;
+  wire config_before = control_before || rate_before || burst_before;
+  wire began_before = which_before == weir_limit_map::RegBegan;
+  wire wrote = waits_for_bus && source_before == who && write_before;
+  wire [4:0] bits_before = {wdata_before[31], wdata_before[3:0]};
+  wire refused_before = control_ghost[4] && (rate_before || burst_before || (control_before && bits_before[4:1] != control_ghost[4:1]));
+  // The write that the bus waits for has been done in the memory.
+  wire done = drain != '0;
+  wire given_up = waits_for_bus && !reg_valid_i;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      control_ghost <= 5'b00001;
-      rate_ghost <= 1;
-      burst_ghost <= 1;
+      control_ghost <= control_first;
+      rate_ghost <= rate_first;
+      burst_ghost <= burst_first;
+      off <= !control_first[0];
     end else if (writes && reg_ready && !reg_error) begin
       if (to_control) control_ghost <= bits;
-      if (to_rate) rate_ghost <= reg_wdata_i[PHASE_BITS-1:0];
+      if (to_rate) rate_ghost <= reg_wdata_i[RATE_BITS-1:0];
       if (to_burst && BURST_BITS != 0) burst_ghost <= reg_wdata_i[LeftBits-1:0];
+      if (to_control) off <= !bits[0];
+    end else if (wrote && given_up && done) begin
+      if (control_before) control_ghost <= bits_before;
+      if (rate_before) rate_ghost <= wdata_before[RATE_BITS-1:0];
+      if (burst_before && BURST_BITS != 0) burst_ghost <= wdata_before[LeftBits-1:0];
+      if (control_before && bits_before[0]) off <= 1'b0;
     end
   end
 
@@ -197,7 +241,7 @@ module scan #(
   wire [  LeftBits-1:0] step_left;
   weir_limit_scan_step #(
       .PHASE_BITS(PHASE_BITS),
-      .RATE_BITS (PHASE_BITS),
+      .RATE_BITS (RATE_BITS),
       .BURST_BITS(BURST_BITS)
   ) u_step (
       .phase_i(phase_ghost),
@@ -235,7 +279,7 @@ module scan #(
   // ---- Lateness: a request since when nothing but the scan is in its way.
   logic [7:0] waiting;
   logic wants, taken;
-  wire free = control_ghost[1:0] == 2'b01 && !(writes && to_control) && !(held[who] && !pulse) && !init && (!is_level || level_i[who]);
+  wire free = control_ghost[1:0] == 2'b01 && !(writes && to_control) && !(wrote && control_before) && !(held[who] && !pulse) && !init && (!is_level || level_i[who]);
   always_ff @(posedge clk_i) begin
     wants   <= rst_ni && free && !deliver[who] && (wants || is_level || request);
     waiting <= wants ? waiting + 1'b1 : 8'd1;
@@ -250,7 +294,7 @@ module scan #(
   wire [7:0] now_since_turn = (position + S - own_turn - 1) % S + 1;
   wire [7:0] now_since_visit = (position + S - own_visit - 1) % S + 1;
   wire [7:0] to_turn = position <= own_turn ? own_turn - position : own_turn + S - position;
-  wire [7:0] bus_visit = (reg_source_i / GROUP) * (GROUP + 1) + reg_source_i % GROUP + 1;
+  wire [7:0] bus_visit = (source_before / GROUP) * (GROUP + 1) + source_before % GROUP + 1;
   wire [7:0] to_bus_visit = position <= bus_visit ? bus_visit - position : bus_visit + S - position;
   wire [7:0] to_first = position <= 1 ? 1 - position : 1 + S - position;
   wire [7:0] to_slot = slot ? 0 : GROUP - column;
@@ -264,14 +308,15 @@ module scan #(
   wire [StateBits-1:0] state = states[who*StateBits+:StateBits];
   wire [StateBits-1:0] state_ghost = {phase_ghost, left_ghost, noted_ghost};
   wire in_flight = write_c && index_c == who;
-  // The write that the bus waits for has been done in the memory.
-  wire done = drain != '0;
-  wire [4:0] control_now = done && writes && to_control ? bits : control_ghost;
-  wire [PHASE_BITS-1:0] rate_now = done && writes && to_rate ? reg_wdata_i[PHASE_BITS-1:0] : rate_ghost;
-  wire [LeftBits-1:0] burst_now = done && writes && to_burst && BURST_BITS != 0 ? reg_wdata_i[LeftBits-1:0] : burst_ghost;
+  wire [4:0] control_now = done && wrote && control_before ? bits_before : control_ghost;
+  wire [RATE_BITS-1:0] rate_now = done && wrote && rate_before ? wdata_before[RATE_BITS-1:0] : rate_ghost;
+  wire [LeftBits-1:0] burst_now = done && wrote && burst_before && BURST_BITS != 0 ? wdata_before[LeftBits-1:0] : burst_ghost;
+  // Two clocks after a write in the memory, given up or not.
+  logic done_two;
+  always_ff @(posedge clk_i) done_two <= rst_ni && drain[0];
   // Decided and not yet out.
   wire under_way = passed && since_visit < since_turn && since_turn <= GROUP + 2;
-  wire filled = since_reset > own_turn + own_column;
+  wire filled = since_reset > own_turn + own_column + (EACH != 0 ? 1 : 0);
 
   // What was taken at the turn, and what is given back at the next, on their ways to and from the visit.
   logic row_right, given_right;
@@ -287,7 +332,7 @@ module scan #(
   end
 
   initial assume (!rst_ni);
-  initial {wants, waits_for_bus, fresh, noted_ghost, came_then, passed} = '0;
+  initial {wants, waits_for_bus, fresh, noted_ghost, came_then, passed, done_two} = '0;
   always_comb
     if (rst_ni) begin
       // The scan.
@@ -310,44 +355,48 @@ module scan #(
       i_state : assert (in_flight || !(since_reset > own_turn + own_column + 2) || state == state_ghost);
       i_read : assert (!visit || {phase, left, noted} == state_ghost);
       i_filled :
-      assert (!filled || (rates[who*PHASE_BITS+:PHASE_BITS] == rate_now && controls[who*5+:5] == control_now &&
+      assert (!filled || (rates[who*RATE_BITS+:RATE_BITS] == rate_now && controls[who*5+:5] == control_now &&
         (BURST_BITS == 0 || bursts[who*LeftBits+:LeftBits] == burst_now)));
-      i_exist : assert ((OVERLOAD != 0 || !control_ghost[3]) && (BURST_BITS != 0 || (!control_ghost[2] && burst_ghost == 1)));
+      i_wanted :
+      assert (!waits_for_bus || !write_before || !control_before ||
+        ((LOCK != 0 || !bits_before[4]) && (OVERLOAD != 0 || !bits_before[3]) && (BURST_BITS != 0 || !bits_before[2])));
+      i_exist :
+      assert ((LOCK != 0 || !control_ghost[4]) && (OVERLOAD != 0 || !control_ghost[3]) && (BURST_BITS != 0 || (!control_ghost[2] && burst_ghost == 1)));
       i_looked :
       assert (init_b || init || index_b != who || drain[0] || since_reset == '0 ||
-        (rate == rates[who*PHASE_BITS+:PHASE_BITS] && control == controls[who*5+:5] &&
+        (rate == rates[who*RATE_BITS+:RATE_BITS] && control == controls[who*5+:5] &&
             burst == (BURST_BITS == 0 ? 1 : bursts[who*LeftBits+:LeftBits])));
       i_data :
-      assert (init || init_b ? data == {5'b00001, LeftBits'(1), PHASE_BITS'(1)} :
-        !active || data == {bits, reg_wdata_i[LeftBits-1:0], reg_wdata_i[PHASE_BITS-1:0]});
+      assert (EACH != 0 ? !init_b || !scan_b || index_b != who || data == {control_first, burst_first, rate_first} :
+        init || init_b ? data == {control_first, burst_first, rate_first} :
+        data == {bits_before, wdata_before[LeftBits-1:0], wdata_before[RATE_BITS-1:0]});
       i_enable : assert (enables[who] == control_now[0]);
       // Requests and deliveries on their ways.
       i_came : assert (came_since[who] == fresh);
       i_row : assert (row_right && given_right);
       i_fresh :
-      assert ((!init || (!look && !checked && !done && control_ghost == 1 && rate_ghost == 1 && burst_ghost == 1)) &&
+      assert ((!init || (!look && !checked && !done && control_ghost == control_first && rate_ghost == rate_first && burst_ghost == burst_first)) &&
         (since_visit < Far || (phase_ghost == '0 && left_ghost == '0 && !noted_ghost && !passed)));
       i_none : assert (since_reset > S || (given & ~(GROUP'(2 ** GROUP >> since_reset))) == '0);
-      i_off :
-      assert (!under_way || control_now[0] ||
-        (control_ghost[0] && writes && to_control && (since_turn == GROUP + 1 ? drain[0] : since_turn == GROUP + 2 && drain[1])));
-      i_on : assert (!under_way || control_ghost[0] || (writes && to_control && drain[2] && since_turn == 2));
+      i_off : assert (!under_way || control_now[0] || (since_turn == GROUP + 1 ? drain[0] : since_turn == GROUP + 2 && done_two));
+      i_on : assert (!off || (!control_ghost[0] && (!under_way || (wrote && control_before && drain[2] && since_turn == 2))));
       // The bus.
-      i_active : assert (active == waits_for_bus);
+      i_waited : assert (waited == waits_for_bus);
       i_turns :
-      assert ((!look || (active && at_first && !init && !init_b && index_b == IndexBits'(reg_source_i))) &&
-          (!checked || (active && reg_write_i)) && (!done || (active && reg_write_i && checked)) &&
-        (!look || !checked) && drain != 3 && drain != 5 && drain != 6 && drain != 7);
-      i_drain : assert ((!drain[0] || at_first) && (!drain[1] || column == 1) && (!drain[2] || (GROUP == 2 ? slot : column == 2)));
-      i_checked : assert (!checked || reg_source_i != who || !refused);
-      i_config : assert (!(look || checked || done) || to_control || to_rate || to_burst);
+      assert ((!look || (waited && at_first && !init && !init_b && index_b == IndexBits'(source_before) && (LOCK != 0 || !write_before))) &&
+          (!checked || (waited && write_before && LOCK != 0)) && (!done || (waited && write_before && (checked || LOCK == 0))) &&
+        (!look || (!checked && !done)) && drain != 3 && drain != 5 && drain != 6 && drain != 7);
+      i_drain :
+      assert ((!drain[0] || at_first) && (!drain[1] || column == 1) && (!done_two || column == 1) && (!drain[2] || (GROUP == 2 ? slot : column == 2)));
+      i_checked : assert (!(checked || done) || source_before != who || !refused_before);
+      i_config : assert (!(look || checked || done) || config_before);
       i_pace :
-      assert (since_bus == '0 || !(to_control || to_rate || to_burst) || (done ? since_bus <= 2 * GROUP + 2 + (drain[0] ? 1 : drain[1] ? 2 : 3) :
+      assert (since_bus == '0 || !config_before || (done ? since_bus <= 2 * GROUP + 2 + (drain[0] ? 1 : drain[1] ? 2 : 3) :
         look ? since_bus <= GROUP + 2 : checked ? since_bus + to_slot <= 2 * GROUP + 2 : since_bus + to_slot <= GROUP + 1));
-      i_bus : assert (since_bus == '0 || to_control || to_rate || to_burst || to_began || since_bus + to_bus_visit <= S + 1);
+      i_bus : assert (since_bus == '0 || config_before || began_before || since_bus + to_bus_visit <= S + 1);
       i_began :
-      assert ((!entered || (!init && active && to_began && position >= 2 && position <= S - 1)) &&
-        (since_bus == '0 || !to_began || (entered ? since_bus + (S - 1 - position) <= 2 * S - 1 : since_bus + to_first <= S + 1)));
+      assert ((!entered || (!init && waited && began_before && position >= 2 && position <= S - 1)) &&
+        (since_bus == '0 || !began_before || (entered ? since_bus + (S - 1 - position) <= 2 * S - 1 : since_bus + to_first <= S + 1)));
       i_since : assert (since_bus == '0 || waits_for_bus);
       i_wants :
       assert (!wants || (!taken ? (is_level || fresh) && waiting + to_turn <= S : since_turn <= GROUP + 2 && waiting <= S + since_turn &&
@@ -356,12 +405,18 @@ module scan #(
       if (since_visit < Far || since_reset > S + own_visit) p_period : assert (since_visit <= S && visit == (since_visit == S));
       if (visit) begin
         p_state : assert (phase == phase_ghost && left == left_ghost && decided == step_deliver);
-        p_rate : assert (rate == rate_ghost || (writes && to_rate && rate == reg_wdata_i[PHASE_BITS-1:0]));
-        p_control : assert ({bursty, limit, enable} == control_ghost[2:0] || (writes && to_control && {bursty, limit, enable} == bits[2:0]));
+        p_rate : assert (rate == rate_ghost || (wrote && rate_before && rate == wdata_before[RATE_BITS-1:0]));
+        p_control :
+        assert ({bursty, limit, enable} == control_ghost[2:0] || (wrote && control_before && {bursty, limit, enable} == bits_before[2:0]));
       end
       if (writes && reg_ready) p_lock : assert (reg_error == refused);
+      if (mine && !reg_write_i && reg_ready) begin
+        if (to_control) p_read_control : assert ({reg_rdata[31], reg_rdata[3:0]} == control_ghost && reg_rdata[30:4] == '0 && !reg_error);
+        if (to_rate) p_read_rate : assert (reg_rdata == 32'(rate_ghost) && !reg_error);
+        if (to_burst) p_read_burst : assert (reg_rdata == 32'(burst_ghost) && !reg_error);
+      end
       p_out : assert (deliver[who] == (since_turn == GROUP + 2 && passed));
-      p_disable : assert (control_ghost[0] || !deliver[who]);
+      p_disable : assert (!off || !deliver[who]);
       if (wants) p_late : assert (waiting <= S + GROUP + 2 && (waiting < S + GROUP + 2 || deliver[who]));
       if (reg_valid_i && !init) p_ready : assert (since_bus <= (to_control || to_rate || to_burst ? 2 * GROUP + 5 : to_began ? 2 * S - 1 : S + 1));
 
@@ -369,9 +424,11 @@ module scan #(
       c_state : cover (visit && phase != '0 && noted_ghost);
       c_rate : cover (visit && rate == '1);
       c_control : cover (visit && control_ghost[2:0] == 3'b110);
+      c_read : cover (mine && !reg_write_i && reg_ready && to_rate && reg_rdata == 32'({RATE_BITS{1'b1}}));
       c_lock : cover (writes && reg_ready && reg_error && to_rate);
       c_out : cover (deliver[who] && limit && !pulse);
-      c_disable : cover (passed && !control_ghost[0] && since_turn < GROUP + 2);
+      c_disable : cover (passed && !control_now[0] && done && since_turn < GROUP + 2);
+      c_given_up : cover (wrote && given_up && done && control_before && !bits_before[0] && passed && since_turn == GROUP + 1);
       c_late : cover (wants && waiting == S + GROUP + 2 && deliver[who]);
       c_ready : cover (reg_valid_i && reg_ready && to_rate && since_bus == 2 * GROUP + 5);
     end

@@ -195,7 +195,10 @@ module weir_limit_scan #(
   );
 
   // ---- What the bus waits for: the scan at its source.
-  logic active, visits, looks, here;
+  //
+  // A master may give an access up while it waits (psel_i or penable_i falls). Its first clock is not `active`, and neither is the one in which it is given
+  // up, so that nothing of it is left when another one comes.
+  logic waited, active, visits, looks, here;
   assign visits = reg_which_i == weir_limit_map::RegStatus || reg_which_i == weir_limit_map::RegHeld;
   assign looks  = !visits && reg_which_i != weir_limit_map::RegBegan;
   logic [31:0] status_data, held_data, began_data, config_data;
@@ -206,8 +209,9 @@ module weir_limit_scan #(
       .clk_i,
       .rst_ni,
       .d_i(reg_valid_i && !reg_ready_o),
-      .q_o(active)
+      .q_o(waited)
   );
+  assign active = waited && reg_valid_i;
   assign here = scan_b && !init_b && active && visits && index_b == reg_source_i[IndexBits-1:0];
   assign reg_ready_o = here || began_ready || config_ready;
   assign status_data = READBACK == 0 ? '0 :

@@ -61,7 +61,8 @@ module weir_limit_scan_config #(
     2'b0, POLICY_RESET[0], LIMIT_RESET[0], ENABLE_RESET[0], BURST_RESET[LeftBits-1:0], RATE_RESET[RATE_BITS-1:0]
   };
 
-  // ---- The bus's turns: look (a clock after the address), write, wait for what is on its way.
+  // ---- The bus's turns: look (a clock after the address), write, wait for what is on its way. An access that is given up leaves none of them behind: the
+  // next one would else write without a look at its source's lock.
   logic look, checked, writes, changes, lock_error;
   logic [2:0] drain;
   assign writes = slot_i && !init_i && active_i && write_i && (checked || LOCK == 0) && drain == '0;
@@ -73,13 +74,13 @@ module weir_limit_scan_config #(
       .rst_ni,
       .d_i({
         slot_i && !init_i && active_i && !ready_o && !(write_i && (checked || LOCK == 0)),
-        (checked || (look && write_i && !lock_error)) && !ready_o,
-        drain[1:0],
+        active_i && (checked || (look && write_i && !lock_error)) && !ready_o,
+        active_i ? drain[1:0] : 2'b0,
         writes
       }),
       .q_o({look, checked, drain})
   );
-  assign ready_o = look && (!write_i || lock_error) || drain[2];
+  assign ready_o = active_i && (look && (!write_i || lock_error) || drain[2]);
   assign error_o = look && lock_error;
 
   // ---- The memories. In the first round after reset the scan writes them.

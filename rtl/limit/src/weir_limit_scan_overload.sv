@@ -61,7 +61,7 @@ module weir_limit_scan_overload #(
       .clk_i,
       .rst_ni,
       .d_i({
-        here ? !last : entered,
+        active_i && (here ? !last : entered),
         here ? word_next : word,
         init_b_i ? 3'b0 : {overload_next, began_next, counts},
         !scan_b_i || init_b_i || counts == counted ? notices : counts ? notices + 1'b1 : notices - 1'b1

@@ -7,7 +7,7 @@ import random
 
 import cocotb
 from cocotb.triggers import Timer
-from model import BURST, CONTROL, ENABLE, HELD, LIMIT, LOCK, RATE, SOURCE, STATUS, TICK
+from model import BEGAN, BURST, CONTROL, ENABLE, HELD, LIMIT, LOCK, RATE, SOURCE, STATUS, TICK
 from scan_model import Shape
 
 SHAPE = Shape(**json.loads(os.environ["WEIR_LIMIT_SHAPE"]))
@@ -43,8 +43,9 @@ class Top:
         dut.clk_i.value = 0
         self.clock += 1
 
-    async def access(self, address, value=None, each=None):
-        """Returns what was read, or None if it was refused. `each` is called in each clock."""
+    async def access(self, address, value=None, each=None, patience=None):
+        """Returns what was read, or None if it was refused. `each` is called in each clock. With `patience` it is given up after so many clocks of
+        waiting, and the bus is free for the next one; then True if it was ready before."""
         dut = self.dut
         dut.psel_i.value, dut.paddr_i.value, dut.pwrite_i.value, dut.pwdata_i.value = 1, address, int(value is not None), value or 0
         for clocks in range(2 * SHAPE.period + 4):
@@ -53,11 +54,14 @@ class Top:
                 each()
             if clocks and self.ready:
                 break
+            if clocks == patience:
+                dut.penable_i.value = 0
+                return False
             dut.penable_i.value = 1
         else:
             raise AssertionError(f"no answer at {address:#x}")
         dut.psel_i.value = dut.penable_i.value = 0
-        return None if self.refused else self.read
+        return True if patience else None if self.refused else self.read
 
     async def write(self, source, register, value, each=None):
         return await self.access(SOURCE + 32 * source + register, value, each) is not None
@@ -81,6 +85,44 @@ async def bus(dut):
     assert await top.write(0, CONTROL, LIMIT | LOCK)
     assert await top.access(SOURCE + RATE) == 37 and await top.access(SOURCE + CONTROL) == LIMIT | LOCK
     assert await top.write(last, RATE, 1)
+
+
+@cocotb.test()
+async def given_up(dut):
+    """An access that the master gives up while it waits, in whatever clock, is done whole or not at all, and leaves nothing behind: the next write to a locked
+    source is refused, the next one to another source counts, and BEGAN is read whole."""
+    top = await Top(dut).start()
+    locked, other = 0, SHAPE.sources - 1
+    began = 1 << 2 | 1 << SHAPE.sources - 2
+    for source in (locked, other, 2, SHAPE.sources - 2):
+        assert await top.write(source, RATE, 37) and await top.write(source, CONTROL, ENABLE | LIMIT | (LOCK if source == locked else 0))
+    for clock in range(2 * SHAPE.interval(37)):
+        top.lines, top.acknowledge = began if clock % 4 < 2 else 0, ALL
+        await top.step()
+    assert await top.access(BEGAN) == began
+    trials, wrong, numbers = 0, [], random.Random(9)
+    first = SOURCE + 32 * other
+    for address in (first + RATE, first + CONTROL, first + BURST, first + STATUS, first + HELD, BEGAN, SOURCE + 32 * locked + CONTROL):
+        for value in [None] if address == first + STATUS else [None, 0 if address == BEGAN else 2 if address == first + BURST else ENABLE | LIMIT]:
+            for patience in range(1, 2 * SHAPE.period + 3):
+                for _ in range(numbers.randrange(SHAPE.period)):
+                    await top.step()
+                if await top.access(address, value, patience=patience):
+                    break
+                trials += 1
+                case = f"after an access to {address:#x} with {value} that was given up after {patience} clocks"
+                if await top.write(locked, RATE, 11) or await top.access(SOURCE + 32 * locked + RATE) != 37:
+                    wrong.append(f"a locked source's RATE was written {case}")
+                if await top.access(address, value, patience=patience):
+                    break
+                rate = numbers.randrange(1, 1 << SHAPE.rate_bits)
+                if not await top.write(other, RATE, rate) or await top.access(first + RATE) != rate:
+                    wrong.append(f"a write was lost {case}")
+                if await top.access(address, value, patience=patience):
+                    break
+                if await top.access(BEGAN) != began:
+                    wrong.append(f"BEGAN was not read whole {case}")
+    assert trials > 100 and not wrong, f"{len(wrong)} wrong in {trials} trials, such as: {wrong[:3]}"
 
 
 # Clocks from the one in which a row's requests are taken, and with them what its outputs hold, to the one in which a delivery of its visits is seen.
