@@ -162,6 +162,50 @@ async def reset_at_any_moment(dut):
         assert all(bench.log[number] for number in range(SHAPE.sources) if requested >> number & 1)
 
 
+async def until(bench, condition, clocks, what):
+    """Steps until the condition holds; it must within so many clocks."""
+    begun = bench.clock
+    while not condition():
+        assert bench.clock - begun <= clocks, what
+        await bench.step()
+
+
+@cocotb.test(skip=not SHAPE.overload)
+async def overloads_are_told(dut):
+    """BEGAN and the overload interrupt, of one source after the other: told if NOTIFY is set and only then, until BEGAN is cleared."""
+    bench = await started(dut)
+    await set_up(bench, ENABLE | LIMIT, rate=1)
+    told, latest = lambda: int(dut.overload_irq_o.value) == 1, 2 * SHAPE.period
+    edge_sources = [number for number in range(SHAPE.sources) if EDGES >> number & 1]
+    for source in [*edge_sources[:2], *edge_sources[-2:]]:
+        for _ in range(2):
+            await bench.step(edges=1 << source)
+            for _ in range(SHAPE.lateness):
+                await bench.step()
+        assert not told(), f"source {source} has no NOTIFY"
+        word, bit = source // 32, 1 << source % 32
+        read = bench.read(BEGAN, word)
+        await bench.finish()
+        assert read.read == bit
+        for control, expected in ((ENABLE | LIMIT | NOTIFY, True), (ENABLE | LIMIT, False), (ENABLE | LIMIT | NOTIFY, True)):
+            bench.write(CONTROL, source, control)
+            await bench.finish()
+            await until(bench, lambda expected=expected: told() == expected, latest, f"source {source}: the interrupt is not {expected}")
+        # Other bits clear nothing.
+        bench.write(BEGAN, word, ~bit & 0xFFFFFFFF)
+        await bench.finish()
+        for _ in range(latest):
+            await bench.step()
+        assert told()
+        bench.write(BEGAN, word, bit)
+        await bench.finish()
+        await until(bench, lambda: not told(), latest, f"source {source}: the interrupt stays")
+        read = bench.read(BEGAN, word)
+        bench.write(CONTROL, source, ENABLE | LIMIT)
+        await bench.finish()
+        assert read.read == 0
+
+
 class Chaos:
     """Requests of changing density, accesses of every kind, outputs that hold and are acknowledged."""
 
