@@ -36,7 +36,7 @@ LIMIT = [
 # Yosys writes the same cells in another order when a register is written in another way, and nextpnr then places them elsewhere. So the systems that are
 # placed keep these two as they were when that was done.
 PLACED = {"src/weir_limit_ff.sv": ["area/placed/weir_limit_ff.sv"], "src/weir_limit_sync_ff.sv": [], "src/weir_limit_sync.sv": ["area/placed/weir_limit_sync.sv"]}
-# The memory form is counted as a whole, with bus, synchronisers and outputs.
+# Counted as a whole, with bus, synchronisers and outputs.
 WHOLE = LIMIT + [
     "src/weir_limit_lines.sv",
     "src/weir_limit_scan_memory.sv",
@@ -51,10 +51,14 @@ WHOLE = LIMIT + [
     "src/weir_limit.sv",
 ]
 # Strict, write-only, a pulse per delivery: as little as the sources of the systems have. And all that there is but messages.
+LEAST = {"PULSE": 1} | dict.fromkeys(("READBACK", "ENABLES", "LIMITS", "OVERLOAD", "LOCK", "BYPASS"), 0)
 WHOLE_PARAMETERS = {
-    "memory": {"PULSE": 1} | dict.fromkeys(("READBACK", "ENABLES", "LIMITS", "OVERLOAD", "LOCK", "BYPASS"), 0),
-    "memory-all": {"BURST_BITS": 8, "HELD_BITS": 8},
+    "apb": {"FORM": 0, "PHASE_BITS": 14, "RATE_BITS": 10} | LEAST,
+    "memory": {"FORM": 1, "PHASE_BITS": 16, "RATE_BITS": 16} | LEAST,
+    "memory-all": {"FORM": 1, "PHASE_BITS": 16, "RATE_BITS": 16, "BURST_BITS": 8, "HELD_BITS": 8},
 }
+# These have more pins than the packages.
+NOT_PACKED = ("memory", "memory-all")
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ class Design:
     @property
     def parameters(self):
         if self.name in WHOLE_PARAMETERS:
-            return {"SOURCES": self.sources, "FORM": 1, "PHASE_BITS": 16, "RATE_BITS": 16, "RESET": 0} | WHOLE_PARAMETERS[self.name]
+            return {"SOURCES": self.sources, "RESET": 0} | WHOLE_PARAMETERS[self.name]
         parameters = {"PINS": self.pins, "LIMITED": self.sources}
         if self.sources:
             parameters["PHASE_BITS"], parameters["RATE_BITS"] = widths(self.clock_mhz)
@@ -199,7 +203,7 @@ class Flow:
             "netlist": hashlib.sha256(json.dumps(netlist, sort_keys=True).encode()).hexdigest()[:12],
             "counts": counts,
         }
-        if design.name not in WHOLE_PARAMETERS:
+        if design.name not in NOT_PACKED:
             result["counts"]["cells"] = self.packed(design)
         done.write_text(json.dumps(result))
         return result

@@ -21,7 +21,7 @@ SOURCES = [LIMIT_FOLDER / "registers/generated/weir_limit_map.sv", *sorted((LIMI
 # What the benches draw, they draw from this: a run can be had again. 0, 1, 2 and 3 are what `run --seeds` tries (scripts/bench).
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 
-# All features; messages; the least that can be built; 33 sources of all policies and 6 of the strict machine, for the comparison with core/, too; as wide as can be.
+# All features; messages; the least that can be built; 33 sources of all policies and 6 of the strict machine, for the comparison with core/, too; as wide as can be; before a PLIC.
 FULL = Shape(sources=5, phase_bits=10, rate_bits=8, burst_bits=3, held_bits=3, level=0b00110, rate_reset=200)
 MESSAGES = Shape(sources=3, phase_bits=6, rate_bits=6, burst_bits=2, held_bits=2, level=0b100, sync=0, reset=2, msi=1, rate_reset=63)
 LEAST = Shape(
@@ -29,6 +29,7 @@ LEAST = Shape(
     **dict.fromkeys(["readback", "enables", "limits", "overload", "lock", "bypass"], 0),
 )
 STRICT = Shape(sources=6, phase_bits=8, rate_bits=8, held_bits=2, sync=0, pulse=1, rate_reset=255)
+PLIC, PLIC_PULSE = (Shape(sources=2, phase_bits=6, rate_bits=6, level=0b10, pulse=pulse) for pulse in (0, 1))
 WIDE = Shape(sources=33, phase_bits=32, rate_bits=32, burst_bits=8, held_bits=16, sync=0, pulse=1)
 MANY = Shape(sources=33, phase_bits=8, rate_bits=8, burst_bits=3, sync=0, pulse=1, rate_reset=255)
 
@@ -60,6 +61,8 @@ def top(shape):
         ("strict", STRICT, ["bench_random", "bench_core"]),
         ("many", MANY, ["bench_core"]),
         ("wide", WIDE, ["bench_every_bit"]),
+        ("plic", PLIC, ["bench_plic"]),
+        ("plic-pulse", PLIC_PULSE, ["bench_plic"]),
     ],
 )
 def test_shape(name, shape, benches):
