@@ -8,6 +8,7 @@ module line #(
     parameter int RATE_BITS = 4,
     parameter int BURST_BITS = 2,
     parameter int HELD_BITS = 2,
+    parameter int LOCK = 1,
     parameter logic LEVEL = 1'b0,
     localparam int BurstBits = BURST_BITS == 0 ? 1 : BURST_BITS
 ) (
@@ -32,6 +33,7 @@ module line #(
       .BURST_BITS(BURST_BITS),
       .HELD_BITS(HELD_BITS),
       .LEVEL(LEVEL),
+      .LOCK(LOCK),
       .RATE_RESET(RateReset),
       .BURST_RESET(BurstReset),
       .ENABLE_RESET(1'b1),
@@ -74,7 +76,8 @@ module line #(
   always_comb
     if (write_i) begin
       assume (which_i <= weir_limit_map::RegHeld && which_i != weir_limit_map::RegStatus);
-      if (to_control) assume ((wdata_i & 32'h7FFFFFF0) == '0 && (BURST_BITS != 0 || !wdata_i[weir_limit_map::ControlPolicy]));
+      if (to_control)
+        assume ((wdata_i & 32'h7FFFFFF0) == '0 && (BURST_BITS != 0 || !wdata_i[weir_limit_map::ControlPolicy]) && (LOCK != 0 || !wdata_i[31]));
       if (to_rate) assume (wdata_i != '0 && wdata_i >> RATE_BITS == '0);
       if (to_burst) assume (wdata_i != '0 && wdata_i >> BurstBits == '0);
     end
