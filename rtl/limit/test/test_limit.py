@@ -18,7 +18,7 @@ LIMIT_FOLDER = HERE.parent
 BUILD = LIMIT_FOLDER.parents[1] / "build/rtl/limit"
 SOURCES = [LIMIT_FOLDER / "registers/generated/weir_limit_map.sv", *sorted((LIMIT_FOLDER / "src").glob("*.sv"))]
 
-# What the benches draw, they draw from this: a run can be had again. 0, 1, 2 and 3 are what `run --seeds` tries (scripts/bench).
+# What the benches draw, they draw from this: a run can be had again.
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 
 # All features; messages; the least that can be built; 33 sources of all policies and 6 of the strict machine, for the comparison with core/, too; as wide as can be; before a PLIC.
