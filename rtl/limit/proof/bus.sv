@@ -95,11 +95,17 @@ module bus #(
     assert (!(access && good && (of_source || of_began)) ||
         (reg_valid && reg_write == pwrite_i && reg_wdata == pwdata_i && reg_which == (of_source ? offset[4:2] : 3'd5) &&
             reg_source == (of_source ? source : (paddr_i - 16'h0040) / 4)));
+    p_read :
+    assert (!(access && good && !pwrite_i) || (of_source || of_began ? prdata == reg_rdata_i :
+        (paddr_i != 16'h0000 || prdata == 32'h57454901) && (paddr_i != 16'h000C || prdata == 32'd1)));
+    p_nothing : assert ((access && good && !pwrite_i) || prdata == '0);
     p_ready : assert (!access || pready == (!reg_valid || reg_ready_i));
 
     c_error : cover (access && pready && pslverr && of_source && source == SOURCES && offset == 5'h04);
     c_untouched : cover (access && pwrite_i && pwdata_i == 2 ** RATE_BITS && offset == 5'h04 && of_source && source == 0 && pstrb_i == 4'b1111);
     c_passed : cover (reg_valid && pwrite_i && of_source && source == SOURCES - 1 && offset == 5'h04 && pwdata_i == 2 ** RATE_BITS - 1);
+    c_read : cover (access && pready && good && !pwrite_i && of_source && prdata == '1);
+    c_nothing : cover (access && pready && !good && reg_rdata_i == '1);
     c_ready : cover (access && pready && reg_valid);
   end
 endmodule
