@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which systems are carried out on this machine: beside its journal, each run has a file that tells every other command who it is and how it stands.
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::sched::Tid;
+use crate::settings::journal::state;
 use crate::threads::{self, Thread};
 
 /// The ending of a run's file. Journals and locks have others.
@@ -39,7 +40,7 @@ pub enum InstanceError {
     /// The folder cannot be used.
     #[error("cannot use {}: {cause}", path.display())]
     #[diagnostic(help(
-        "Weir notes there what runs, and what it changes before it changes it; --state takes another folder"
+        "Weir notes there what runs, and what it changes before it changes it, for the user alone who runs it; --state takes another folder"
     ))]
     Folder {
         /// The file or folder.
@@ -79,9 +80,9 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> InstanceError + use<> {
 /// The runs that `folder` tells of, also of processes that crashed, in the order of their files' names; none if there is no such folder.
 ///
 /// # Errors
-/// When the folder or a file in it cannot be read.
+/// When the folder or a file in it cannot be read, or somebody else may have written it: processes are told to end by what stands there.
 pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
-    let entries = match fs::read_dir(folder) {
+    let entries = match state::open(folder).and_then(|_| fs::read_dir(folder)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(folder)(error)),
@@ -96,7 +97,7 @@ pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
     paths.sort_unstable();
     let mut runs = Vec::new();
     for path in paths {
-        match fs::read(&path) {
+        match state::read(&path) {
             // They are written under another name first, so there are no halves.
             Ok(text) => runs.extend(serde_json::from_slice::<Run>(&text)),
             // It has ended meanwhile.
@@ -130,9 +131,20 @@ impl Run {
         let path = self.path(folder);
         let new = path.with_extension("new");
         let text = serde_json::to_vec(self).map_err(io::Error::from);
-        text.and_then(|text| fs::write(&new, text))
-            .and_then(|()| fs::rename(&new, &path))
-            .map_err(failed(&path))
+        let written = text.and_then(|text| {
+            let options = state::file()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .clone();
+            state::open_file(&new, &options)?.write_all(&text)?;
+            fs::rename(&new, &path)
+        });
+        written.map_err(|error| {
+            // Half a file is of no use to anybody.
+            let _ = fs::remove_file(&new);
+            failed(&path)(error)
+        })
     }
 
     /// Nobody is told of it any longer.

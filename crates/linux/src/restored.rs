@@ -15,6 +15,7 @@ pub fn remarks(restoration: &Restoration<Setting>) -> Vec<String> {
             restoration.unreadable
         ));
     }
+    lines.extend(restoration.trouble.iter().cloned());
     lines
 }
 
@@ -73,6 +74,7 @@ mod tests {
                 (setting, Outcome::Failed("no".to_owned())),
             ],
             unreadable: 1,
+            trouble: vec!["the folder has gone".to_owned()],
         };
         let remarks = remarks(&restoration);
         assert_eq!(count(&restoration), 2);
@@ -81,6 +83,7 @@ mod tests {
             "the sysctl kernel.x: somebody else has set it to 7, and it is left so"
         );
         assert_eq!(remarks[1], "the sysctl kernel.x: cannot be put back: no");
-        assert!(remarks[2].ends_with("is: 1") && remarks.len() == 3);
+        assert!(remarks[2].ends_with("is: 1"));
+        assert_eq!(remarks[3..], ["the folder has gone"]);
     }
 }

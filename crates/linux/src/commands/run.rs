@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux run`: carries a system out until it is told to stop, and puts everything back.
+use std::fs::File;
 use std::iter;
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic as _, WrapErr as _};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use serde_json::json;
 use weir_model::LinuxMode;
@@ -40,47 +41,113 @@ pub(super) struct Args {
     #[arg(long)]
     yes_checksums: bool,
 
-    /// Tell what happens as JSON, an object a line: `event` is ready, note, overload_begins, overload_ends or stopped
+    /// Tell what happens as JSON, an object a line: `event` is ready, note, overload_begins, overload_ends, reloading or stopped
     #[arg(long)]
     json: bool,
 }
 
 const AFTER: &str = "\
 It changes what `weir linux plan` lists and nothing else; what a crashed run has left is put back first. It stays in the foreground, and tells systemd when it is
-ready. The exit code is 0 if it was stopped and everything is as it was before or as somebody else has set it since, 1 if something could not be put back, and 2
-if it could not begin: then nothing has changed.";
+ready. SIGHUP has it read the file anew: if that says something else, everything is put back and what it says then is carried out; if it cannot be carried out, that
+is said, and all goes on as before. Ctrl-C, SIGTERM and a terminal that goes end it. The exit code is 0 if it was stopped and everything is as it was before or as
+somebody else has set it since, 1 if something could not be put back, and 2 if it could not begin or go on: then nothing stays changed but what it names.";
 
 /// Carries the command out.
 ///
 /// # Errors
 /// A file that is no system for Linux; what this machine does not have; a setting that is refused. Everything is put back then.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    let node = arguments.system.node()?;
-    able(&node, arguments.yes_checksums)?;
-    if node.mode == LinuxMode::Exact && !arguments.yes_xdp {
-        return Err(not_agreed(&node));
-    }
+    let mut node = arguments.node()?;
     // Before anything is changed, since without it Ctrl-C would put nothing back.
-    let stop = told_to_stop()?;
+    let signals = Signals::new()?;
     let mut said = Said::new(arguments.json);
+    loop {
+        let (end, is_whole) = carry_out(&node, arguments, &signals, &mut said)?;
+        match end {
+            End::Stopped if is_whole => return Ok(Outcome::Good),
+            End::Stopped => return Ok(Outcome::Bad),
+            // What could not be put back is tried again as that of a crashed run.
+            End::Another(new) => node = *new,
+        }
+    }
+}
+
+impl Args {
+    /// What the file asks for, if this machine can do it and whoever asks has agreed to it.
+    fn node(&self) -> miette::Result<Node> {
+        let node = self.system.node()?;
+        able(&node, self.yes_checksums)?;
+        if node.mode == LinuxMode::Exact && !self.yes_xdp {
+            return Err(not_agreed(&node));
+        }
+        Ok(node)
+    }
+}
+
+/// Why a system is not carried out any longer.
+enum End {
+    /// Somebody has asked for that.
+    Stopped,
+    /// The file asks for something else.
+    Another(Box<Node>),
+}
+
+/// Carries `node` out, and puts everything back: whether all of it could be.
+fn carry_out(
+    node: &Node,
+    arguments: &Args,
+    signals: &Signals,
+    said: &mut Said,
+) -> miette::Result<(End, bool)> {
     let folder = &arguments.state.state;
     let (mut journal, left) = Journal::open(folder).into_diagnostic()?;
-    restored::forget_crashed(folder)?;
-    for left in &left {
-        said.line(&format!(
-            "a crashed run had left settings: {} are put back",
-            restored::count(left)
-        ));
-        restored::remarks(left)
-            .iter()
-            .for_each(|line| said.line(line));
+    let ended = restored::forget_crashed(folder)
+        .map_err(miette::Report::from)
+        .and_then(|()| {
+            for left in &left {
+                let count = restored::count(left);
+                said.line(&format!(
+                    "a crashed run had left settings: {count} are put back"
+                ));
+                restored::remarks(left)
+                    .iter()
+                    .for_each(|line| said.line(line));
+            }
+            until_told(node, arguments, signals, &mut journal, said)
+        });
+    // Also after an error: what cannot be put back then is not passed over.
+    let restoration = journal.restore();
+    let remarks = restored::remarks(&restoration);
+    remarks.iter().for_each(|line| said.line(line));
+    let (end, status) = ended?;
+    if matches!(end, End::Stopped) {
+        said.step(
+            "stopped",
+            &format!("{} is stopped", node.name),
+            json!({
+                "system": node.name,
+                "status": status,
+                "put_back": restored::count(&restoration),
+                "complete": restoration.is_complete(),
+            }),
+        );
     }
-    let mut told = Told::new(folder, &node, &arguments.system.system)?;
-    // After the journal, so that they end before it puts everything back, also after an error.
-    let mut parts = Parts::start(&node, arguments.yes_checksums).wrap_err("nothing was changed")?;
+    Ok((end, restoration.is_complete()))
+}
+
+/// Carries `node` out until something else is asked for; all but what is in the journal has ended then. Returns how it stood, too.
+fn until_told(
+    node: &Node,
+    arguments: &Args,
+    signals: &Signals,
+    journal: &mut Journal,
+    said: &mut Said,
+) -> miette::Result<(End, serde_json::Value)> {
+    let mut told = Told::new(&arguments.state.state, node, &arguments.system.system)?;
+    let mut parts = Parts::start(node, arguments.yes_checksums).wrap_err("nothing was changed")?;
     parts
-        .turn(&mut journal, &mut said)
-        .wrap_err("nothing stays changed")?;
+        .turn(journal, said)
+        .wrap_err("nothing stays changed but what is named above")?;
     told.tell(parts.status())?;
     notify(&[NotifyState::Ready]);
     said.step(
@@ -93,32 +160,63 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         ),
         json!({ "schema": 1, "run": told.run }),
     );
-    while !wait(&stop, &parts)? {
-        if parts.turn(&mut journal, &mut said)? {
-            told.tell(parts.status())?;
+    let end = loop {
+        match wait(signals, &parts)? {
+            Asked::Nothing => {}
+            Asked::ToEnd => {
+                notify(&[NotifyState::Stopping]);
+                break End::Stopped;
+            }
+            Asked::ToReload => {
+                if let Some(new) = reloaded(node, arguments, said) {
+                    break End::Another(new);
+                }
+            }
         }
+        if parts.turn(journal, said)? {
+            // A disk that is full is no reason to end: what is to be put back is noted already.
+            if let Err(error) = told.tell(parts.status()) {
+                said.once(&format!("others are not told how it stands: {error:#}"));
+            }
+        }
+    };
+    Ok((end, parts.status()))
+}
+
+/// What the file says now; none if that is what is carried out already, or cannot be.
+fn reloaded(node: &Node, arguments: &Args, said: &Said) -> Option<Box<Node>> {
+    let times = NotifyState::monotonic_usec_now().ok();
+    let reloading: Vec<_> = iter::once(NotifyState::Reloading).chain(times).collect();
+    notify(&reloading);
+    let told = |text: &str| {
+        said.step(
+            "reloading",
+            text,
+            json!({ "system": node.name, "text": text }),
+        );
+    };
+    let new = match arguments.node() {
+        Ok(new) if new == *node => {
+            told("the file asks for what is carried out already");
+            None
+        }
+        Ok(new) => {
+            told(
+                "the file asks for something else: everything is put back, and that is carried out",
+            );
+            Some(Box::new(new))
+        }
+        Err(error) => {
+            told(&format!(
+                "what the file asks for now cannot be carried out, and all goes on as before: {error:?}"
+            ));
+            None
+        }
+    };
+    if new.is_none() {
+        notify(&[NotifyState::Ready]);
     }
-    notify(&[NotifyState::Stopping]);
-    let status = parts.status();
-    drop(parts);
-    let restoration = journal.restore().into_diagnostic()?;
-    let remarks = restored::remarks(&restoration);
-    remarks.iter().for_each(|line| said.line(line));
-    said.step(
-        "stopped",
-        &format!("{} is stopped", node.name),
-        json!({
-            "system": node.name,
-            "status": status,
-            "put_back": restored::count(&restoration),
-            "complete": restoration.is_complete(),
-        }),
-    );
-    Ok(if restoration.is_complete() {
-        Outcome::Good
-    } else {
-        Outcome::Bad
-    })
+    new
 }
 
 fn not_agreed(node: &Node) -> miette::Report {
@@ -130,20 +228,58 @@ fn not_agreed(node: &Node) -> miette::Report {
     )
 }
 
-/// Readable when the process is asked to end.
-fn told_to_stop() -> miette::Result<Arc<EventFd>> {
-    let stop = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC).into_diagnostic()?);
-    let told = stop.clone();
-    let handler = move || {
-        // It has room for more signals than anybody sends.
-        let _ = told.write(1);
-    };
-    ctrlc::set_handler(handler).into_diagnostic()?;
-    Ok(stop)
+/// What somebody has asked the process for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Nothing,
+    ToEnd,
+    ToReload,
 }
 
-/// Waits until there is something to do; whether that is to end.
-fn wait(stop: &EventFd, parts: &Parts) -> miette::Result<bool> {
+/// The signals that ask for something.
+struct Signals {
+    descriptor: SignalFd,
+    /// Whether there was a terminal from which it was started, which may go.
+    had_terminal: bool,
+}
+
+impl Signals {
+    /// Receives them from now on; to be called before there are other threads, which would receive them else.
+    fn new() -> miette::Result<Self> {
+        let all = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        all.thread_block().into_diagnostic()?;
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        Ok(Self {
+            descriptor: SignalFd::with_flags(&all, flags).into_diagnostic()?,
+            had_terminal: has_terminal(),
+        })
+    }
+
+    /// What the signals since the last time have asked for.
+    fn asked(&self) -> miette::Result<Asked> {
+        /// The sender of a hang-up is the kernel if the terminal has gone.
+        const SI_KERNEL: i32 = 0x80;
+        let mut asked = Asked::Nothing;
+        while let Some(signal) = self.descriptor.read_signal().into_diagnostic()? {
+            let is_reload = i32::try_from(signal.ssi_signo) == Ok(libc::SIGHUP)
+                && signal.ssi_code != SI_KERNEL
+                && !(self.had_terminal && !has_terminal());
+            if !is_reload {
+                asked = Asked::ToEnd;
+            } else if asked == Asked::Nothing {
+                asked = Asked::ToReload;
+            }
+        }
+        Ok(asked)
+    }
+}
+
+fn has_terminal() -> bool {
+    File::open("/dev/tty").is_ok()
+}
+
+/// Waits until there is something to do, and tells what was asked for.
+fn wait(signals: &Signals, parts: &Parts) -> miette::Result<Asked> {
     let watchdog = sd_notify::watchdog_enabled();
     if watchdog.is_some() {
         notify(&[NotifyState::Watchdog]);
@@ -155,13 +291,12 @@ fn wait(stop: &EventFd, parts: &Parts) -> miette::Result<bool> {
     // A part of a millisecond is waited for as a whole, not by asking again and again.
     let timeout = PollTimeout::try_from(time + Duration::from_micros(999)).into_diagnostic()?;
     let of = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
-    let mut all: Vec<PollFd<'_>> = iter::once(stop.as_fd())
+    let mut all: Vec<PollFd<'_>> = iter::once(signals.descriptor.as_fd())
         .chain(parts.descriptors())
         .map(of)
         .collect();
     match poll(&mut all, timeout) {
-        // A signal, of which the next call tells.
-        Ok(_) | Err(Errno::EINTR) => Ok(all[0].any() == Some(true)),
+        Ok(_) | Err(Errno::EINTR) => signals.asked(),
         Err(error) => Err(error).into_diagnostic(),
     }
 }

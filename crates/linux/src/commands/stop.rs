@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux stop`: ends what runs, and puts back what crashed runs have left.
+use std::path::Path;
 use std::time::Duration;
 
 use miette::IntoDiagnostic as _;
@@ -54,8 +55,10 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     // Those that ended in order have left nothing.
     let restorations = Journal::recover(folder).into_diagnostic()?;
     restored::forget_crashed(folder)?;
-    let is_whole = restorations.iter().all(|one| one.is_complete());
-    let remarks: Vec<String> = restorations.iter().flat_map(restored::remarks).collect();
+    let mut remarks: Vec<String> = restorations.iter().flat_map(restored::remarks).collect();
+    let kept = kept(folder)?;
+    let is_whole = restorations.iter().all(|one| one.is_complete()) && kept.is_empty();
+    remarks.extend(kept);
     let count: usize = restorations.iter().map(restored::count).sum();
     if arguments.json {
         print_json(&json!({
@@ -87,4 +90,23 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     } else {
         Outcome::Bad
     })
+}
+
+/// Journals that a process has though no run is known to go on: what they tell of is still changed, and stays so.
+fn kept(folder: &Path) -> miette::Result<Vec<String>> {
+    let runs = instance::all(folder)?;
+    let is_known = |pid: &u32| {
+        let mut runs = runs.iter();
+        runs.any(|run| run.lives() && u32::try_from(run.process.tid) == Ok(*pid))
+    };
+    // Of one that begins at this moment, the next look knows.
+    let all = Journal::running(folder).into_diagnostic()?.into_iter();
+    let unknown = all.filter(|pid| !is_known(pid));
+    Ok(unknown
+        .map(|pid| {
+            format!(
+                "the journal of process {pid} is in use, so that what it tells of is not put back: end that process, or whoever has its journal, and try again"
+            )
+        })
+        .collect())
 }

@@ -10,21 +10,24 @@
 //! ```
 //!
 //! A setting is put back only from a value that a run has recorded as its own: whatever else it is by then, somebody else has changed it, and it is left so. One that
-//! two runs change together (the policy of ksoftirqd) gets its first value back from the last of them.
+//! two runs change together gets its first value back from the last of them, also if their journals are in different folders.
+//!
+//! Putting back waits for nobody: not for whoever has the folder locked, nor for the folder itself, which may have gone or be full.
 use std::error::Error;
 use std::fmt::{Debug, Display};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::slice;
 
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+mod elsewhere;
 mod restore;
+pub mod state;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +39,9 @@ pub trait Adjustable: Clone + PartialEq + Debug + Display + Serialize + Deserial
     type Value: Clone + PartialEq + Debug + Display + Serialize + DeserializeOwned;
     /// Why it could not be read or set.
     type Error: Error + 'static;
+
+    /// Whether it is the machine's, so that runs whose journals are in other folders may set it, too.
+    const OF_MACHINE: bool = true;
 
     /// What it is now.
     ///
@@ -66,7 +72,7 @@ pub enum Applied {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError<S: Adjustable> {
     /// The journal cannot be kept; without it nothing is changed.
-    #[error("the journal {path} cannot be kept: {error}")]
+    #[error("the journal {} cannot be used: {error}", path.display())]
     Unkept {
         /// The file or folder.
         path: PathBuf,
@@ -143,39 +149,48 @@ impl<S: Adjustable> Log<S> {
     /// # Errors
     /// When the folder or the file cannot be made.
     pub fn open(folder: &Path) -> Result<(Self, Vec<Restoration<S>>), JournalError<S>> {
-        fs::create_dir_all(folder).map_err(unkept(folder))?;
-        let alone = alone(folder).map_err(unkept(folder))?;
+        state::make(folder).map_err(unkept(folder))?;
+        let alone = state::alone(folder).map_err(unkept(folder))?;
         let restored = restore::dead(folder).map_err(unkept(folder))?;
+        let boot = boot().map_err(unkept(folder))?;
         let pid = process::id();
         let mut number = 0_u32;
         let (path, file) = loop {
             let path = folder.join(format!("{pid}.{number}.journal"));
-            match OpenOptions::new().append(true).create_new(true).open(&path) {
+            match state::file().append(true).create_new(true).open(&path) {
                 Ok(file) => break (path, file),
                 // What could not be put back stays; so does another journal of this process.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(unkept(&path)(error)),
             }
         };
-        let file = lock(file).map_err(unkept(&path))?;
-        let mut log = Self {
-            folder: folder.to_owned(),
-            path,
-            file,
-            length: 0,
-            entries: Vec::new(),
-            locks: Vec::new(),
-            ended: false,
-        };
-        let boot = boot().map_err(unkept(&log.path))?;
-        log.write(&Line::Journal {
-            version: VERSION,
-            boot,
-            pid,
-        })?;
-        // The file's name is to be on the disk too.
-        alone.sync_all().map_err(unkept(folder))?;
-        Ok((log, restored))
+        let version = VERSION;
+        let head: Line<S, S::Value> = Line::Journal { version, boot, pid };
+        let begun = state::lock(file).and_then(|mut file| {
+            let length = append(&mut file, &head)?;
+            // The file's name is to be on the disk too.
+            alone.sync_all()?;
+            Ok((file, length))
+        });
+        match begun {
+            Ok((file, length)) => Ok((
+                Self {
+                    folder: folder.to_owned(),
+                    path,
+                    file,
+                    length,
+                    entries: Vec::new(),
+                    locks: Vec::new(),
+                    ended: false,
+                },
+                restored,
+            )),
+            Err(error) => {
+                // Nothing was changed yet, so nobody needs it.
+                let _ = fs::remove_file(&path);
+                Err(unkept(&path)(error))
+            }
+        }
     }
 
     /// Puts back what runs that ended without doing so have left. Runs that go on are not touched.
@@ -183,7 +198,7 @@ impl<S: Adjustable> Log<S> {
     /// # Errors
     /// When the folder or a file in it cannot be read. That there is no such folder is no error: then there was no run.
     pub fn recover(folder: &Path) -> Result<Vec<Restoration<S>>, JournalError<S>> {
-        match alone(folder) {
+        match state::alone(folder) {
             Ok(_alone) => restore::dead(folder).map_err(unkept(folder)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(unkept(folder)(error)),
@@ -195,7 +210,7 @@ impl<S: Adjustable> Log<S> {
     /// # Errors
     /// When the folder or a file in it cannot be read.
     pub fn running(folder: &Path) -> Result<Vec<u32>, JournalError<S>> {
-        match alone(folder) {
+        match state::alone(folder) {
             Ok(_alone) => Ok(restore::living::<S>(folder, None)
                 .map_err(unkept(folder))?
                 .into_iter()
@@ -219,27 +234,50 @@ impl<S: Adjustable> Log<S> {
         if self.locks.iter().any(|(held, _)| *held == path) {
             return Ok(());
         }
-        let _alone = alone(&self.folder).map_err(unkept(&self.folder))?;
-        let file = OpenOptions::new()
+        let _alone = state::alone(&self.folder).map_err(unkept(&self.folder))?;
+        let locked = |pid: String| JournalError::Locked {
+            what: what.to_owned(),
+            pid,
+        };
+        let options = state::file()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
-            .open(&path)
-            .map_err(unkept(&path))?;
-        match lock(file) {
-            Ok(mut file) => {
-                file.set_len(0)
-                    .and_then(|()| write!(&mut *file, "{}", process::id()))
-                    .map_err(unkept(&path))?;
+            .clone();
+        let file = state::open_file(&path, &options).map_err(unkept(&path))?;
+        let mut file = match state::lock(file) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let text = state::read(&path).unwrap_or_default();
+                return Err(locked(String::from_utf8_lossy(&text).into_owned()));
+            }
+            Err(error) => return Err(unkept(&path)(error)),
+        };
+        // Only now: of two that begin at once, each sees the other then.
+        let other = S::OF_MACHINE
+            .then(|| elsewhere::held(&self.folder, "lock"))
+            .into_iter()
+            .flatten()
+            .find(|held| {
+                Some(held.name.as_str()) == path.file_name().and_then(|name| name.to_str())
+            });
+        let written = match other {
+            Some(other) => Err(locked(other.pid.to_string())),
+            None => file
+                .set_len(0)
+                .and_then(|()| write!(&mut *file, "{}", process::id()))
+                .map_err(unkept(&path)),
+        };
+        match written {
+            Ok(()) => {
                 self.locks.push((path, file));
                 Ok(())
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(JournalError::Locked {
-                what: what.to_owned(),
-                pid: fs::read_to_string(&path).unwrap_or_default(),
-            }),
-            Err(error) => Err(unkept(&path)(error)),
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
         }
     }
 
@@ -299,7 +337,7 @@ impl<S: Adjustable> Log<S> {
             }
         }
         let is_known = known.is_some();
-        let _alone = alone(&self.folder).map_err(unkept(&self.folder))?;
+        let _alone = state::alone(&self.folder).map_err(unkept(&self.folder))?;
         // Also of a run that has ended, if its first value could not be put back.
         let other = restore::others::<S>(&self.folder, Some(&self.path), true)
             .map_err(unkept(&self.folder))?
@@ -325,29 +363,50 @@ impl<S: Adjustable> Log<S> {
     }
 
     /// Puts everything back, the last change first, and ends the journal. What could not be put back stays in it for the next start.
-    ///
-    /// # Errors
-    /// When the journal cannot be read or removed.
-    pub fn restore(mut self) -> Result<Restoration<S>, JournalError<S>> {
-        self.end().map_err(unkept(&self.folder))
+    #[must_use]
+    pub fn restore(mut self) -> Restoration<S> {
+        self.end()
     }
 
-    fn end(&mut self) -> io::Result<Restoration<S>> {
+    fn end(&mut self) -> Restoration<S> {
         self.ended = true;
-        let _alone = alone(&self.folder)?;
-        let living = restore::living(&self.folder, Some(&self.path))?;
-        let restoration = Restoration {
+        let mut trouble = Vec::new();
+        // Whoever keeps the folder from this run does not keep the settings from being put back; neither does the folder, if it has gone.
+        let alone = state::alone(&self.folder);
+        if let Err(error) = &alone {
+            trouble.push(format!("{}: {error}", self.folder.display()));
+        }
+        let living = restore::living(&self.folder, Some(&self.path)).unwrap_or_else(|error| {
+            if alone.is_ok() {
+                trouble.push(format!("{}: {error}", self.folder.display()));
+            }
+            restore::of_others(&self.folder)
+        });
+        let mut outcomes = restore::all(&self.entries, &[], &living);
+        if alone.is_err() {
+            // Of two that end now, each may leave it to the other.
+            for (_, outcome) in &mut outcomes {
+                if *outcome == Outcome::Shared {
+                    *outcome = Outcome::Failed(
+                        "another run has it, too, and which of the two ends last cannot be told"
+                            .to_owned(),
+                    );
+                }
+            }
+        }
+        let mut restoration = Restoration {
             pid: Some(process::id()),
-            outcomes: restore::all(&self.entries, &[], &living),
+            outcomes,
             unreadable: 0,
+            trouble,
         };
-        if restoration.is_complete() {
-            fs::remove_file(&self.path)?;
+        if restoration.is_put_back() {
+            restoration.trouble.extend(removed(&self.path).err());
         }
         for (path, _file) in self.locks.drain(..) {
-            fs::remove_file(path)?;
+            restoration.trouble.extend(removed(&path).err());
         }
-        Ok(restoration)
+        restoration
     }
 
     fn record(
@@ -368,15 +427,7 @@ impl<S: Adjustable> Log<S> {
 
     /// Writes one line, whole or not at all, and waits for the disk.
     fn write(&mut self, line: &Line<S, S::Value>) -> Result<(), JournalError<S>> {
-        let written = serde_json::to_vec(line)
-            .map_err(io::Error::from)
-            .and_then(|mut text| {
-                text.push(b'\n');
-                self.file.write_all(&text)?;
-                self.file.sync_data()?;
-                Ok(text.len() as u64)
-            });
-        match written {
+        match append(&mut self.file, line) {
             Ok(length) => {
                 self.length += length;
                 Ok(())
@@ -390,11 +441,32 @@ impl<S: Adjustable> Log<S> {
     }
 }
 
+/// Appends one line, and waits for the disk. Returns its length.
+fn append<S: Adjustable>(file: &mut File, line: &Line<S, S::Value>) -> io::Result<u64> {
+    #[cfg(test)]
+    tests::disk()?;
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text)?;
+    file.sync_data()?;
+    Ok(text.len() as u64)
+}
+
+/// Removes a file that nobody needs any longer; else says why not. One that is not there is removed.
+fn removed(path: &Path) -> Result<(), String> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(format!("{} cannot be removed: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl<S: Adjustable> Drop for Log<S> {
     fn drop(&mut self) {
         if !self.ended {
             // What fails stays in the journal, and is done at the next start.
-            let _ = self.end();
+            drop(self.end());
         }
     }
 }
@@ -405,22 +477,6 @@ fn unkept<S: Adjustable>(path: &Path) -> impl Fn(io::Error) -> JournalError<S> +
         path: path.clone(),
         error,
     }
-}
-
-/// Waits until no other run looks at the folder or changes it; until what is returned is dropped, none does.
-fn alone(folder: &Path) -> io::Result<Flock<File>> {
-    Flock::lock(File::open(folder)?, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
-}
-
-/// Locks `file` until it is closed, which the end of the process does too.
-///
-/// # Errors
-/// `WouldBlock` when a living process has it.
-fn lock(file: File) -> io::Result<Flock<File>> {
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| match error {
-        Errno::EWOULDBLOCK => ErrorKind::WouldBlock.into(),
-        error => error.into(),
-    })
 }
 
 /// What tells this boot from any other.

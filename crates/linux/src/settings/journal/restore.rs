@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Journals read again, and what they hold put back.
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::Flock;
 
-use super::{Adjustable, Entry, Line, boot, lock};
+use super::{Adjustable, Entry, Line, boot, elsewhere, removed, state};
 
 /// What became of one setting when it was to be put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +34,24 @@ pub struct Restoration<S: Adjustable> {
     pub outcomes: Vec<(S, Outcome<S::Value>)>,
     /// How many lines of the journal could not be read, besides one that was not written to its end: for such a one nothing was changed yet.
     pub unreadable: usize,
+    /// What else went wrong, with the files that it is about.
+    pub trouble: Vec<String>,
 }
 
 impl<S: Adjustable> Restoration<S> {
-    /// Whether nothing is left to be put back.
+    /// Whether all is well: nothing is left to be put back, as far as the journal can be read, and nothing else went wrong.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.outcomes
-            .iter()
-            .all(|(_, outcome)| !matches!(outcome, Outcome::Failed(_)))
+        self.is_put_back() && self.trouble.is_empty()
+    }
+
+    /// Whether nothing is left to be put back, so that the journal is not needed any longer.
+    pub(super) fn is_put_back(&self) -> bool {
+        self.unreadable == 0
+            && self
+                .outcomes
+                .iter()
+                .all(|(_, outcome)| !matches!(outcome, Outcome::Failed(_)))
     }
 }
 
@@ -111,25 +120,11 @@ fn read<S: Adjustable>(path: PathBuf, mut file: File) -> io::Result<Kept<S>> {
     Ok(journal)
 }
 
-fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == ending)
-        {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 /// Whether a living run holds `file`; else it is held by the returned lock.
 fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
-    let file = OpenOptions::new().read(true).append(true).open(path)?;
-    match lock(file) {
+    let options = state::file().read(true).append(true).clone();
+    let file = state::open_file(path, &options)?;
+    match state::lock(file) {
         Ok(held) => Ok(Some(held)),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
         Err(error) => Err(error),
@@ -144,58 +139,104 @@ pub(super) fn living<S: Adjustable>(
     others(folder, except, false)
 }
 
-/// The journals in the folder but for the one at `except`; those of runs that have ended only if `dead` is true. The folder is locked by the caller.
+/// The journals in the folder but for the one at `except`, those of runs that have ended only if `dead` is true, and those of runs with other folders. The folder
+/// is locked by the caller.
 pub(super) fn others<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
     dead: bool,
 ) -> io::Result<Vec<Kept<S>>> {
-    let mut others = Vec::new();
-    for path in files(folder, "journal")? {
-        if Some(path.as_path()) != except && (dead || held(&path)?.is_none()) {
-            let file = File::open(&path)?;
-            others.push(read(path, file)?);
-        }
-    }
+    let mut others = here(folder, except, dead)?;
+    others.extend(of_others(folder));
     Ok(others)
 }
 
-/// Puts back what dead runs have left, and removes their journals and locks. The folder is locked by the caller.
+/// The same without those of other folders. What is no file of this user's or root's is none of them.
+pub(super) fn here<S: Adjustable>(
+    folder: &Path,
+    except: Option<&Path>,
+    dead: bool,
+) -> io::Result<Vec<Kept<S>>> {
+    let mut here = Vec::new();
+    for path in state::files(folder, "journal")? {
+        if Some(path.as_path()) == except {
+            continue;
+        }
+        let is_wanted = match held(&path) {
+            Ok(held) => dead || held.is_none(),
+            // Said by who puts back.
+            Err(_) => continue,
+        };
+        if is_wanted {
+            let file = state::open_file(&path, state::file().read(true))?;
+            here.push(read(path, file)?);
+        }
+    }
+    Ok(here)
+}
+
+/// The journals of runs that go on and have another folder than this. One that cannot be read is none.
+pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<Kept<S>> {
+    if !S::OF_MACHINE {
+        return Vec::new();
+    }
+    let boot = boot().ok();
+    let all = elsewhere::held(folder, "journal").into_iter();
+    let all = all.filter_map(|held| read(held.path.clone(), File::open(&held.path).ok()?).ok());
+    // Others name their files so, too.
+    all.filter(|journal: &Kept<S>| journal.boot == boot)
+        .collect()
+}
+
+/// Puts back what dead runs have left, and removes their journals and locks. The folder is locked by the caller. What is wrong with one journal keeps none of the
+/// others from being put back.
 pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S>>> {
+    let boot = boot()?;
     // Before this one holds the dead ones' files itself.
     let living = living(folder, None)?;
     let mut dead: Vec<Kept<S>> = Vec::new();
-    for path in files(folder, "journal")? {
-        if let Some(held) = held(&path)? {
-            let file = File::open(&path)?;
-            dead.push(Kept {
+    let mut restorations = Vec::new();
+    for path in state::files(folder, "journal")? {
+        let opened = held(&path).and_then(|held| {
+            let Some(held) = held else { return Ok(None) };
+            let file = state::open_file(&path, state::file().read(true))?;
+            Ok(Some(Kept {
                 _held: Some(held),
-                ..read(path, file)?
-            });
+                ..read(path.clone(), file)?
+            }))
+        });
+        match opened {
+            Ok(journal) => dead.extend(journal),
+            Err(error) => restorations.push(Restoration {
+                pid: None,
+                outcomes: Vec::new(),
+                unreadable: 0,
+                trouble: vec![format!("the journal {}: {error}", path.display())],
+            }),
         }
     }
-    let boot = boot()?;
-    let mut restorations = Vec::new();
     for journal in &dead {
         // Of an earlier boot nothing is left, and its threads' and interfaces' numbers may be others' now.
         let earlier = journal.boot.as_ref().is_some_and(|its| *its != boot);
-        let restoration = Restoration {
+        let mut restoration = Restoration {
             pid: journal.pid,
-            outcomes: if earlier {
-                Vec::new()
-            } else {
-                all(&journal.entries, &dead, &living)
-            },
-            unreadable: journal.unreadable,
+            outcomes: Vec::new(),
+            unreadable: 0,
+            trouble: Vec::new(),
         };
-        if restoration.is_complete() {
-            fs::remove_file(&journal.path)?;
+        if !earlier {
+            restoration.outcomes = all(&journal.entries, &dead, &living);
+            restoration.unreadable = journal.unreadable;
+        }
+        if restoration.is_put_back() {
+            restoration.trouble.extend(removed(&journal.path).err());
         }
         restorations.push(restoration);
     }
-    for path in files(folder, "lock")? {
-        if held(&path)?.is_some() {
-            fs::remove_file(&path)?;
+    for path in state::files(folder, "lock")? {
+        if matches!(held(&path), Ok(Some(_))) {
+            // Nobody has it any longer, so nobody minds.
+            let _ = removed(&path);
         }
     }
     Ok(restorations)
@@ -254,6 +295,13 @@ fn one<S: Adjustable>(
             .filter(|_| mine && !other.ours.contains(&current))
         {
             setting.apply(its)?;
+        }
+        if other.before != *before && ours.contains(&other.before) {
+            // It began in another folder, and did not know of this one.
+            return Ok(Outcome::Failed(format!(
+                "another run has it, and would put it back to {}, which is this run's own: end that one first",
+                other.before
+            )));
         }
         return Ok(Outcome::Shared);
     }

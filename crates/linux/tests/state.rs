@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The folder of the state: nobody else can keep a run from putting back, or have it do something, and a disk that is full keeps nobody from ending.
+mod ground;
+mod machine;
+
+use std::fs::{self, Permissions};
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use machine::{Machine, said, signal};
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use weir_linux::settings::Interface;
+use weir_linux::threads::Thread;
+
+/// Longer than Weir waits for anybody, by far.
+const LONG: Duration = Duration::from_secs(45);
+
+/// A user who may do nothing here.
+const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+
+/// A machine whose state is in a folder that anybody finds.
+fn machine() -> Option<Machine> {
+    let machine = Machine::new()?;
+    fs::set_permissions(machine.folder.path(), Permissions::from_mode(0o755)).unwrap();
+    Some(machine)
+}
+
+/// What a command says that ends within `LONG`.
+fn ended(mut child: Child, what: &str) -> Output {
+    let end = Instant::now() + LONG;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > end {
+            let _ = child.kill();
+            panic!("it does not end: {what}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn weir(machine: &Machine, command: &str) -> Output {
+    let mut weir = machine.weir(command);
+    weir.stdout(Stdio::piped()).stderr(Stdio::piped());
+    ended(weir.spawn().unwrap(), command)
+}
+
+/// All that is in the state, and the folder itself.
+fn places(machine: &Machine) -> Vec<PathBuf> {
+    let entries = fs::read_dir(machine.state()).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path());
+    std::iter::once(machine.state()).chain(files).collect()
+}
+
+/// A process that has locked `path`, or was refused that and has ended.
+struct Locker {
+    process: Child,
+    has_it: bool,
+}
+
+impl Locker {
+    fn new(as_user: &[&str], path: &Path) -> Self {
+        let mut process = Command::new("setpriv")
+            .args(as_user)
+            .args(["flock", "--nonblock", "--no-fork"])
+            .arg(path)
+            .args(["sh", "-c", "echo locked; exec sleep 100"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Nothing, if it is refused.
+        let mut told = [0; 7];
+        let read = process.stdout.as_mut().unwrap().read_exact(&mut told);
+        Self {
+            process,
+            has_it: read.is_ok(),
+        }
+    }
+}
+
+impl Drop for Locker {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn no_other_user_keeps_a_run_from_putting_back() {
+    let Some(machine) = machine() else { return };
+    let before = machine.settings();
+    for how in [Signal::SIGINT, Signal::SIGKILL] {
+        let run = machine.run();
+        let mut lockers: Vec<Locker> = Vec::new();
+        for place in places(&machine) {
+            let about = fs::metadata(&place).unwrap();
+            assert_eq!(about.mode() & 0o077, 0, "{}", place.display());
+            let locker = Locker::new(&NOBODY, &place);
+            assert!(!locker.has_it, "{}", place.display());
+            lockers.push(locker);
+        }
+        signal(&run, how);
+        ended(run, "the run");
+        let stopped = weir(&machine, "stop");
+        assert!(stopped.status.success(), "{}", said(&stopped));
+        assert_eq!(machine.settings(), before);
+        assert!(machine.is_clean());
+    }
+}
+
+#[test]
+fn a_process_of_roots_that_has_the_folder_is_named_and_not_waited_for() {
+    let Some(machine) = machine() else { return };
+    let before = machine.settings();
+    let run = machine.run();
+    let locker = Locker::new(&[], &machine.state());
+    assert!(locker.has_it);
+    for command in ["stop", "run"] {
+        // The first has the run end all the same.
+        let refused = weir(&machine, command);
+        let text = said(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{text}");
+        assert!(
+            text.contains(&format!(
+                "the process {} has locked it",
+                locker.process.id()
+            )),
+            "{text}"
+        );
+    }
+    let run = ended(run, "the run");
+    assert_eq!(run.status.code(), Some(1), "{}", said(&run));
+    assert!(said(&run).contains("has locked it"), "{}", said(&run));
+    assert_eq!(machine.settings(), before);
+    drop(locker);
+    let stopped = weir(&machine, "stop");
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert!(machine.is_clean());
+}
+
+#[test]
+fn what_others_have_written_is_not_carried_out() {
+    let Some(machine) = machine() else { return };
+    let name = &machine.ground.receiver.interface;
+    let path = machine.ground.receiver.path();
+    let interface = Interface::find(name, Some(&path)).unwrap();
+    let before = machine.settings();
+    let mut bystander = Command::new("sleep").arg("100").spawn().unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let head = json!({"journal": {"version": 1, "boot": boot.trim(), "pid": 1}});
+    let setting = json!({"device": {"interface": interface, "file": "gro_flush_timeout"}});
+    let text = |text: &str| json!({ "text": text });
+    let change =
+        json!({"change": {"setting": setting, "before": text("77000"), "after": [text("0")]}});
+    let process = Thread::of(bystander.id() as i32).unwrap().unwrap();
+    let run = json!({"system": "test", "file": machine.file(), "mode": "native", "interfaces": [],
+        "process": process, "status": Value::Null});
+    let planted = [
+        ("1.0.journal", format!("{head}\n{change}\n")),
+        ("1.run.json", run.to_string()),
+    ];
+    // A folder that others may write to, and one of their own.
+    for (mode, owner) in [(0o777, 0), (0o755, 65534)] {
+        fs::create_dir(machine.state()).unwrap();
+        for (name, text) in &planted {
+            fs::write(machine.state().join(name), text).unwrap();
+        }
+        let set = || {
+            fs::set_permissions(machine.state(), Permissions::from_mode(mode)).unwrap();
+            std::os::unix::fs::chown(machine.state(), Some(owner), None).unwrap();
+        };
+        set();
+        for command in ["stop", "run", "status"] {
+            let refused = weir(&machine, command);
+            let text = said(&refused);
+            assert_eq!(refused.status.code(), Some(2), "{command}: {text}");
+            assert!(
+                text.contains("others may write to the folder")
+                    || text.contains("the folder belongs to user 65534"),
+                "{text}"
+            );
+        }
+        assert!(bystander.try_wait().unwrap().is_none());
+        assert_eq!(machine.settings(), before);
+        fs::remove_dir_all(machine.state()).unwrap();
+    }
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+}
+
+/// One of two runs finds the disk full when it begins, the other while it runs. Both end, and so does what stops them.
+const FULL: &str = r#"
+set -u
+mount -t tmpfs -o size=64k,mode=700 none "$STATE" || exit 77
+"$WEIR" run --state "$STATE" "$FILE" >"$OUT/first" 2>&1 &
+first=$!
+until "$WEIR" status --state "$STATE" --json | grep -q '"changes": [1-9]'; do sleep 0.1; done
+cat /dev/zero >"$STATE/full" 2>"$OUT/filling"
+timeout 45 "$WEIR" run --state "$STATE" "$FILE" >"$OUT/second" 2>&1
+echo "second $?"
+sleep 5
+kill -0 $first && echo "first goes on"
+timeout 45 "$WEIR" stop --state "$STATE" >"$OUT/stop" 2>&1
+echo "stop $?"
+kill -9 $first 2>/dev/null
+wait $first
+echo "first $?"
+"#;
+
+#[test]
+fn a_disk_that_is_full_keeps_no_run_from_ending() {
+    let Some(machine) = machine() else { return };
+    let before = machine.settings();
+    fs::create_dir(machine.state()).unwrap();
+    let out = machine.folder.path();
+    let mut script = machine.ground.receiver.command("unshare");
+    script
+        .args(["--mount", "sh", "-c", FULL])
+        .env("WEIR", env!("CARGO_BIN_EXE_weir-linux"))
+        .env("STATE", machine.state())
+        .env("FILE", machine.file())
+        .env("OUT", out)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let ended = script.output().unwrap();
+    if ended.status.code() == Some(77) {
+        ground::skipped("no file system can be mounted here");
+        return;
+    }
+    let text = |name| fs::read_to_string(out.join(name)).unwrap();
+    let all = ["first", "second", "stop"].map(text).join("\n---\n");
+    let codes = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(
+        codes.lines().collect::<Vec<_>>(),
+        ["second 2", "first goes on", "stop 0", "first 0"],
+        "{all}"
+    );
+    assert!(text("second").contains("os error 28"), "{all}");
+    assert_eq!(machine.settings(), before);
+}
