@@ -449,6 +449,7 @@ mod tests {
         let interface = Interface {
             name: "eth0".to_owned(),
             index: 2,
+            device: None,
             namespace: 1,
             path: None,
         };

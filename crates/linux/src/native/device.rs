@@ -280,6 +280,7 @@ mod tests {
         let interface = Interface {
             name: "eth0".to_owned(),
             index: 2,
+            device: None,
             namespace: 1,
             path: None,
         };
@@ -327,6 +328,7 @@ mod tests {
         let interface = Interface {
             name: "eth0".to_owned(),
             index: 2,
+            device: None,
             namespace: 1,
             path: None,
         };

@@ -28,9 +28,7 @@ impl Presence {
             match self.0.insert(name.clone(), now.clone()) {
                 None => {}
                 Some(before) if before == now => {}
-                Some(Some(_)) if !now_there => said.line(&format!(
-                    "the interface `{name}` has gone, and all that was set of it; it is looked after again when it is back"
-                )),
+                Some(Some(before)) if !now_there => said.line(&left(&before)),
                 Some(_) => said.line(&format!("the interface `{name}` is there again")),
             }
         }
@@ -50,6 +48,30 @@ impl Presence {
             found.is_some() && Interface::find(name, None).ok() != *found
         };
         self.0.iter().any(is_other)
+    }
+}
+
+/// What has become of an interface that is not found by its name any longer.
+fn left(before: &Interface) -> String {
+    let name = &before.name;
+    match before.open() {
+        Ok(open) => {
+            let place = if open.namespace() == before.namespace {
+                String::new()
+            } else {
+                " in another network namespace".to_owned()
+            };
+            format!(
+                "the interface `{name}` is `{}`{place} now; what was set of it stays until the end, and is put back there. An interface `{name}` is looked after as soon as there is one",
+                open.name()
+            )
+        }
+        Err(error) if is_absent(&error) => format!(
+            "the interface `{name}` has gone, and all that was set of it; it is looked after again when it is back"
+        ),
+        Err(error) => {
+            format!("the interface `{name}`: {error}. It is looked after again when it is back")
+        }
     }
 }
 

@@ -34,10 +34,15 @@ impl Journal {
         let Interface {
             name,
             index,
+            device,
             namespace,
             ..
         } = interface;
-        let lock = format!("{namespace}.{index}");
+        // Its device's number stays whatever it is named, and wherever it is.
+        let lock = match device {
+            Some(device) => format!("device.{device}"),
+            None => format!("{namespace}.{index}"),
+        };
         self.lock(&lock).map_err(|error| match error {
             JournalError::Locked { pid, .. } => JournalError::Locked {
                 what: name.clone(),

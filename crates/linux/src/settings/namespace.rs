@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{OFlag, openat};
 use nix::sched::{CloneFlags, setns};
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, fstatat};
+use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 
 use crate::mounted::mounted;
@@ -84,17 +85,28 @@ impl Namespace {
         inside(path, Self::own)
     }
 
-    /// Where they are found, each at least once: by their names, or by the threads that are in them.
+    /// Where they are found, each at least once: by their names, by where they are mounted, or by the threads that are in them.
     pub fn paths() -> impl Iterator<Item = PathBuf> {
+        let mounts = Process::myself().and_then(|myself| myself.mountinfo());
+        let mounted = mounts.into_iter().flatten().filter_map(|mount| {
+            let is_one = mount.fs_type == "nsfs" && mount.root.starts_with("net:");
+            is_one.then_some(mount.mount_point)
+        });
         // Threads too: a program may hold a namespace by one of its threads only.
         let threads = folder("/proc")
             .filter(|path| is_number(path))
             .flat_map(|path| folder(path.join("task")))
             .map(|path| path.join("ns/net"));
         let mut seen = BTreeSet::new();
-        folder("/run/netns").chain(threads).filter(move |path| {
-            fs::metadata(path).is_ok_and(|namespace| seen.insert(namespace.ino()))
-        })
+        let named = folder("/run/netns");
+        named
+            .chain(mounted)
+            .chain(threads)
+            .filter(move |path| match fs::metadata(path) {
+                Ok(namespace) => seen.insert(namespace.ino()),
+                // What may not be looked at may be one.
+                Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+            })
     }
 
     /// The interface that has this number here; none if there is none, or it cannot be looked at.
@@ -103,6 +115,7 @@ impl Namespace {
         let interface = Interface {
             name: String::new(),
             index,
+            device: None,
             namespace: self.cookie,
             path: None,
         };
@@ -126,9 +139,41 @@ impl Namespace {
         Ok(Interface {
             name: name.to_owned(),
             index,
+            device: self.device(name, index),
             namespace: self.cookie,
             path: None,
         })
+    }
+
+    /// The number of the device that is named `name` and has this index; none if /sys does not show it.
+    fn device(&self, name: &str, index: i32) -> Option<u64> {
+        let shown = self.shown(name)?;
+        if self.assumed {
+            let path = format!("class/net/{name}/ifindex");
+            let file = openat(&self.sys, path.as_str(), OFlag::O_CLOEXEC, Mode::empty()).ok()?;
+            let mut text = String::new();
+            File::from(file).read_to_string(&mut text).ok()?;
+            return Some(shown).filter(|_| text.trim() == index.to_string());
+        }
+        Some(shown)
+    }
+
+    /// The number of the folder that /sys shows for `name`. The kernel gives each device one for as long as it is there, whatever it is named and wherever it is moved.
+    fn shown(&self, name: &str) -> Option<u64> {
+        let path = Path::new("class/net").join(name);
+        let folder = fstatat(&self.sys, &path, nix::fcntl::AtFlags::empty()).ok()?;
+        Some(folder.st_ino)
+    }
+
+    /// What the device of this number is named here; none if it is not here.
+    fn named(&self, device: u64) -> Option<String> {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let folder = openat(&self.sys, "class/net", flags, Mode::empty()).ok()?;
+        let mut entries = nix::dir::Dir::from_fd(folder).ok()?;
+        let mut names = entries
+            .iter()
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_str().ok()?.to_owned()));
+        names.find(|name| name != "." && name != ".." && self.shown(name) == Some(device))
     }
 
     /// What `interface` is named now, since names can be changed.
@@ -206,6 +251,9 @@ pub struct Interface {
     pub name: String,
     /// Its number, unique in its namespace.
     pub index: i32,
+    /// Its device's number, by which it is found again in another namespace, and told from another with its index; none: /sys did not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<u64>,
     /// The number of its network namespace ([`Namespace::cookie`]).
     pub namespace: u64,
     /// Where that namespace was found, `None` for the one that this process is in. It is where it is looked for first.
@@ -229,13 +277,18 @@ impl Interface {
         })
     }
 
-    /// Opens it, wherever its namespace can be found now.
+    /// Opens it, wherever it is now: it may have been given another name, or been moved to another network namespace.
     ///
     /// # Errors
-    /// ENODEV when the interface or its namespace is gone.
+    /// ENODEV when the interface is gone; `PermissionDenied` when it is not where it was, and there are namespaces into which this process may not look.
     pub fn open(&self) -> io::Result<OpenInterface> {
-        let namespace = self.space()?;
-        self.open_in(namespace)
+        let opened = self.space().and_then(|namespace| self.open_in(namespace));
+        match (opened, self.device) {
+            (Err(error), Some(device)) if error.raw_os_error() == Some(libc::ENODEV) => {
+                elsewhere(device)
+            }
+            (opened, _) => opened,
+        }
     }
 
     /// What `work` returns in its network namespace.
@@ -259,6 +312,11 @@ impl Interface {
         if open.namespace.assumed {
             open.is_shown(self)?;
         }
+        // Another may have got its index.
+        let is_another = |device| open.namespace.shown(&open.name) != Some(device);
+        if self.device.is_some_and(is_another) {
+            return Err(io::Error::from_raw_os_error(libc::ENODEV));
+        }
         Ok(open)
     }
 
@@ -279,6 +337,32 @@ impl Interface {
             .find_map(|path| Namespace::open(&path).ok().filter(right))
             .ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
     }
+}
+
+/// The device of this number, in whichever network namespace it is.
+fn elsewhere(device: u64) -> io::Result<OpenInterface> {
+    // Who may not enter the own one may enter none.
+    let enters = Namespace::open(Path::new("/proc/thread-self/ns/net")).is_ok();
+    let mut hidden = false;
+    for path in Namespace::paths() {
+        match Namespace::open(&path) {
+            Ok(namespace) => {
+                if let Some(name) = namespace.named(device) {
+                    return Ok(OpenInterface { namespace, name });
+                }
+            }
+            // A process that may not be looked at may be in one, but mostly is not: who may enter all others has looked everywhere.
+            Err(error) => hidden |= !enters && error.kind() == io::ErrorKind::PermissionDenied,
+        }
+    }
+    Err(if hidden {
+        io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it is not where it was: it has gone, or been moved to a network namespace into which this process may not look; with CAP_SYS_ADMIN (as root) `weir linux stop` finds it",
+        )
+    } else {
+        io::Error::from_raw_os_error(libc::ENODEV)
+    })
 }
 
 fn folder(path: impl AsRef<Path>) -> impl Iterator<Item = PathBuf> {
@@ -306,6 +390,12 @@ impl OpenInterface {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The number of the network namespace that it is in ([`Namespace::cookie`]).
+    #[must_use]
+    pub fn namespace(&self) -> u64 {
+        self.namespace.cookie
     }
 
     /// Whether /sys shows this interface, and not one of another namespace that is named alike.

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run has changed is put back wherever it is by then, whoever else changes it, and what cannot be put back is not passed over.
+mod ground;
+mod machine;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use machine::{FILES, Machine, said, signal, until};
+use nix::sys::signal::Signal;
+use weir_linux::sched::{self, Policy};
+use weir_linux::settings::{Interface, Journal, Setting, Value};
+use weir_linux::threads::Thread;
+
+/// The settings of the interface `name` in the network namespace at `path`.
+fn files(name: &str, path: &Path) -> Vec<String> {
+    let open = Interface::find(name, Some(path)).unwrap().open().unwrap();
+    let read = |file: &&str| open.read(file).unwrap().trim().to_owned();
+    FILES.iter().map(read).collect()
+}
+
+fn ended(run: Child) -> (Option<i32>, String) {
+    let ended = run.wait_with_output().unwrap();
+    (ended.status.code(), said(&ended))
+}
+
+/// Moves the machine's interface to the sender's namespace, under another name if the machine asks for one.
+fn moved(machine: &Machine, name: &str) {
+    let (receiver, sender) = (&machine.ground.receiver, &machine.ground.sender);
+    let process = format!("/proc/{}/fd/{}", std::process::id(), sender.descriptor());
+    let here = &receiver.interface;
+    receiver.ip(&format!("link set {here} down"));
+    receiver.ip(&format!("link set {here} netns {process} name {name}"));
+    sender.ip(&format!("link set {name} up"));
+}
+
+#[test]
+fn an_interface_in_another_network_namespace_is_found_there() {
+    for renamed in [false, true] {
+        let Some(machine) = Machine::new() else {
+            return;
+        };
+        let before = machine.settings();
+        let run = machine.run();
+        let name = if renamed {
+            "weir-moved".to_owned()
+        } else {
+            machine.ground.receiver.interface.clone()
+        };
+        moved(&machine, &name);
+        let there = machine.ground.sender.path();
+        assert_ne!(files(&name, &there), before.files);
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        signal(&run, Signal::SIGINT);
+        let (code, text) = ended(run);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(text.contains("in another network namespace now"), "{text}");
+        assert_eq!(files(&name, &there), before.files, "{text}");
+        assert!(machine.is_clean());
+    }
+}
+
+#[test]
+fn one_that_may_not_be_looked_for_is_not_said_to_be_gone() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let before = machine.settings();
+    let mut run = machine.ground.receiver.command("unshare");
+    // Its /sys shows its own interfaces, as that of a service does.
+    run.args(["--mount", "sh", "-c"])
+        .arg("mount -t sysfs sys /sys && exec \"$@\"")
+        .args(["sh", "setpriv", "--bounding-set=-sys_admin"])
+        .args([env!("CARGO_BIN_EXE_weir-linux"), "run", "--state"])
+        .args([machine.state(), machine.file()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    until("the run is ready", || {
+        machine.said()["changes"].as_u64() >= Some(1)
+    });
+    let name = machine.ground.receiver.interface.clone();
+    moved(&machine, &name);
+    signal(&run, Signal::SIGTERM);
+    let (code, text) = ended(run);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("it has gone, or been moved to"), "{text}");
+    let there = machine.ground.sender.path();
+    assert_ne!(files(&name, &there), before.files);
+    let stopped = machine.weir("stop").output().unwrap();
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert_eq!(files(&name, &there), before.files);
+    assert!(machine.is_clean());
+}
+
+#[test]
+fn an_interface_of_another_name_is_no_other_one() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let before = machine.settings();
+    let run = machine.run();
+    let receiver = &machine.ground.receiver;
+    let name = &receiver.interface;
+    receiver.ip(&format!("link set {name} down"));
+    receiver.ip(&format!("link set {name} name weir-renamed"));
+    receiver.ip("link set weir-renamed up");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    signal(&run, Signal::SIGINT);
+    let (code, text) = ended(run);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("is `weir-renamed` now"), "{text}");
+    assert_eq!(files("weir-renamed", &receiver.path()), before.files);
+    assert!(machine.is_clean());
+}
+
+#[test]
+fn an_interface_that_got_anothers_number_is_left_alone() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let run = machine.run();
+    let receiver = &machine.ground.receiver;
+    let name = &receiver.interface;
+    let index = Interface::find(name, Some(&receiver.path())).unwrap().index;
+    receiver.ip(&format!("link delete {name}"));
+    receiver.ip(&format!(
+        "link add weir-other index {index} type veth peer name weir-end"
+    ));
+    let open = || {
+        let other = Interface::find("weir-other", Some(&receiver.path()));
+        other.unwrap().open().unwrap()
+    };
+    // What the run has set, by chance.
+    open().write("gro_flush_timeout", "1000000").unwrap();
+    signal(&run, Signal::SIGINT);
+    let (code, text) = ended(run);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(open().read("gro_flush_timeout").unwrap().trim(), "1000000");
+}
+
+#[test]
+fn one_interface_is_looked_after_by_one_run_wherever_its_state_is() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let before = machine.settings();
+    let run = machine.run();
+    let mut second = machine
+        .ground
+        .receiver
+        .command(env!("CARGO_BIN_EXE_weir-linux"));
+    second
+        .args(["run", "--state"])
+        .args([machine.folder.path().join("another"), machine.file()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut second = second.spawn().unwrap();
+    until("it is refused", || second.try_wait().unwrap().is_some());
+    let (code, text) = ended(second);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains(&format!("process {}", run.id())), "{text}");
+    machine.end(run, Signal::SIGINT, &before);
+}
+
+/// With this set, the test program is the other of two runs: it sets the policy of a process, given with the folder of its state, and ends when it is told to.
+const OTHER: &str = "WEIR_OTHER_RUN";
+
+fn policy_of(pid: i32) -> Setting {
+    Setting::Policy {
+        thread: Thread::of(pid).unwrap().unwrap(),
+        name: "a process of the test".to_owned(),
+    }
+}
+
+fn fifo(priority: u8) -> Value {
+    Value::Policy(Policy::Fifo(priority))
+}
+
+/// The other run, which has set the policy when this returns.
+fn other(folder: &Path, pid: i32, priority: u8) -> Child {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "two_runs_with_their_states_apart_share_what_both_set",
+        ])
+        .env(OTHER, format!("{}|{pid}|{priority}", folder.display()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the other run has set it", || {
+        sched::get(pid).unwrap() == Policy::Fifo(priority)
+    });
+    child
+}
+
+fn be_the_other(what: &str) {
+    let parts: Vec<&str> = what.split('|').collect();
+    let (mut journal, _) = Journal::open(Path::new(parts[0])).unwrap();
+    let setting = policy_of(parts[1].parse().unwrap());
+    journal
+        .apply(&setting, &fifo(parts[2].parse().unwrap()))
+        .unwrap();
+    // Until the other end is closed.
+    let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
+    drop(journal);
+}
+
+#[test]
+fn two_runs_with_their_states_apart_share_what_both_set() {
+    if let Ok(what) = std::env::var(OTHER) {
+        return be_the_other(&what);
+    }
+    let Some(_ground) = ground::begin(&[ground::Need::RealTime]) else {
+        return;
+    };
+    let folders = tempfile::tempdir().unwrap();
+    let (one, two) = (folders.path().join("one"), folders.path().join("two"));
+    let mut process = Command::new("sleep").arg("100").spawn().unwrap();
+    let pid = process.id() as i32;
+    let policy = || sched::get(pid).unwrap();
+    let ordinary = policy();
+    // Whichever of the two ends first.
+    for first_ends_first in [true, false] {
+        let (mut journal, _) = Journal::open(&one).unwrap();
+        journal.apply(&policy_of(pid), &fifo(10)).unwrap();
+        let mut later = other(&two, pid, 20);
+        if first_ends_first {
+            assert!(journal.restore().is_complete());
+            assert_eq!(policy(), Policy::Fifo(20));
+            drop(later.stdin.take());
+            assert!(later.wait().unwrap().success());
+        } else {
+            drop(later.stdin.take());
+            assert!(later.wait().unwrap().success());
+            assert_eq!(policy(), Policy::Fifo(10));
+            assert!(journal.restore().is_complete());
+        }
+        assert_eq!(policy(), ordinary);
+    }
+    // One that was killed is not known to the other, which takes what it finds for the first value: then the journal of the first one is kept.
+    let mut killed = other(&one, pid, 10);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let mut later = other(&two, pid, 20);
+    let restored = Journal::recover(&one).unwrap();
+    assert!(!restored[0].is_complete(), "{restored:?}");
+    drop(later.stdin.take());
+    later.wait().unwrap();
+    assert!(Journal::recover(&one).unwrap()[0].is_complete());
+    assert_eq!(policy(), ordinary);
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+#[test]
+fn a_hang_up_has_the_file_read_anew() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let before = machine.settings();
+    let run = machine.run();
+    let text = fs::read_to_string(machine.file()).unwrap();
+    let timeout = || machine.settings().files[1].clone();
+    assert_eq!(timeout(), "1000000");
+    let new = text.replace("absolute = \"1ms\"", "absolute = \"2ms\"");
+    fs::write(machine.file(), &new).unwrap();
+    signal(&run, Signal::SIGHUP);
+    until("what the file says now is set", || timeout() == "2000000");
+    until("it is ready again", || {
+        machine.said()["changes"].as_u64() >= Some(1)
+    });
+    // One that cannot be carried out changes nothing.
+    fs::write(machine.file(), "schema = 1\n").unwrap();
+    signal(&run, Signal::SIGHUP);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert_eq!((timeout(), machine.napi().len()), ("2000000".to_owned(), 1));
+    fs::write(machine.file(), &new).unwrap();
+    signal(&run, Signal::SIGHUP);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let text = machine.end(run, Signal::SIGTERM, &before);
+    for said in [
+        "the file asks for something else",
+        "what the file asks for now cannot be carried out",
+        "the file asks for what is carried out already",
+    ] {
+        assert!(text.contains(said), "no `{said}` in {text}");
+    }
+}
