@@ -28,6 +28,7 @@ pub struct Found {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group<'a> {
     command: &'a str,
+    user: Option<u32>,
     cgroup: &'a str,
     urgency: Urgency,
 }
@@ -48,6 +49,7 @@ pub fn draft(machine: &str, interfaces: &[Found], receivers: &[Receiver]) -> Str
     for (index, receiver) in receivers.iter().enumerate() {
         let group = Group {
             command: &receiver.comm,
+            user: receiver.user,
             cgroup: &receiver.cgroup,
             urgency: receiver.urgency,
         };
@@ -147,12 +149,22 @@ fn receiver(text: &mut String, name: &str, group: &Group<'_>, processes: usize) 
     if is_path(group.cgroup) {
         matches.push(format!("cgroup = {}", quoted(group.cgroup)));
     }
-    if is_text(group.command) {
-        matches.push(format!("command = {}", quoted(group.command)));
+    if let Some(user) = group.user {
+        // Any process can give itself any name.
+        if is_text(group.command) {
+            matches.push(format!("command = {}", quoted(group.command)));
+        }
+        matches.push(format!("user = {}", quoted(&name_of(user))));
     }
     if !matches.is_empty() {
         line(text, &format!("match = {{ {} }}", matches.join(", ")));
     }
+}
+
+/// What a user is called; the number where it has no name.
+fn name_of(user: u32) -> String {
+    let known = nix::unistd::User::from_uid(user.into()).ok().flatten();
+    known.map_or_else(|| user.to_string(), |known| known.name)
 }
 
 fn flow(text: &mut String, source: &str, receiver: &str, key: Key, names: &mut Names) {
@@ -240,6 +252,7 @@ mod tests {
         Receiver {
             pid: 7,
             start: 1,
+            user: Some(0),
             comm: comm.into(),
             cgroup: cgroup.into(),
             urgency: Urgency::new(urgency).unwrap(),

@@ -334,6 +334,7 @@ mod tests {
             interfaces: vec![interface("eth0"), interface("eth1")],
             receivers: Vec::new(),
             selected: Vec::new(),
+            remarks: Vec::new(),
             queues: std::collections::BTreeMap::new(),
         }
     }

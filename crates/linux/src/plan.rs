@@ -32,6 +32,8 @@ pub struct Plan {
     pub shares: Vec<Share>,
     /// What the file asks for and this machine does not have: it is left out.
     pub notes: Vec<String>,
+    /// What the file says and nothing comes of, and whom it trusts.
+    pub remarks: Vec<String>,
 }
 
 /// An XDP program that is attached to an interface as long as the run lasts.
@@ -134,6 +136,7 @@ impl Plan {
                 .map(|interface| Share::of(node, interface, tick, ring(node, interface)))
                 .collect(),
             notes: report.notes.iter().map(ToString::to_string).collect(),
+            remarks: node.remarks.clone(),
         })
     }
 }

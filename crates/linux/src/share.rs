@@ -120,6 +120,7 @@ mod tests {
             ports: Vec::new(),
             cgroup: None,
             command: None,
+            user: None,
         };
         Node {
             name: "node".to_owned(),
@@ -148,6 +149,7 @@ mod tests {
                 receiver("log", 0),
             ],
             selected: Vec::new(),
+            remarks: Vec::new(),
             queues: std::collections::BTreeMap::new(),
         }
     }

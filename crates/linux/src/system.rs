@@ -53,6 +53,8 @@ pub struct Node {
     pub queues: BTreeMap<Urgency, u32>,
     /// What flows name otherwise than by a port: packets for the thread of their receiver's class in the mode exact, where no port says more.
     pub selected: Vec<(demux::Key, Urgency)>,
+    /// What the file says and nothing comes of, or what somebody should know of whom it trusts.
+    pub remarks: Vec<String>,
 }
 
 /// A network interface.
@@ -89,6 +91,8 @@ pub struct Receiver {
     pub cgroup: Option<String>,
     /// The name of its program.
     pub command: Option<String>,
+    /// The user that it runs as.
+    pub user: Option<u32>,
 }
 
 /// A port of TCP, of UDP or of both.
@@ -163,6 +167,30 @@ pub enum NotForLinux {
         /// In packets.
         found: u64,
     },
+    /// A flow from some addresses only.
+    #[error(
+        "the flow `{flow}` is of packets from {address}, and `weir linux` does not look at addresses: all of its port would get the urgency of its receiver"
+    )]
+    #[diagnostic(help(
+        "leave `address` out of its selector if that is meant; else let a firewall drop what comes from elsewhere, or give that a port of its own"
+    ))]
+    Address {
+        /// The flow.
+        flow: String,
+        /// The other side's address, or network.
+        address: String,
+    },
+    /// A user that this machine does not have.
+    #[error("the receiver `{name}` is the user `{user}`'s, and this machine has no such user")]
+    #[diagnostic(help(
+        "write the name of a user as `id -un` prints it for the program, or a number"
+    ))]
+    User {
+        /// The receiver.
+        name: String,
+        /// The user.
+        user: String,
+    },
     /// A receiver is more urgent than Linux knows.
     #[error("the receiver `{name}` has {cause}")]
     TooUrgent {
@@ -180,6 +208,16 @@ impl Node {
     /// # Errors
     /// When it has no network interface and the mode does more than to keep an account, or asks for what Linux does not have.
     pub fn of(system: &System, mode: Option<LinuxMode>) -> Result<Self, NotForLinux> {
+        if let Some((flow, network)) = system
+            .flows
+            .iter()
+            .find_map(|flow| Some((flow, flow.selector.address?)))
+        {
+            return Err(NotForLinux::Address {
+                flow: flow.name.clone(),
+                address: format!("{}/{}", network.address, network.prefix),
+            });
+        }
         let receivers = (0..system.receivers.len())
             .map(|index| receiver(system, index))
             .collect::<Result<Vec<_>, _>>()?;
@@ -235,6 +273,7 @@ impl Node {
             receive_ring: linux.receive_ring,
             interfaces,
             selected: selected(system, &receivers),
+            remarks: remarks(system, &receivers),
             queues: if mode == LinuxMode::Exact {
                 queues(system, &receivers)?
             } else {
@@ -259,6 +298,7 @@ impl Node {
                 port,
                 cgroup: receiver.cgroup.clone(),
                 command: receiver.command.clone(),
+                user: receiver.user,
                 urgency: receiver.urgency,
             };
             let mut rules: Vec<Rule> = receiver
@@ -275,7 +315,8 @@ impl Node {
                     Some(of(protocol, Some(port.number)))
                 })
                 .collect();
-            let says_who = receiver.cgroup.is_some() || receiver.command.is_some();
+            let says_who =
+                receiver.cgroup.is_some() || receiver.command.is_some() || receiver.user.is_some();
             if receiver.ports.is_empty() && says_who {
                 rules.push(of(None, None));
             }
@@ -370,6 +411,10 @@ fn receiver(system: &System, index: usize) -> Result<Receiver, NotForLinux> {
             cause,
         })?,
         ports,
+        user: matched
+            .and_then(|one| one.user.as_deref())
+            .map(|user| user_of(&of.name, user))
+            .transpose()?,
         cgroup: matched.and_then(|one| one.cgroup.clone()),
         command: matched.and_then(|one| one.command.clone()),
     })
@@ -397,6 +442,56 @@ fn queues(system: &System, receivers: &[Receiver]) -> Result<BTreeMap<Urgency, u
         Ok((urgency, queue.ok_or(NotForLinux::Queue { urgency, found })?))
     };
     queues.into_iter().map(fits).collect()
+}
+
+/// The number of a user who is given by name or number.
+fn user_of(receiver: &str, user: &str) -> Result<u32, NotForLinux> {
+    let known = || {
+        let found = nix::unistd::User::from_name(user).ok().flatten();
+        found.map(|found| found.uid.as_raw())
+    };
+    let number = user.parse().ok().filter(|number| *number != u32::MAX);
+    number.or_else(known).ok_or_else(|| NotForLinux::User {
+        name: receiver.to_owned(),
+        user: user.to_owned(),
+    })
+}
+
+/// Ports below this need a right to be bound, where nobody has set another bound (net.ipv4.ip_unprivileged_port_start).
+const PRIVILEGED: u16 = 1024;
+
+/// What somebody should know of what the file says: what is not looked at, and who is trusted.
+fn remarks(system: &System, receivers: &[Receiver]) -> Vec<String> {
+    let mut remarks = Vec::new();
+    for flow in &system.flows {
+        let of = &flow.selector;
+        let is_here = system
+            .linux
+            .interfaces
+            .iter()
+            .any(|interface| interface.source == flow.source);
+        if is_here && of.port.is_some() && (of.ethertype.is_some() || of.pcp.is_some()) {
+            remarks.push(format!(
+                "of the flow `{}` the protocol and the port are looked at, not its EtherType or VLAN priority",
+                flow.name
+            ));
+        }
+    }
+    for receiver in receivers {
+        let is_open = |port: &&Port| port.number >= PRIVILEGED;
+        let says_who =
+            receiver.cgroup.is_some() || receiver.command.is_some() || receiver.user.is_some();
+        if receiver.urgency == Urgency::ORDINARY || says_who {
+            continue;
+        }
+        if let Some(port) = receiver.ports.iter().find(is_open) {
+            remarks.push(format!(
+                "port {} has the urgency of `{}` whoever binds it, and any user may: `match = {{ user = … }}` of the receiver says whose it is",
+                port.number, receiver.name
+            ));
+        }
+    }
+    remarks
 }
 
 /// Of several flows with the same selector, the most urgent receiver's counts. One that names more than one thing is not told by the table, so it is left out.

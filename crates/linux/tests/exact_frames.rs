@@ -12,8 +12,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use weir_core_sys::demux::{DemuxError, Key, Outcome, Reason as Wrong, Receiver, parse};
 use weir_linux::exact::{
-    Counts, Exact, ExactError, Options, Placement, Reason, Table, TableError, Verdict,
+    Bindings, Counts, Exact, ExactError, Options, Placement, Reason, Table, TableError, Verdict,
 };
+use weir_linux::receivers::Family;
 use weir_linux::urgency::Urgency;
 
 #[path = "../../../core/tests/frames/mod.rs"]
@@ -338,6 +339,66 @@ fn a_full_table_says_so_and_still_works() {
         frame[14 + 9] = 6;
         assert_eq!(agrees(&mut exact, &frame).unwrap(), done);
     }
+}
+
+/// One user can bind tens of thousands of ports, before others and after them.
+#[test]
+fn however_many_ports_somebody_binds_the_more_urgent_have_room() {
+    let Some(mut exact) = load(2) else { return };
+    let classes = [Urgency::ORDINARY, Urgency::new(50).unwrap()];
+    let mut bindings = Bindings::default();
+    let ordinary = |port| ((Family::V4, Key::udp(port)), Some(classes[0]));
+    let urgent = |port| ((Family::V4, Key::udp(port)), Some(classes[1]));
+    let hoard = (20_000..60_000).map(ordinary).collect();
+    bindings.update(exact.table(), &classes, &hoard).unwrap();
+    assert!(bindings.waiting() > 20_000);
+    let begin = Instant::now();
+    for port in 4_000..4_400 {
+        let one = [urgent(port)].into();
+        bindings.update(exact.table(), &classes, &one).unwrap();
+    }
+    println!("400 urgent ones: {:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    // One that becomes urgent while it has no room.
+    let late = (20_000..60_000).rev().map(urgent).take(1).collect();
+    bindings.update(exact.table(), &classes, &late).unwrap();
+    assert_eq!(bindings.len() + bindings.waiting(), 40_400);
+    // What makes room for some is not many times as much as they need.
+    assert!(bindings.len() > 10_000, "{}", bindings.len());
+    // Those that are as urgent push nobody out.
+    let more = (60_000..60_100).map(ordinary).collect();
+    let before = bindings.len();
+    bindings.update(exact.table(), &classes, &more).unwrap();
+    assert!(bindings.len() >= before);
+    exact.table().publish().unwrap();
+    for port in (4_000..4_400).chain([59_999]) {
+        assert_eq!(agrees(&mut exact, &udp(port)).unwrap(), Ok(1), "{port}");
+    }
+    let gone = (20_000..60_100).map(|port| ((Family::V4, Key::udp(port)), None));
+    bindings
+        .update(exact.table(), &classes, &gone.collect())
+        .unwrap();
+    assert_eq!((bindings.len(), bindings.waiting()), (400, 0));
+}
+
+#[test]
+fn a_port_by_one_family_is_not_that_by_the_other() {
+    let Some(mut exact) = load(2) else { return };
+    let v6 = || frame(frames::Network::V6(Vec::new()), 5_000);
+    exact
+        .table()
+        .bind_in(Family::V4, Key::udp(5_000), 1, 1)
+        .unwrap();
+    exact.table().publish().unwrap();
+    assert_eq!(agrees(&mut exact, &udp(5_000)).unwrap(), Ok(1));
+    assert_eq!(agrees(&mut exact, &v6()).unwrap(), Err(Reason::NoReceiver));
+    exact
+        .table()
+        .bind_in(Family::V6, Key::udp(5_000), 2, 0)
+        .unwrap();
+    exact.table().publish().unwrap();
+    assert_eq!(agrees(&mut exact, &udp(5_000)).unwrap(), Ok(1));
+    assert_eq!(agrees(&mut exact, &v6()).unwrap(), Ok(0));
 }
 
 #[test]

@@ -201,11 +201,11 @@ mount -t tmpfs -o size=64k,mode=700 none "$STATE" || exit 77
 first=$!
 until "$WEIR" status --state "$STATE" --json | grep -q '"changes": [1-9]'; do sleep 0.1; done
 cat /dev/zero >"$STATE/full" 2>"$OUT/filling"
-timeout 45 "$WEIR" run --state "$STATE" "$FILE" >"$OUT/second" 2>&1
+timeout -k 5 45 "$WEIR" run --state "$STATE" "$FILE" >"$OUT/second" 2>&1
 echo "second $?"
 sleep 5
 kill -0 $first && echo "first goes on"
-timeout 45 "$WEIR" stop --state "$STATE" >"$OUT/stop" 2>&1
+timeout -k 5 45 "$WEIR" stop --state "$STATE" >"$OUT/stop" 2>&1
 echo "stop $?"
 kill -9 $first 2>/dev/null
 wait $first

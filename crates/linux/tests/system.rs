@@ -70,7 +70,7 @@ fn the_queues_of_an_interface_are_one_with_the_ports_of_its_receivers() {
         &source(1, "interface = \"eth0\"\nmoderation = { absolute = \"2ms\" }"),
         &source(2, "interface = \"eth0\"\nmoderation = { absolute = \"1ms\" }"),
         &source(3, "interface = \"eth1\""),
-        "[[receiver]]\nname = \"plc\"\nurgency = 60\nmatch = { port = 502, command = \"plc\" }\n",
+        "[[receiver]]\nname = \"plc\"\nurgency = 60\nmatch = { port = 502, command = \"plc\", user = \"root\" }\n",
         "[[receiver]]\nname = \"log\"\nurgency = 1\n",
         "[[flow]]\nname = \"a\"\nsource = \"s1\"\nreceiver = \"plc\"\nselector = { protocol = \"tcp\", port = 502 }\n",
         "[[flow]]\nname = \"b\"\nsource = \"s2\"\nreceiver = \"log\"\nselector = { protocol = \"udp\", port = 514 }\n",
@@ -223,4 +223,49 @@ fn a_class_has_the_queues_of_all_flows_to_receivers_of_its_urgency() {
             found: 16_385
         }
     );
+}
+
+fn of(receiver: &str, selector: &str) -> Result<Node, NotForLinux> {
+    let text = format!(
+        "{}[[receiver]]\nname = \"plc\"\nurgency = 60\n{receiver}\n[[flow]]\nname = \"in\"\nsource = \"s1\"\nreceiver = \"plc\"\nselector = {{ {selector} }}\n",
+        source(1, "interface = \"eth0\"")
+    );
+    node(&text, None)
+}
+
+#[test]
+fn an_address_that_is_not_looked_at_is_refused() {
+    for address in ["192.0.2.0/24", "2001:db8::1"] {
+        let error = of(
+            "",
+            &format!("protocol = \"udp\", port = 502, address = \"{address}\""),
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("does not look at addresses"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_not_looked_at_and_who_is_trusted_is_said() {
+    let said = |receiver, selector| of(receiver, selector).unwrap().remarks;
+    let [remark] = &said("", "protocol = \"udp\", port = 4840, pcp = 5")[..1] else {
+        unreachable!()
+    };
+    assert!(
+        remark.contains("not its EtherType or VLAN priority"),
+        "{remark}"
+    );
+    let remarks = said("", "protocol = \"udp\", port = 4840");
+    assert!(remarks[0].contains("port 4840 has the urgency of `plc` whoever binds it"));
+    // Who needs a right to bind it is trusted anyway, and so is the user who is stated.
+    assert!(said("", "protocol = \"udp\", port = 502").is_empty());
+    assert!(
+        said(
+            "match = { user = \"root\" }",
+            "protocol = \"udp\", port = 4840"
+        )
+        .is_empty()
+    );
+    let error = of("match = { user = \"weir-nobody\" }", "port = 1").unwrap_err();
+    assert!(error.to_string().contains("no such user"), "{error}");
 }

@@ -38,7 +38,7 @@ fn everything_that_is_said_is_passed_on() {
     let system = parsed(&text(
         "[linux]\nmode = \"predicted\"\npredict = \"registered\"\npriorities_at_once = true\naccounting = \"time\"\ninterrupt_overhead = \"1500ns\"\ncap_timer = true\nreceive_buffer = 4194304\nreceive_ring = 1024\ntop_half = { runtime = \"500us\", period = \"10ms\" }",
         "interface = \"eth0\"",
-        "match = { port = 502, cgroup = \"/plant/control\", command = \"plc\" }",
+        "match = { port = 502, cgroup = \"/plant/control\", command = \"plc\", user = \"plc\" }",
     ));
     assert_eq!(
         system.linux,
@@ -63,6 +63,7 @@ fn everything_that_is_said_is_passed_on() {
                 receiver: 0,
                 cgroup: Some("/plant/control".to_owned()),
                 command: Some("plc".to_owned()),
+                user: Some("plc".to_owned()),
             }],
         }
     );
@@ -174,6 +175,17 @@ fn a_control_group_is_a_path_from_the_root() {
     }
     let root = parsed(&text("", "", "match = { cgroup = \"/\" }"));
     assert_eq!(root.linux.matches[0].cgroup.as_deref(), Some("/"));
+}
+
+#[test]
+fn a_command_is_some_users() {
+    says(
+        &text("", "", "match = { command = «\"plc\"» }"),
+        "any process of any user can give itself this name",
+        "add `user`",
+    );
+    let whose = parsed(&text("", "", "match = { user = \"1000\" }"));
+    assert_eq!(whose.linux.matches[0].user.as_deref(), Some("1000"));
 }
 
 #[test]

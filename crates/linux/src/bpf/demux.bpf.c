@@ -14,6 +14,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define ETHERTYPE_ARP 0x0806u
 #define ETHERTYPE_PTP 0x88f7u
+#define ETHERTYPE_IPV6 0x86ddu
 #define UDP 17u
 #define TCP 6u
 #define PTP_EVENT 319u
@@ -42,7 +43,7 @@ struct {
 struct table {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, 1);
+    __uint(max_entries, WEIR_XDP_FAMILIES);
     __type(key, uint32_t);
     __type(value, weir_xdp_table_t);
 };
@@ -50,7 +51,7 @@ struct table {
 struct table table_a SEC(".maps");
 struct table table_b SEC(".maps");
 
-/* The table that is in use. A change of this map waits for the programs that run: nobody looks up in the other one afterwards. */
+/* The tables that are in use, one for each family. A change of this map waits for the programs that run: nobody looks up in the others afterwards. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
     __uint(max_entries, 1);
@@ -181,11 +182,12 @@ static __always_inline void parse(struct xdp_md *ctx, uint32_t length, weir_demu
     weir_xdp_parse_any(ctx, length, packet);
 }
 
-static __always_inline const weir_xdp_table_t *table_in_use(void)
+static __always_inline const weir_xdp_table_t *table_in_use(bool is_v6)
 {
     uint32_t zero = 0;
+    uint32_t family = is_v6;
     void *table = bpf_map_lookup_elem(&in_use, &zero);
-    return table ? bpf_map_lookup_elem(table, &zero) : NULL;
+    return table ? bpf_map_lookup_elem(table, &family) : NULL;
 }
 
 /*
@@ -205,8 +207,7 @@ int weir_demux(struct xdp_md *ctx)
 {
     uint32_t cpu = bpf_get_smp_processor_id();
     weir_xdp_counts_t *count = bpf_map_lookup_elem(&counts, &cpu);
-    const weir_xdp_table_t *table = table_in_use();
-    if (!count || !table) {
+    if (!count) {
         return XDP_PASS;
     }
     uint32_t length = ctx->data_end - ctx->data;
@@ -216,6 +217,10 @@ int weir_demux(struct xdp_md *ctx)
     }
     weir_demux_packet_t packet = {0};
     parse(ctx, length, &packet);
+    const weir_xdp_table_t *table = table_in_use(packet.ethertype == ETHERTYPE_IPV6);
+    if (!table) {
+        return XDP_PASS;
+    }
     uint8_t reason = untouched(&packet);
     if (reason == WEIR_XDP_NO_RECEIVER) {
         weir_demux_found_t found = weir_demux_classify(&table->head, table->slots, &packet);
@@ -242,7 +247,7 @@ int weir_dropped(uint64_t *arguments)
     uint32_t drops = (uint32_t) arguments[2];
     uint32_t cpu = bpf_get_smp_processor_id();
     weir_xdp_counts_t *count = bpf_map_lookup_elem(&counts, &cpu);
-    const weir_xdp_table_t *table = table_in_use();
+    const weir_xdp_table_t *table = table_in_use(false);
     if (drops == 0 || !count || !table) {
         return 0;
     }

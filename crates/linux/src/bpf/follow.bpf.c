@@ -34,6 +34,12 @@ enum weir_follow_kind {
     WEIR_FOLLOW_MIGRATED = 10, /* a process is in another cgroup */
 };
 
+#define WEIR_FOLLOW_V4 1
+#define WEIR_FOLLOW_V6 2
+
+/* A process that acts for another user than its own (set-user-ID) is neither's. The kernel gives no user this number. */
+#define WEIR_FOLLOW_MIXED 0xffffffff
+
 struct weir_follow_record {
     __u32 kind;
     __u32 pid;
@@ -49,7 +55,9 @@ struct weir_follow_record {
     __u8 urgency;   /* of the thread */
     __u8 loopback;  /* whether the socket is bound to an address of the loopback interface */
     __u8 connected; /* whether the socket is neither a listener nor unconnected; only an iterator can know */
-    __u8 padding[6];
+    __u8 families;  /* what comes to the socket: WEIR_FOLLOW_V4, _V6, or both; 0: IPv6, and only an iterator can know whether IPv4, too */
+    __u8 padding;
+    __u32 user; /* of the process, or WEIR_FOLLOW_MIXED */
     char comm[16];
 };
 
@@ -113,6 +121,10 @@ static __always_inline void describe(struct weir_follow_record *r, struct task_s
     r->start = BPF_CORE_READ(task, group_leader, start_boottime);
     r->urgency = weir_urgency_of(task);
     r->cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+    r->user = BPF_CORE_READ(task, group_leader, real_cred, uid.val);
+    if (r->user != BPF_CORE_READ(task, group_leader, real_cred, euid.val)) {
+        r->user = WEIR_FOLLOW_MIXED;
+    }
     BPF_CORE_READ_STR_INTO(&r->comm, task, group_leader, comm);
 }
 
@@ -144,7 +156,7 @@ static __always_inline bool has_ports(__u32 protocol)
     return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
 }
 
-static __always_inline int bound(struct bpf_sock *sk, bool loopback)
+static __always_inline int bound(struct bpf_sock *sk, bool loopback, __u8 families)
 {
     struct task_struct *task = (struct task_struct *) bpf_get_current_task();
     if (!has_ports(sk->protocol)) {
@@ -163,6 +175,7 @@ static __always_inline int bound(struct bpf_sock *sk, bool loopback)
         r->protocol = (__u8) sk->protocol;
         r->port = (__u16) sk->src_port;
         r->loopback = loopback;
+        r->families = families;
         mark(r->pid);
         bpf_ringbuf_submit(r, 0);
     }
@@ -172,7 +185,7 @@ static __always_inline int bound(struct bpf_sock *sk, bool loopback)
 SEC("cgroup/post_bind4")
 int follow_bind4(struct bpf_sock *sk)
 {
-    return bound(sk, (sk->src_ip4 & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000));
+    return bound(sk, (sk->src_ip4 & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000), WEIR_FOLLOW_V4);
 }
 
 SEC("cgroup/post_bind6")
@@ -182,7 +195,11 @@ int follow_bind6(struct bpf_sock *sk)
     __u32 middle = sk->src_ip6[2];
     __u32 low = sk->src_ip6[3];
     bool is_mapped = high == 0 && middle == bpf_htonl(0xffff);
-    return bound(sk, is_mapped ? (low & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) : (high | middle) == 0 && low == bpf_htonl(1));
+    if (is_mapped) {
+        return bound(sk, (low & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000), WEIR_FOLLOW_V4);
+    }
+    bool is_any = (high | middle | low) == 0;
+    return bound(sk, (high | middle) == 0 && low == bpf_htonl(1), is_any ? 0 : WEIR_FOLLOW_V6);
 }
 
 SEC("cgroup/sock_release")
@@ -313,6 +330,21 @@ static __always_inline bool is_loopback(const struct sock *sk, __u16 family)
     return address[2] == 0 && address[3] == bpf_htonl(1);
 }
 
+static __always_inline __u8 families_of(const struct sock *sk, __u16 family)
+{
+    if (family == AF_INET) {
+        return WEIR_FOLLOW_V4;
+    }
+    __u32 address[4] = {0};
+    BPF_CORE_READ_INTO(&address, sk, __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
+    if ((address[0] | address[1]) == 0 && address[2] == bpf_htonl(0xffff)) {
+        return WEIR_FOLLOW_V4;
+    }
+    const struct sock_common *common = &sk->__sk_common;
+    bool is_any = (address[0] | address[1] | address[2] | address[3]) == 0;
+    return is_any && BPF_CORE_READ_BITFIELD_PROBED(common, skc_ipv6only) == 0 ? WEIR_FOLLOW_V4 | WEIR_FOLLOW_V6 : WEIR_FOLLOW_V6;
+}
+
 SEC("iter/task_file")
 int follow_files(struct bpf_iter__task_file *context)
 {
@@ -350,6 +382,7 @@ int follow_files(struct bpf_iter__task_file *context)
     r.protocol = (__u8) protocol;
     r.port = port;
     r.loopback = is_loopback(sk, family);
+    r.families = families_of(sk, family);
     unsigned char state = BPF_CORE_READ(sk, __sk_common.skc_state);
     r.connected = state != TCP_LISTEN && state != TCP_CLOSE;
     __u64 *mine = bpf_sk_storage_get(&told, sk, NULL, BPF_SK_STORAGE_GET_F_CREATE);

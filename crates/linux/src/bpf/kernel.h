@@ -40,6 +40,16 @@ struct css_set {
     struct cgroup *dfl_cgrp;
 };
 
+/* A user, by the number that it has outside of all user namespaces. */
+typedef struct {
+    __u32 val;
+} kuid_t;
+
+struct cred {
+    kuid_t uid;
+    kuid_t euid;
+};
+
 struct signal_struct {
     atomic_t live;
 };
@@ -81,6 +91,7 @@ struct task_struct {
     __u64 start_boottime;
     char comm[16];
     struct signal_struct *signal;
+    const struct cred *real_cred;
     struct css_set *cgroups;
     struct files_struct *files;
 };
@@ -102,6 +113,9 @@ typedef struct {
 struct sock_common {
     unsigned short skc_family;
     volatile unsigned char skc_state;
+    unsigned char skc_reuse : 4;
+    unsigned char skc_reuseport : 1;
+    unsigned char skc_ipv6only : 1;
     __u16 skc_num;
     __be32 skc_rcv_saddr;
     int skc_bound_dev_if;

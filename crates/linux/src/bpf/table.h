@@ -21,10 +21,13 @@ static __attribute__((always_inline)) inline uint8_t weir_xdp_byte(const void *f
 /** Classes at most: one CPUMAP each. */
 #define WEIR_XDP_CLASSES 8u
 
+/** Tables: that of IPv4 and of what is no IP, and that of IPv6. A port of the one may be another process's than that of the other. */
+#define WEIR_XDP_FAMILIES 2u
+
 /** In weir_xdp_table_t::cpu: the CPU that the packet came in on. */
 #define WEIR_XDP_SAME_CPU 0xffffffffu
 
-/** One of the two tables: the program looks up in one while the other is written. */
+/** One of the tables. There are two for each family: the program looks up in one while the other is written. */
 typedef struct {
     weir_demux_t head;
     uint16_t unused;

@@ -61,6 +61,13 @@ fn text(plan: &Plan, coloured: bool) -> String {
     if !plan.notes.is_empty() {
         blocks.push(format!("Left out:\n  {}", plan.notes.join("\n  ")));
     }
+    if !plan.remarks.is_empty() {
+        let lines = plan.remarks.iter().map(|remark| wrapped(remark, 2));
+        blocks.push(format!(
+            "To know:\n{}",
+            lines.collect::<Vec<_>>().join("\n")
+        ));
+    }
     blocks.join("\n\n")
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps a [`Table`] in step with who receives: each key that somebody reads is bound there, in the class of its most urgent reader.
+//! Keeps a [`Table`] in step with who receives: each key that somebody reads is bound there, in the class of its most urgent reader. Where there is no room, the less
+//! urgent make it: a process with very many sockets keeps no more urgent one out.
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +8,23 @@ use weir_core_sys::demux::{DemuxError, Key};
 
 use super::assign::class_of;
 use super::{Table, TableError};
+use crate::receivers::Family;
 use crate::urgency::Urgency;
+
+/// What is bound: a key, for what comes by one family.
+pub type Bindable = (Family, Key);
 
 /// What is bound.
 #[derive(Debug, Default)]
 pub struct Bindings {
-    bound: BTreeMap<Key, Bound>,
+    bound: BTreeMap<Bindable, Bound>,
+    /// The same, the least urgent first.
+    least: BTreeSet<(Urgency, Bindable)>,
     /// Numbers that no binding has any longer; all from `next` on have not had one.
     free: Vec<u16>,
     next: u16,
     /// Keys for which the table has no room, with their urgencies.
-    waiting: BTreeMap<Key, Urgency>,
+    waiting: BTreeMap<Bindable, Urgency>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +36,16 @@ struct Bound {
 }
 
 impl Bindings {
-    /// How many keys are bound.
+    /// How many keys are bound, for all families by which somebody reads them.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.bound.len()
+        let waiting = self.without_room();
+        let bound: BTreeSet<Key> = self.bound.keys().map(|(_, key)| *key).collect();
+        bound.difference(&waiting).count()
+    }
+
+    fn without_room(&self) -> BTreeSet<Key> {
+        self.waiting.keys().map(|(_, key)| *key).collect()
     }
 
     /// Whether none is bound.
@@ -44,11 +57,11 @@ impl Bindings {
     /// How many keys wait for room in the table: their packets are left to the kernel.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.without_room().len()
     }
 
     /// The keys that somebody reads.
-    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+    pub fn keys(&self) -> impl Iterator<Item = Bindable> + '_ {
         self.bound.keys().chain(self.waiting.keys()).copied()
     }
 
@@ -68,7 +81,7 @@ impl Bindings {
         &mut self,
         table: &mut Table,
         classes: &[Urgency],
-        wanted: &BTreeMap<Key, Option<Urgency>>,
+        wanted: &BTreeMap<Bindable, Option<Urgency>>,
     ) -> Result<(), TableError> {
         // What goes makes room for what comes.
         for key in wanted
@@ -77,13 +90,12 @@ impl Bindings {
             .map(|(key, _)| key)
         {
             self.waiting.remove(key);
-            if let Some(bound) = self.bound.remove(key) {
-                table.unbind(*key, bound.reader)?;
-                self.free.push(bound.reader);
-            }
+            self.let_go(table, *key)?;
         }
         for (key, bound) in &mut self.bound {
-            if let Some(Some(urgency)) = wanted.get(key) {
+            if let Some(Some(urgency)) = wanted.get(key).filter(|it| **it != Some(bound.urgency)) {
+                self.least.remove(&(bound.urgency, *key));
+                self.least.insert((*urgency, *key));
                 bound.urgency = *urgency;
             }
             let class = class_of(classes, bound.urgency);
@@ -100,16 +112,42 @@ impl Bindings {
                 _ => {}
             }
         }
-        let mut waiting: Vec<(Key, Urgency)> = self
+        let mut waiting: Vec<(Bindable, Urgency)> = self
             .waiting
             .iter()
             .map(|(key, urgency)| (*key, *urgency))
             .collect();
         waiting.sort_by_key(|(_, urgency)| Reverse(*urgency));
         for (key, urgency) in waiting {
-            if !self.bind(table, classes, key, urgency)? {
-                break;
+            while !self.bind(table, classes, key, urgency)? {
+                // The table is full for a key when all places are taken that it could have, so it may take some hundred to go.
+                if !self.evict(table, urgency)? {
+                    return Ok(());
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// Unbinds one of the least urgent keys, if it is less urgent than `urgency`; whether there was one. It waits for room then.
+    fn evict(&mut self, table: &mut Table, urgency: Urgency) -> Result<bool, TableError> {
+        let Some((least, key)) = self.least.first().copied() else {
+            return Ok(false);
+        };
+        if least >= urgency {
+            return Ok(false);
+        }
+        self.let_go(table, key)?;
+        self.waiting.insert(key, least);
+        Ok(true)
+    }
+
+    /// Unbinds a key, if it is bound.
+    fn let_go(&mut self, table: &mut Table, key: Bindable) -> Result<(), TableError> {
+        if let Some(bound) = self.bound.remove(&key) {
+            self.least.remove(&(bound.urgency, key));
+            table.unbind_in(key.0, key.1, bound.reader)?;
+            self.free.push(bound.reader);
         }
         Ok(())
     }
@@ -119,7 +157,7 @@ impl Bindings {
         &mut self,
         table: &mut Table,
         classes: &[Urgency],
-        key: Key,
+        key: Bindable,
         urgency: Urgency,
     ) -> Result<bool, TableError> {
         let class = class_of(classes, urgency);
@@ -128,7 +166,7 @@ impl Bindings {
             None if self.next == u16::MAX => return Ok(false),
             None => self.next,
         };
-        match table.bind(key, reader, class) {
+        match table.bind_in(key.0, key.1, reader, class) {
             Ok(()) => {}
             Err(TableError::Demux(DemuxError::NoSlot | DemuxError::NoLinks)) => return Ok(false),
             Err(error) => return Err(error),
@@ -137,6 +175,7 @@ impl Bindings {
             self.next += 1;
         }
         self.waiting.remove(&key);
+        self.least.insert((urgency, key));
         self.bound.insert(
             key,
             Bound {

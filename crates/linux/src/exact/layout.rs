@@ -4,6 +4,8 @@ use weir_core_sys::demux::{Head, Slot};
 
 /// Slots of a table: twice as many sockets as are always taken.
 pub const SLOTS: usize = 16_384;
+/// Tables, one for each family.
+pub const FAMILIES: usize = 2;
 /// Classes at most.
 pub const CLASSES: usize = 8;
 /// Why packets are left to the kernel: so many reasons.

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use libbpf_rs::{Link, MapCore as _, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput};
 
-pub use bindings::Bindings;
+pub use bindings::{Bindable, Bindings};
 use classes::Class;
 pub use classes::ClassThread;
 pub use counters::{ClassCount, Counters, Counts, Port, Reason};

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use weir_core_sys::demux::{Demux, DemuxError, Found, Key, Packet};
 
-use super::layout::{self, CLASSES, SAME_CPU, SLOTS, TABLE_WORDS};
+use super::layout::{self, CLASSES, FAMILIES, SAME_CPU, SLOTS, TABLE_WORDS};
 use crate::object::Memory;
+use crate::receivers::Family;
 
 /// Why a table is not changed; nothing is then.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +29,7 @@ pub enum TableError {
     Publish(#[from] libbpf_rs::Error),
 }
 
-/// One of the two tables that the program knows.
+/// One of the two sets of tables that the program knows.
 #[derive(Debug)]
 struct Copy {
     map: MapHandle,
@@ -37,11 +38,11 @@ struct Copy {
 
 /// Who receives what, and in which class; [`publish`](Table::publish) makes changes known to the program.
 ///
-/// The core's table in this process is the original. The program has two copies: it looks up in one, and the other is overwritten and then put in its place,
-/// so a lookup never sees half of a change.
+/// The core's tables in this process, one for IPv4 and what is no IP, and one for IPv6, are the originals. The program has two copies of both: it looks up in one,
+/// and the other is overwritten and then put in its place, so a lookup never sees half of a change.
 #[derive(Debug)]
 pub struct Table {
-    original: Demux,
+    originals: [Demux; FAMILIES],
     classes: u8,
     cpu: [u32; CLASSES],
     map: [u32; CLASSES],
@@ -62,13 +63,14 @@ impl Table {
         // What has no receiver is no class's: the program leaves it to the kernel. A reader more than there are slots for could not be found by the program.
         let original =
             Demux::new(SLOTS, usize::from(u16::MAX), None, None).map_err(std::io::Error::other)?;
+        let originals = [original.clone(), original];
         let copy = |map: MapHandle| {
-            let memory = Memory::new(&map, TABLE_WORDS)?;
+            let memory = Memory::new(&map, FAMILIES * TABLE_WORDS)?;
             Ok::<_, std::io::Error>(Copy { map, memory })
         };
         let [first, second] = copies;
         Ok(Self {
-            original,
+            originals,
             classes,
             cpu: [SAME_CPU; CLASSES],
             map,
@@ -93,26 +95,58 @@ impl Table {
         }
     }
 
-    /// `reader`, the caller's name for a process, reads the socket `key` from now on. It has one class, the one told last, in all its sockets; a socket that
-    /// several read has that of the most urgent one.
+    fn original(&mut self, family: Family) -> &mut Demux {
+        &mut self.originals[usize::from(family == Family::V6)]
+    }
+
+    /// `reader`, the caller's name for a process, reads what comes for `key` by `family` from now on. It has one class, the one told last, in all its sockets; a socket
+    /// that several read has that of the most urgent one.
     ///
     /// # Errors
-    /// No such class or key, or no room: 8,192 sockets always have it, up to 16,384 may.
-    pub fn bind(&mut self, key: Key, reader: u16, class: u8) -> Result<(), TableError> {
+    /// No such class or key, or no room: 8,192 sockets of a family always have it, up to 16,384 may.
+    pub fn bind_in(
+        &mut self,
+        family: Family,
+        key: Key,
+        reader: u16,
+        class: u8,
+    ) -> Result<(), TableError> {
         self.check(class)?;
-        self.original.bind(key, reader, class)?;
+        self.original(family).bind(key, reader, class)?;
         self.is_changed = true;
         Ok(())
     }
 
-    /// `reader` does not read the socket any more.
+    /// The same by either family.
+    ///
+    /// # Errors
+    /// As [`bind_in`](Self::bind_in); nothing is changed then.
+    pub fn bind(&mut self, key: Key, reader: u16, class: u8) -> Result<(), TableError> {
+        self.bind_in(Family::V4, key, reader, class)?;
+        let other = self.bind_in(Family::V6, key, reader, class);
+        if other.is_err() {
+            self.unbind_in(Family::V4, key, reader)?;
+        }
+        other
+    }
+
+    /// `reader` does not read what comes for `key` by `family` any more.
     ///
     /// # Errors
     /// It does not read it.
-    pub fn unbind(&mut self, key: Key, reader: u16) -> Result<(), TableError> {
-        self.original.unbind(key, reader)?;
+    pub fn unbind_in(&mut self, family: Family, key: Key, reader: u16) -> Result<(), TableError> {
+        self.original(family).unbind(key, reader)?;
         self.is_changed = true;
         Ok(())
+    }
+
+    /// The same by either family.
+    ///
+    /// # Errors
+    /// It does not read one of them.
+    pub fn unbind(&mut self, key: Key, reader: u16) -> Result<(), TableError> {
+        let both = Family::ALL.map(|family| self.unbind_in(family, key, reader));
+        both.into_iter().collect()
     }
 
     /// The class of `reader` changes, in all its sockets.
@@ -121,7 +155,10 @@ impl Table {
     /// No such class, or it reads no socket.
     pub fn set_class(&mut self, reader: u16, class: u8) -> Result<(), TableError> {
         self.check(class)?;
-        self.original.set_class(reader, class)?;
+        let done = Family::ALL.map(|family| self.original(family).set_class(reader, class));
+        if let [Err(error), Err(_)] = done {
+            return Err(error.into());
+        }
         self.is_changed = true;
         Ok(())
     }
@@ -132,16 +169,12 @@ impl Table {
         self.cpu[class] = cpu;
     }
 
-    /// Whom a packet for `key` is for, once all changes are published.
-    #[must_use]
-    pub fn lookup(&self, key: Key) -> Found {
-        self.original.lookup(key)
-    }
-
     /// Whom a frame is for, once all changes are published.
     #[must_use]
     pub fn classify(&self, packet: &Packet) -> Found {
-        self.original.classify(packet)
+        /// The EtherType of IPv6.
+        const V6: Option<u16> = Some(0x86dd);
+        self.originals[usize::from(packet.ethertype() == V6)].classify(packet)
     }
 
     /// Makes all changes since the last time known to the program, at once. Without changes it does nothing.
@@ -156,8 +189,10 @@ impl Table {
         }
         let spare = 1 - self.used;
         let copy = &self.copies[spare];
-        let (head, slots) = self.original.raw();
-        let words = layout::table(head, slots, &self.cpu, &self.map);
+        let words = self.originals.iter().flat_map(|original| {
+            let (head, slots) = original.raw();
+            layout::table(head, slots, &self.cpu, &self.map)
+        });
         for (to, from) in copy.memory.elements().iter().zip(words) {
             // What is the same stays in the caches of the other CPUs.
             if to.load(Ordering::Relaxed) != from {

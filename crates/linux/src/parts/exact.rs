@@ -9,8 +9,8 @@ use weir_core_sys::demux;
 
 use super::{Part, Turn};
 use crate::account::Given;
-use crate::exact::{Bindings, Exact, Options, Reason, assign};
-use crate::receivers::{Change, Key, Protocol, Reach, ReceiverTable};
+use crate::exact::{Bindable, Bindings, Exact, Options, Reason, assign};
+use crate::receivers::{Change, Family, Key, Protocol, Reach, ReceiverTable};
 use crate::sched::{self, Policy, Tid};
 use crate::system::Node;
 use crate::urgency::Urgency;
@@ -122,8 +122,7 @@ impl Demultiplexing {
         receivers: &ReceiverTable,
         keys: Option<BTreeSet<Key>>,
     ) -> miette::Result<()> {
-        let selected: BTreeMap<demux::Key, Urgency> = self.node.selected.iter().copied().collect();
-        let mut wanted: BTreeMap<demux::Key, Option<Urgency>> = BTreeMap::new();
+        let mut wanted: BTreeMap<Bindable, Option<Urgency>> = BTreeMap::new();
         let keys = keys.unwrap_or_else(|| {
             wanted.extend(self.bindings.keys().map(|key| (key, None)));
             receivers
@@ -132,11 +131,15 @@ impl Demultiplexing {
                 .collect()
         });
         for key in keys {
-            let of_readers = receivers.urgency_from(key, &self.reaches);
-            let urgency = of_readers.or_else(|| self.stated.get(&key).copied());
-            wanted.insert(named(key), urgency);
+            for family in Family::ALL {
+                let of_readers = receivers.urgency_from(key, family, &self.reaches);
+                let urgency = of_readers.or_else(|| self.stated.get(&key).copied());
+                wanted.insert((family, named(key)), urgency);
+            }
         }
-        wanted.extend(selected.iter().map(|(key, urgency)| (*key, Some(*urgency))));
+        for (key, urgency) in &self.node.selected {
+            wanted.extend(Family::ALL.map(|family| ((family, *key), Some(*urgency))));
+        }
         let now: Vec<Urgency> = self.exact.urgencies().collect();
         let mut present = self.bindings.urgencies();
         present.extend(wanted.values().flatten());

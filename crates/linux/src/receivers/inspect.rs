@@ -18,6 +18,8 @@ pub struct Receiver {
     pub pid: u32,
     /// When it was started, in ns since boot.
     pub start: u64,
+    /// The user that it runs as; none: it acts for another one than its own.
+    pub user: Option<u32>,
     /// The command's name: the first 15 bytes.
     #[serde(serialize_with = "super::text")]
     pub comm: Arc<str>,
@@ -43,6 +45,10 @@ impl ReceiverTable {
             let receiver = receivers.entry(reader.id.pid).or_insert_with(|| Receiver {
                 pid: reader.id.pid,
                 start: reader.id.start,
+                user: self
+                    .processes
+                    .get(&reader.id.pid)
+                    .and_then(|process| process.user),
                 comm: reader.comm,
                 cgroup: reader.cgroup,
                 urgency: reader.urgency,

@@ -32,7 +32,7 @@ pub use follower::{Follower, Options};
 pub use inspect::{Receiver, inspect};
 pub use programs::Error;
 pub use reach::Reach;
-pub use rules::{Rule, Rules};
+pub use rules::{Rule, Rules, Who};
 pub use table::ReceiverTable;
 
 /// A protocol with ports.
@@ -75,7 +75,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// What a packet says of its receiver. IPv4 and IPv6 are not told apart.
+/// What a packet says of its receiver, beside its version of IP ([`Family`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Key {
     /// The protocol.
@@ -90,6 +90,52 @@ impl fmt::Display for Key {
     }
 }
 
+/// A version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+}
+
+/// The versions of IP that packets come to a socket by, at least one: a socket of IPv6 may take those of IPv4, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Families {
+    v4: bool,
+    v6: bool,
+}
+
+impl Families {
+    /// Only IPv4.
+    pub const V4: Self = Self {
+        v4: true,
+        v6: false,
+    };
+    /// Only IPv6.
+    pub const V6: Self = Self {
+        v4: false,
+        v6: true,
+    };
+    /// Either.
+    pub const BOTH: Self = Self { v4: true, v6: true };
+
+    /// Whether packets of this one come to it.
+    #[must_use]
+    pub const fn has(self, family: Family) -> bool {
+        match family {
+            Family::V4 => self.v4,
+            Family::V6 => self.v6,
+        }
+    }
+}
+
 /// From where packets come to a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Place {
@@ -99,6 +145,8 @@ pub struct Place {
     pub device: u32,
     /// Whether it is bound to an address of the loopback interface.
     pub loopback: bool,
+    /// By which versions of IP. Whether a socket for any address of IPv6 takes IPv4, too, is known from the first scan after it was bound; until then it does not.
+    pub families: Families,
 }
 
 /// A process that reads sockets at a place.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reach::Reach;
-use super::{Key, Place, Reader, ReaderId, ReceiverTable};
+use super::{Family, Key, Place, Reader, ReaderId, ReceiverTable};
 use crate::urgency::Urgency;
 
 /// What is known, all as of the last changes that were told.
@@ -32,12 +32,13 @@ impl ReceiverTable {
         self.told.get(&key)?.values().copied().max()
     }
 
-    /// How urgent what arrives for `key` from any of these interfaces is: as its most urgent reader that it can get to. `None` if it gets to none.
+    /// How urgent what arrives for `key` by this version of IP from any of these interfaces is: as its most urgent reader that it can get to. `None` if it gets to none.
     #[must_use]
-    pub fn urgency_from(&self, key: Key, interfaces: &[Reach]) -> Option<Urgency> {
+    pub fn urgency_from(&self, key: Key, family: Family, interfaces: &[Reach]) -> Option<Urgency> {
         let readers = self.told.get(&key)?.iter();
-        let reached =
-            readers.filter(|(id, _)| interfaces.iter().any(|reach| reach.includes(&id.place)));
+        let reached = readers
+            .filter(|(id, _)| id.place.families.has(family))
+            .filter(|(id, _)| interfaces.iter().any(|reach| reach.includes(&id.place)));
         reached.map(|(_, urgency)| *urgency).max()
     }
 
@@ -94,7 +95,7 @@ impl ReceiverTable {
                 let Some(process) = self.processes.get(&id.pid) else {
                     continue;
                 };
-                let ruled = self.rules.urgency(*key, &process.comm, &process.cgroup);
+                let ruled = self.rules.urgency(*key, &process.who());
                 let (most, all) = of_processes.entry(id.pid).or_default();
                 if devices != 0 {
                     *all |= devices;

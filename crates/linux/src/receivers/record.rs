@@ -2,7 +2,7 @@
 //! What the BPF programs tell: struct weir_follow_record of src/bpf/follow.bpf.c.
 use std::sync::Arc;
 
-use super::{Key, Place, Protocol};
+use super::{Families, Key, Place, Protocol};
 use crate::urgency::Urgency;
 
 /// A record's length in bytes.
@@ -19,6 +19,8 @@ pub(super) struct Seen {
     pub urgency: Urgency,
     /// The number of the process's cgroup v2.
     pub cgroup: u64,
+    /// The process's user; none: it acts for another one than its own.
+    pub user: Option<u32>,
     pub comm: Arc<str>,
 }
 
@@ -30,6 +32,8 @@ pub(super) struct Socket {
     pub place: Place,
     /// Neither a listener nor an unconnected socket.
     pub connected: bool,
+    /// Whether only a scan can tell of which families packets come to it; until then it has the one that they come of for certain.
+    pub unsure: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +72,7 @@ impl Record {
             start: u64::from_ne_bytes(field(bytes, 16)),
             urgency: Urgency::new(bytes[55]).ok()?,
             cgroup: u64::from_ne_bytes(field(bytes, 40)),
+            user: Some(u32::from_ne_bytes(field(bytes, 60))).filter(|user| *user != u32::MAX),
             comm: text(&field::<16>(bytes, 64)),
         };
         let other = u32::from_ne_bytes(field(bytes, 12));
@@ -85,8 +90,14 @@ impl Record {
                         namespace: u64::from_ne_bytes(field(bytes, 32)),
                         device: u32::from_ne_bytes(field(bytes, 48)),
                         loopback: bytes[56] != 0,
+                        families: match bytes[58] {
+                            1 => Families::V4,
+                            3 => Families::BOTH,
+                            _ => Families::V6,
+                        },
                     },
                     connected: bytes[57] != 0,
+                    unsure: bytes[58] == 0,
                 },
             ),
             2 => Self::Released { cookie },

@@ -20,14 +20,27 @@ pub struct Rule {
     pub cgroup: Option<String>,
     /// The command's name; its first 15 bytes are compared, since the kernel keeps no more.
     pub command: Option<String>,
+    /// The user that the process runs as, and acts for.
+    pub user: Option<u32>,
     /// How urgent such a receiver is, whatever its threads' policies.
     pub urgency: Urgency,
 }
 
 /// The rules of a system file. Of several that match, the most specific holds: one with a port before one without; then one with a deeper cgroup; then one
-/// with a command; then one with a protocol; then the one that comes first.
+/// with a command; then one with a user; then one with a protocol; then the one that comes first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules(Vec<Rule>);
+
+/// A process, as rules know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Who<'a> {
+    /// The command's name, which it may have given itself.
+    pub comm: &'a str,
+    /// The path of its cgroup.
+    pub cgroup: &'a str,
+    /// The user that it runs as; none: it acts for another one than its own.
+    pub user: Option<u32>,
+}
 
 impl Rules {
     /// The rules, in the order of the system file.
@@ -41,6 +54,7 @@ impl Rules {
                     .map(|path| parts(path).count() + 1)
                     .unwrap_or(0),
                 rule.command.is_some(),
+                rule.user.is_some(),
                 rule.protocol.is_some(),
             ))
         });
@@ -49,14 +63,14 @@ impl Rules {
 
     /// What they say of a process that reads `key`, if they say anything.
     #[must_use]
-    pub fn urgency(&self, key: Key, comm: &str, cgroup: &str) -> Option<Urgency> {
+    pub fn urgency(&self, key: Key, who: &Who<'_>) -> Option<Urgency> {
         self.0
             .iter()
-            .find(|rule| rule.matches(key, comm, cgroup))
+            .find(|rule| rule.matches(key, who))
             .map(|rule| rule.urgency)
     }
 
-    /// What they say of ports whoever reads them, and so before anybody does.
+    /// What they say of ports before anybody reads them. That is for the readers of one user, if the rule says so: then it ends with the first of another.
     #[must_use]
     pub fn of_ports(&self) -> BTreeMap<Key, Urgency> {
         let mut of_ports = BTreeMap::new();
@@ -80,18 +94,19 @@ impl Rules {
 }
 
 impl Rule {
-    fn matches(&self, key: Key, comm: &str, cgroup: &str) -> bool {
+    fn matches(&self, key: Key, who: &Who<'_>) -> bool {
         self.protocol
             .is_none_or(|protocol| protocol == key.protocol)
             && self.port.is_none_or(|port| port == key.port)
             && self
                 .command
                 .as_deref()
-                .is_none_or(|command| kept(command) == kept(comm))
+                .is_none_or(|command| kept(command) == kept(who.comm))
+            && self.user.is_none_or(|user| who.user == Some(user))
             && self
                 .cgroup
                 .as_deref()
-                .is_none_or(|above| is_below(cgroup, above))
+                .is_none_or(|above| is_below(who.cgroup, above))
     }
 }
 
@@ -124,14 +139,36 @@ mod tests {
             port,
             cgroup: cgroup.map(str::to_owned),
             command: command.map(str::to_owned),
+            user: None,
             urgency: Urgency::new(urgency).unwrap(),
         }
     }
 
     fn says(rules: &[Rule], comm: &str, cgroup: &str) -> Option<u8> {
-        Rules::new(rules.to_vec())
-            .urgency(NTP, comm, cgroup)
-            .map(Urgency::get)
+        let user = Some(7);
+        let who = Who { comm, cgroup, user };
+        let rules = Rules::new(rules.to_vec());
+        rules.urgency(NTP, &who).map(Urgency::get)
+    }
+
+    #[test]
+    fn a_name_is_worth_what_its_user_is() {
+        let of = |user, urgency| Rule {
+            user: Some(user),
+            ..rule(None, None, Some("ntpd"), urgency)
+        };
+        assert_eq!(says(&[of(7, 5)], "ntpd", "/"), Some(5));
+        assert_eq!(says(&[of(8, 5)], "ntpd", "/"), None);
+        assert_eq!(
+            says(&[rule(None, None, Some("ntpd"), 1), of(7, 5)], "ntpd", "/"),
+            Some(5)
+        );
+        let who = Who {
+            comm: "ntpd",
+            cgroup: "/",
+            user: None,
+        };
+        assert_eq!(Rules::new(vec![of(7, 5)]).urgency(NTP, &who), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::record::{Record, Seen, Socket};
+use super::rules::Who;
 use super::{Change, Key, Place, ReaderId, Rules};
 use crate::urgency::Urgency;
 
@@ -34,6 +35,8 @@ pub(super) struct Bound {
 pub(super) struct Process {
     start: u64,
     pub(super) comm: Arc<str>,
+    /// None: it acts for another one than its own.
+    pub(super) user: Option<u32>,
     pub(super) cgroup: Arc<str>,
     /// The number of the cgroup v2 that `cgroup` was read for.
     cgroup_number: u64,
@@ -47,10 +50,20 @@ impl Process {
         Self {
             start: seen.start,
             comm: seen.comm.clone(),
+            user: seen.user,
             cgroup: "".into(),
             cgroup_number: seen.cgroup,
             threads: BTreeMap::from([(seen.tid, seen.urgency)]),
             sockets: BTreeSet::new(),
+        }
+    }
+
+    /// What rules ask for.
+    pub(super) fn who(&self) -> Who<'_> {
+        Who {
+            comm: &self.comm,
+            cgroup: &self.cgroup,
+            user: self.user,
         }
     }
 
@@ -103,6 +116,10 @@ impl ReceiverTable {
                     questions.scan.insert(seen.pid);
                     self.add(&seen, questions);
                 }
+                if socket.unsure {
+                    questions.scan.insert(seen.pid);
+                }
+                self.rename(&seen);
                 self.place(socket);
                 self.hold(seen.pid, socket.cookie);
             }
@@ -131,7 +148,7 @@ impl ReceiverTable {
             Record::Executed(seen) => {
                 if self.knows(&seen) {
                     self.set_threads(seen.pid, BTreeMap::from([(seen.tid, seen.urgency)]));
-                    self.rename(seen.pid, &seen.comm);
+                    self.rename(&seen);
                     questions.scan.insert(seen.pid);
                 }
             }
@@ -165,7 +182,7 @@ impl ReceiverTable {
                     if !self.knows(&seen) {
                         self.add(&seen, questions);
                     }
-                    self.rename(seen.pid, &seen.comm);
+                    self.rename(&seen);
                     self.ask_cgroup(&seen, questions);
                     let sockets = &mut found.entry(seen.pid).or_default().sockets;
                     sockets.insert(socket.cookie, socket);
@@ -272,7 +289,7 @@ impl ReceiverTable {
     fn now(&self, key: Key, id: ReaderId) -> Option<Urgency> {
         self.holds.get(&key)?.get(&id)?;
         let process = self.processes.get(&id.pid)?;
-        let ruled = self.rules.urgency(key, &process.comm, &process.cgroup);
+        let ruled = self.rules.urgency(key, &process.who());
         Some(ruled.unwrap_or_else(|| process.urgency()))
     }
 }
@@ -340,13 +357,15 @@ impl ReceiverTable {
         }
     }
 
-    fn rename(&mut self, pid: u32, comm: &Arc<str>) {
-        let Some(process) = self.processes.get_mut(&pid) else {
+    /// Takes over a process's name and user.
+    fn rename(&mut self, seen: &Seen) {
+        let Some(process) = self.processes.get_mut(&seen.pid) else {
             return;
         };
-        if process.comm != *comm {
-            process.comm = comm.clone();
-            self.touch(pid);
+        if process.comm != seen.comm || process.user != seen.user {
+            process.comm = seen.comm.clone();
+            process.user = seen.user;
+            self.touch(seen.pid);
         }
     }
 

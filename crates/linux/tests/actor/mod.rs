@@ -191,6 +191,30 @@ pub fn bind(address: SocketAddr, kind: libc::c_int) -> RawFd {
     socket
 }
 
+/// A socket at this port for any address of IPv6, and none of IPv4; a listening one if it is of SOCK_STREAM.
+pub fn bind_only6(port: u16, kind: libc::c_int) -> RawFd {
+    let address = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port));
+    let socket = socket(address, kind);
+    let on: libc::c_int = 1;
+    // SAFETY: the number and the address outlive the calls.
+    unsafe {
+        done(libc::setsockopt(
+            socket,
+            libc::IPPROTO_IPV6,
+            libc::IPV6_V6ONLY,
+            (&raw const on).cast(),
+            size_of_val(&on) as _,
+        ));
+        with_address(address, |pointer, length| {
+            done(libc::bind(socket, pointer, length))
+        });
+        if kind == libc::SOCK_STREAM {
+            done(libc::listen(socket, 16));
+        }
+    }
+    socket
+}
+
 /// Connects a socket.
 pub fn connect(socket: RawFd, address: SocketAddr) {
     // SAFETY: the address outlives the call.

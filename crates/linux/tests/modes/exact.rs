@@ -30,7 +30,7 @@ pub fn program_of(ground: &Ground) -> u32 {
 }
 
 /// What the class of this urgency has been given.
-fn given(status: &Value, urgency: u8) -> u64 {
+pub fn given(status: &Value, urgency: u8) -> u64 {
     let classes = status["exact"]["classes"].as_array().unwrap();
     let class = classes.iter().find(|class| class["urgency"] == urgency);
     class.map_or(0, |class| class["given"].as_u64().unwrap())

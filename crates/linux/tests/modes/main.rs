@@ -7,6 +7,7 @@ mod ground;
 #[path = "../machine/mod.rs"]
 mod machine;
 
+mod borrowed;
 mod exact;
 mod faults;
 mod killed;

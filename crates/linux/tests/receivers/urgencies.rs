@@ -191,6 +191,7 @@ fn rules_come_before_policies() {
         port,
         cgroup: None,
         command: command.map(str::to_owned),
+        user: None,
         urgency: urgency(number),
     };
     let rules = Rules::new(vec![
@@ -214,6 +215,55 @@ fn rules_come_before_policies() {
     sched::set(tid(pid), Policy::Fifo(10)).unwrap();
     wait_for(&mut follower, "the policy where no rule is", |f| {
         is(f, 4207, pid, 60) && is(f, 4208, pid, 10)
+    });
+}
+
+/// Becomes another user, who may do nothing.
+fn become_nobody() {
+    // SAFETY: a system call without memory.
+    unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
+}
+
+fn take_name(name: &'static std::ffi::CStr) {
+    // SAFETY: a string of C.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+#[test]
+fn a_name_that_another_user_gives_itself_is_worth_nothing() {
+    let Some(ground) = Stand::begin() else {
+        return;
+    };
+    let rules = Rules::new(vec![Rule {
+        protocol: None,
+        port: None,
+        cgroup: None,
+        command: Some("weir-plc".to_owned()),
+        user: Some(0),
+        urgency: urgency(60),
+    }]);
+    let options = Options {
+        period: Duration::from_millis(100),
+        ..Options::default()
+    };
+    let mut follower = Follower::start(rules, options).unwrap();
+    let honest = Actor::new(&ground.receiver, || {
+        take_name(c"weir-plc");
+        bind(any4(4210), SOCK_DGRAM);
+    });
+    let other = Actor::new(&ground.receiver, || {
+        become_nobody();
+        take_name(c"weir-plc");
+        bind(any4(4211), SOCK_DGRAM);
+    });
+    // Who was root when it bound its socket, and is not any longer.
+    let former = Actor::new(&ground.receiver, || {
+        take_name(c"weir-plc");
+        bind(any4(4212), SOCK_DGRAM);
+        become_nobody();
+    });
+    wait_for(&mut follower, "each by its user", |f| {
+        is(f, 4210, honest.pid(), 60) && is(f, 4211, other.pid(), 0) && is(f, 4212, former.pid(), 0)
     });
 }
 

@@ -26,7 +26,7 @@ const SHARE_MOST: u32 = 95;
 /// What the file says to `weir linux`. None, and at least one problem, if that is wrong.
 pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) -> Option<Linux> {
     let interfaces = interfaces(root);
-    let matches = matches(root);
+    let matches = matches(root, problems);
     let section = stated(root, problems);
     let top_half = section
         .as_ref()
@@ -106,7 +106,7 @@ fn interfaces(root: &Root) -> Option<Vec<Interface>> {
     Some(interfaces)
 }
 
-fn matches(root: &Root) -> Option<Vec<Match>> {
+fn matches(root: &Root, problems: &mut Problems<'_>) -> Option<Vec<Match>> {
     let mut matches = Vec::new();
     for (receiver, of) in root.receiver.elements().iter().enumerate() {
         if of.matches.is_absent() {
@@ -115,11 +115,24 @@ fn matches(root: &Root) -> Option<Vec<Match>> {
         let of = of.matches.get()?;
         let cgroup = of.cgroup.optional()?.map(|cgroup| cgroup.0);
         let command = of.command.optional()?.map(|command| command.0);
-        if cgroup.is_some() || command.is_some() {
+        let user = of.user.optional()?.map(|user| user.0);
+        if command.is_some() && user.is_none() {
+            problems.add(
+                Problem::new(
+                    "any process of any user can give itself this name",
+                    of.command.at,
+                    "whose?",
+                )
+                .help("add `user`, the name or number of the user that the program runs as, for example `user = \"root\"`"),
+            );
+            return None;
+        }
+        if cgroup.is_some() || user.is_some() {
             matches.push(Match {
                 receiver,
                 cgroup,
                 command,
+                user,
             });
         }
     }

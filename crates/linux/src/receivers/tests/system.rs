@@ -5,8 +5,9 @@ use std::mem;
 use std::sync::Arc;
 
 use super::super::record::{Record, Seen, Socket};
+use super::super::rules::Who;
 use super::super::table::Questions;
-use super::super::{Key, Place, Protocol, ReaderId, ReceiverTable, Rule, Rules};
+use super::super::{Families, Key, Place, Protocol, ReaderId, ReceiverTable, Rule, Rules};
 use crate::urgency::Urgency;
 
 /// Processes and sockets at once, few enough that they meet.
@@ -78,6 +79,7 @@ pub enum Step {
 struct Process {
     start: u64,
     comm: Arc<str>,
+    user: u32,
     cgroup: u64,
     threads: BTreeMap<u32, u8>,
 }
@@ -102,6 +104,7 @@ pub fn rules() -> Rules {
         port: None,
         cgroup: None,
         command: None,
+        user: None,
         urgency: urgency(0),
     };
     Rules::new(vec![
@@ -154,6 +157,7 @@ impl System {
         let process = Process {
             start: self.next,
             comm,
+            user: 0,
             cgroup,
             threads: BTreeMap::from([(pid, urgency)]),
         };
@@ -183,6 +187,7 @@ impl System {
             start: process.start,
             urgency: urgency(process.threads[&tid]),
             cgroup: process.cgroup,
+            user: Some(process.user),
             comm: process.comm.clone(),
         }
     }
@@ -225,8 +230,11 @@ impl System {
                         namespace: u64::from(place / 2),
                         device: 0,
                         loopback: place % 2 == 1,
+                        families: [Families::V4, Families::V6, Families::BOTH]
+                            [usize::from(port % 3)],
                     },
                     connected: false,
+                    unsure: false,
                 };
                 self.sockets.insert(socket.cookie, socket);
                 self.has.insert((pid, socket.cookie));
@@ -379,7 +387,12 @@ impl System {
             .map(|(pid, cookie)| {
                 let (process, socket) = (&self.processes[pid], &self.sockets[cookie]);
                 let own = urgency(*process.threads.values().max().unwrap());
-                let ruled = rules.urgency(socket.key, &process.comm, &path(process.cgroup));
+                let who = Who {
+                    comm: &process.comm,
+                    cgroup: &path(process.cgroup),
+                    user: Some(process.user),
+                };
+                let ruled = rules.urgency(socket.key, &who);
                 let id = ReaderId {
                     pid: *pid,
                     start: process.start,
