@@ -80,7 +80,8 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> InstanceError + use<> {
 /// The runs that `folder` tells of, also of processes that crashed, in the order of their files' names; none if there is no such folder.
 ///
 /// # Errors
-/// When the folder or a file in it cannot be read, or somebody else may have written it: processes are told to end by what stands there.
+/// When the folder or a file in it cannot be read, or somebody else may have written it: processes
+/// are told to end by what stands there.
 pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
     let entries = match state::open(folder).and_then(|_| fs::read_dir(folder)) {
         Ok(entries) => entries,

@@ -2,10 +2,15 @@
 //! The mode native: the kernel's own means, set so that an interface's bottom halves run at the urgency of its most urgent receiver.
 //!
 //! Each interface's NAPI gets threads, which are scheduled like processes (zhang2006 §3 without a patch). Where a card can steer, its most urgent packets have a queue
-//! of their own, whose thread alone has their receivers' urgency (lee2010's demultiplexing, done by the card). ksoftirqd, which takes receive work over after an
-//! overload and keeps the rest from being done anywhere else, gets the urgency of the most urgent receiver of all: as SCHED_OTHER, any real-time process that
-//! does not sleep would end all reception, the urgent one's too. Deferral bounds the interrupts, which precede everything; on PREEMPT_RT its timer is a thread's work
-//! (ktimers), which gets that urgency for the same reason.
+//! of their own, whose thread alone has their receivers' urgency (lee2010's demultiplexing, done by
+//! the card). An interrupt wakes that thread, and no soft interrupt is on the way. So ksoftirqd is
+//! left as it is, to which the kernel leaves what other interfaces bring in an overload: raised, it
+//! would take from every process of the machine that is less urgent, at any rate of packets for
+//! anybody (decision 0016). Only where Weir itself has the stack's work done as softirq on other
+//! CPUs ([`Device::spread`]) it gets the urgency of the most urgent receiver. Deferral bounds the
+//! interrupts, which precede everything; on PREEMPT_RT its timer is a thread's work (ktimers),
+//! which gets that urgency: else any real-time process that does not sleep would hold up what waits
+//! for it.
 //!
 //! What a flood can take from a process that is more urgent than the interface's receivers is the interrupts only. Where a process is not, a cap bounds it: with
 //! SCHED_DEADLINE an interface's threads together run `runtime` in each `period` in the long run, at any rate of packets: that share of a CPU is lost at most, besides
@@ -178,7 +183,8 @@ fn receive_buffer(bytes: u32) -> (Setting, Value) {
 }
 
 impl Native {
-    /// For `devices`. ksoftirqd, and where they have threads the CPUs' backlog and, if a device defers interrupts, timers, get the urgency of the most urgent
+    /// For `devices`. Where they have threads, timers, if a device defers interrupts, and ksoftirqd
+    /// and the CPUs' backlog, if one's work is spread over CPUs, get the urgency of the most urgent
     /// receiver of all, and at least 1.
     #[must_use]
     pub fn new(devices: Vec<Device>) -> Self {
@@ -208,7 +214,8 @@ impl Native {
         self
     }
 
-    /// Gives them another urgency; 0 leaves reception to ordinary processes, and so to end whenever a real-time process does not sleep.
+    /// Gives them another urgency; 0 leaves their work to ordinary processes, and so to end
+    /// whenever a real-time process does not sleep.
     #[must_use]
     pub fn with_softirq(mut self, urgency: Urgency) -> Self {
         self.softirq = urgency;
@@ -342,7 +349,9 @@ impl Native {
     /// Whether a thread with this work does soft interrupts that the devices wait for.
     fn is_softirq(&self, work: &Work) -> bool {
         match work {
-            Work::SoftIrq { .. } | Work::Backlog { .. } => true,
+            Work::SoftIrq { .. } | Work::Backlog { .. } => {
+                self.devices.iter().any(|device| device.spread.is_some())
+            }
             Work::Timers { .. } => self.devices.iter().any(|device| device.deferral.is_some()),
             Work::Napi { .. } | Work::Irq { .. } | Work::CpuMap { .. } => false,
         }
@@ -538,17 +547,21 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_timers_are_urgent_where_packets_wait_for_one() {
-        let of = |deferral| {
+    fn soft_interrupts_are_urgent_only_where_packets_wait_for_one() {
+        let of = |deferral, spread: Option<&str>| {
             let deferring = Device {
                 deferral,
+                spread: spread.map(|cpus| cpus.parse().unwrap()),
                 ..device(70, None)
             };
             let native = Native::new(vec![device(10, None), deferring]);
             let is_softirq = |name| native.is_softirq(&Work::of(name).unwrap());
-            ["ksoftirqd/0", "ktimers/0", "napi/eth0-1"].map(is_softirq)
+            ["ksoftirqd/0", "backlog_napi/0", "ktimers/0", "napi/eth0-1"].map(is_softirq)
         };
-        assert_eq!(of(None), [true, false, false]);
-        assert_eq!(of(Some(Duration::from_micros(50))), [true, true, false]);
+        let some = Some(Duration::from_micros(50));
+        // What comes to other interfaces is work of the first two.
+        assert_eq!(of(None, None), [false, false, false, false]);
+        assert_eq!(of(some, None), [false, false, true, false]);
+        assert_eq!(of(None, Some("0-1")), [true, true, false, false]);
     }
 }

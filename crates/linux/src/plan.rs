@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use weir_model::{LinuxMode, Protocol};
 
+use crate::attached;
 use crate::exact::assign;
 use crate::native::{Device, Native, Report, Threads, cap_timer};
 use crate::settings::ethtool;
@@ -28,6 +29,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Each XDP program that is attached, in the mode exact.
     pub attached: Vec<Attached>,
+    /// Each other BPF program that is attached: all processes of the machine meet these.
+    pub programs: Vec<attached::Attached>,
     /// What a flood can take, for each interface.
     pub shares: Vec<Share>,
     /// What the file asks for and this machine does not have: it is left out.
@@ -95,6 +98,9 @@ pub enum PlanError {
     /// A setting cannot be read.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// The BPF programs cannot be read.
+    #[error("the BPF programs of weir-linux cannot be read: {0}")]
+    Programs(#[from] libbpf_rs::Error),
     /// An interface cannot be found.
     #[error("the interface `{name}` cannot be found: {cause}")]
     Interface {
@@ -130,6 +136,7 @@ impl Plan {
             mode: node.mode.name(),
             changes: changes(&report),
             attached,
+            programs: attached::programs(node)?,
             shares: node
                 .interfaces
                 .iter()

@@ -457,7 +457,8 @@ fn user_of(receiver: &str, user: &str) -> Result<u32, NotForLinux> {
     })
 }
 
-/// Ports below this need a right to be bound, where nobody has set another bound (net.ipv4.ip_unprivileged_port_start).
+/// Ports below this need a right to be bound, where nobody has set another bound
+/// (net.ipv4.ip_unprivileged_port_start).
 const PRIVILEGED: u16 = 1024;
 
 /// What somebody should know of what the file says: what is not looked at, and who is trusted.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run has changed is put back wherever it is by then, whoever else changes it, and what cannot be put back is not passed over.
+//! What a run has changed is put back wherever it is by then, whoever else changes it, and what
+//! cannot be put back is not passed over.
 mod ground;
 mod machine;
 
@@ -25,7 +26,8 @@ fn ended(run: Child) -> (Option<i32>, String) {
     (ended.status.code(), said(&ended))
 }
 
-/// Moves the machine's interface to the sender's namespace, under another name if the machine asks for one.
+/// Moves the machine's interface to the sender's namespace, under another name if the machine asks
+/// for one.
 fn moved(machine: &Machine, name: &str) {
     let (receiver, sender) = (&machine.ground.receiver, &machine.ground.sender);
     let process = format!("/proc/{}/fd/{}", std::process::id(), sender.descriptor());
@@ -166,7 +168,8 @@ fn one_interface_is_looked_after_by_one_run_wherever_its_state_is() {
     machine.end(run, Signal::SIGINT, &before);
 }
 
-/// With this set, the test program is the other of two runs: it sets the policy of a process, given with the folder of its state, and ends when it is told to.
+/// With this set, the test program is the other of two runs: it sets the policy of a process, given
+/// with the folder of its state, and ends when it is told to.
 const OTHER: &str = "WEIR_OTHER_RUN";
 
 fn policy_of(pid: i32) -> Setting {
@@ -242,7 +245,8 @@ fn two_runs_with_their_states_apart_share_what_both_set() {
         }
         assert_eq!(policy(), ordinary);
     }
-    // One that was killed is not known to the other, which takes what it finds for the first value: then the journal of the first one is kept.
+    // One that was killed is not known to the other, which takes what it finds for the first value:
+    // then the journal of the first one is kept.
     let mut killed = other(&one, pid, 10);
     killed.kill().unwrap();
     killed.wait().unwrap();

@@ -11,9 +11,8 @@ use ground::Offload;
 use machine::{FILES, Machine, PATIENCE, said, signal};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use weir_linux::sched::{self, Policy};
+use weir_linux::sched::Policy;
 use weir_linux::settings::Interface;
-use weir_linux::threads::{self, Work};
 
 #[test]
 fn plan_lists_what_run_changes_and_stop_puts_it_back() {
@@ -47,16 +46,6 @@ fn plan_lists_what_run_changes_and_stop_puts_it_back() {
         .filter(|(_, (before, now))| before != now)
         .map(|(file, (_, now))| (format!("{file} of {interface}"), now.clone()))
         .collect();
-    for thread in threads::which(|work| matches!(work, Work::SoftIrq { .. })).unwrap() {
-        let policy = sched::get(thread.thread.tid).unwrap().to_string();
-        changed.push((
-            format!(
-                "the policy of {} (thread {})",
-                thread.work, thread.thread.tid
-            ),
-            policy,
-        ));
-    }
     let [napi] = machine.napi()[..] else {
         panic!("a veth of one queue has one NAPI thread");
     };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of the state: nobody else can keep a run from putting back, or have it do something, and a disk that is full keeps nobody from ending.
+//! The folder of the state: nobody else can keep a run from putting back, or have it do something,
+//! and a disk that is full keeps nobody from ending.
 mod ground;
 mod machine;
 
@@ -193,7 +194,8 @@ fn what_others_have_written_is_not_carried_out() {
     bystander.wait().unwrap();
 }
 
-/// One of two runs finds the disk full when it begins, the other while it runs. Both end, and so does what stops them.
+/// One of two runs finds the disk full when it begins, the other while it runs. Both end, and so
+/// does what stops them.
 const FULL: &str = r#"
 set -u
 mount -t tmpfs -o size=64k,mode=700 none "$STATE" || exit 77

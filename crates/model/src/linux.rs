@@ -115,7 +115,8 @@ pub struct Match {
     pub receiver: usize,
     /// Its control group, or one above: a path that begins with `/`.
     pub cgroup: Option<String>,
-    /// The name of its program. Any process can give itself any name, so there is a `user` where there is a command.
+    /// The name of its program. Any process can give itself any name, so there is a `user` where
+    /// there is a command.
     pub command: Option<String>,
     /// The user that it runs as: a name, or a number.
     pub user: Option<String>,

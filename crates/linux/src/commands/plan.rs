@@ -57,6 +57,7 @@ fn text(plan: &Plan, coloured: bool) -> String {
         blocks.push(grid.text());
     }
     blocks.extend(plan.attached.iter().map(attached));
+    blocks.extend(programs(&plan.programs));
     blocks.extend(plan.shares.iter().map(share));
     if !plan.notes.is_empty() {
         blocks.push(format!("Left out:\n  {}", plan.notes.join("\n  ")));
@@ -89,6 +90,39 @@ fn attached(attached: &Attached) -> String {
     ));
     lines.push("and of those of other receivers that there are, up to eight in all.".to_owned());
     lines.join("\n")
+}
+
+/// What all processes of the machine meet while it runs.
+fn programs(programs: &[crate::attached::Attached]) -> Option<String> {
+    let of = |root_cgroup| {
+        let all = programs
+            .iter()
+            .filter(move |program| program.root_cgroup == root_cgroup);
+        all.map(|program| {
+            let pays = program.pays.map(|pays| format!(": {pays}"));
+            let line = format!(
+                "{} ({}){}",
+                program.program,
+                program.place,
+                pays.unwrap_or_default()
+            );
+            wrapped(&line, 2)
+        })
+        .collect::<Vec<_>>()
+    };
+    let blocks = [
+        (
+            "BPF programs are attached to the root of all control groups:",
+            of(true),
+        ),
+        ("and to events of the kernel:", of(false)),
+    ];
+    let lines: Vec<String> = blocks
+        .into_iter()
+        .filter(|(_, lines)| !lines.is_empty())
+        .flat_map(|(title, lines)| std::iter::once(title.to_owned()).chain(lines))
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// What a flood can take.

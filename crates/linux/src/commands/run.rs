@@ -41,7 +41,8 @@ pub(super) struct Args {
     #[arg(long)]
     yes_checksums: bool,
 
-    /// Tell what happens as JSON, an object a line: `event` is ready, note, overload_begins, overload_ends, reloading or stopped
+    /// Tell what happens as JSON, an object a line: `event` is ready, note, overload_begins,
+    /// overload_ends, reloading or stopped
     #[arg(long)]
     json: bool,
 }
@@ -135,7 +136,8 @@ fn carry_out(
     Ok((end, restoration.is_complete()))
 }
 
-/// Carries `node` out until something else is asked for; all but what is in the journal has ended then. Returns how it stood, too.
+/// Carries `node` out until something else is asked for; all but what is in the journal has ended
+/// then. Returns how it stood, too.
 fn until_told(
     node: &Node,
     arguments: &Args,
@@ -244,7 +246,8 @@ struct Signals {
 }
 
 impl Signals {
-    /// Receives them from now on; to be called before there are other threads, which would receive them else.
+    /// Receives them from now on; to be called before there are other threads, which would receive
+    /// them else.
     fn new() -> miette::Result<Self> {
         let all = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         all.thread_block().into_diagnostic()?;

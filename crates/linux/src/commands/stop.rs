@@ -92,7 +92,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     })
 }
 
-/// Journals that a process has though no run is known to go on: what they tell of is still changed, and stays so.
+/// Journals that a process has though no run is known to go on: what they tell of is still changed,
+/// and stays so.
 fn kept(folder: &Path) -> miette::Result<Vec<String>> {
     let runs = instance::all(folder)?;
     let is_known = |pid: &u32| {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps a [`Table`] in step with who receives: each key that somebody reads is bound there, in the class of its most urgent reader. Where there is no room, the less
-//! urgent make it: a process with very many sockets keeps no more urgent one out.
+//! Keeps a [`Table`] in step with who receives: each key that somebody reads is bound there, in the
+//! class of its most urgent reader. Where there is no room, the less urgent make it: a process with
+//! very many sockets keeps no more urgent one out.
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,7 +121,8 @@ impl Bindings {
         waiting.sort_by_key(|(_, urgency)| Reverse(*urgency));
         for (key, urgency) in waiting {
             while !self.bind(table, classes, key, urgency)? {
-                // The table is full for a key when all places are taken that it could have, so it may take some hundred to go.
+                // The table is full for a key when all places are taken that it could have, so it
+                // may take some hundred to go.
                 if !self.evict(table, urgency)? {
                     return Ok(());
                 }
@@ -129,7 +131,8 @@ impl Bindings {
         Ok(())
     }
 
-    /// Unbinds one of the least urgent keys, if it is less urgent than `urgency`; whether there was one. It waits for room then.
+    /// Unbinds one of the least urgent keys, if it is less urgent than `urgency`; whether there was
+    /// one. It waits for room then.
     fn evict(&mut self, table: &mut Table, urgency: Urgency) -> Result<bool, TableError> {
         let Some((least, key)) = self.least.first().copied() else {
             return Ok(false);

@@ -38,8 +38,9 @@ struct Copy {
 
 /// Who receives what, and in which class; [`publish`](Table::publish) makes changes known to the program.
 ///
-/// The core's tables in this process, one for IPv4 and what is no IP, and one for IPv6, are the originals. The program has two copies of both: it looks up in one,
-/// and the other is overwritten and then put in its place, so a lookup never sees half of a change.
+/// The core's tables in this process, one for IPv4 and what is no IP, and one for IPv6, are the
+/// originals. The program has two copies of both: it looks up in one, and the other is overwritten
+/// and then put in its place, so a lookup never sees half of a change.
 #[derive(Debug)]
 pub struct Table {
     originals: [Demux; FAMILIES],
@@ -99,11 +100,13 @@ impl Table {
         &mut self.originals[usize::from(family == Family::V6)]
     }
 
-    /// `reader`, the caller's name for a process, reads what comes for `key` by `family` from now on. It has one class, the one told last, in all its sockets; a socket
-    /// that several read has that of the most urgent one.
+    /// `reader`, the caller's name for a process, reads what comes for `key` by `family` from now
+    /// on. It has one class, the one told last, in all its sockets; a socket that several read has
+    /// that of the most urgent one.
     ///
     /// # Errors
-    /// No such class or key, or no room: 8,192 sockets of a family always have it, up to 16,384 may.
+    /// No such class or key, or no room: 8,192 sockets of a family always have it, up to 16,384
+    /// may.
     pub fn bind_in(
         &mut self,
         family: Family,

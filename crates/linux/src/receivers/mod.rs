@@ -105,7 +105,8 @@ impl Family {
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 }
 
-/// The versions of IP that packets come to a socket by, at least one: a socket of IPv6 may take those of IPv4, too.
+/// The versions of IP that packets come to a socket by, at least one: a socket of IPv6 may take
+/// those of IPv4, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Families {
     v4: bool,
@@ -145,7 +146,8 @@ pub struct Place {
     pub device: u32,
     /// Whether it is bound to an address of the loopback interface.
     pub loopback: bool,
-    /// By which versions of IP. Whether a socket for any address of IPv6 takes IPv4, too, is known from the first scan after it was bound; until then it does not.
+    /// By which versions of IP. Whether a socket for any address of IPv6 takes IPv4, too, is known
+    /// from the first scan after it was bound; until then it does not.
     pub families: Families,
 }
 

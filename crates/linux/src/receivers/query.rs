@@ -32,7 +32,8 @@ impl ReceiverTable {
         self.told.get(&key)?.values().copied().max()
     }
 
-    /// How urgent what arrives for `key` by this version of IP from any of these interfaces is: as its most urgent reader that it can get to. `None` if it gets to none.
+    /// How urgent what arrives for `key` by this version of IP from any of these interfaces is: as
+    /// its most urgent reader that it can get to. `None` if it gets to none.
     #[must_use]
     pub fn urgency_from(&self, key: Key, family: Family, interfaces: &[Reach]) -> Option<Urgency> {
         let readers = self.told.get(&key)?.iter();

@@ -32,7 +32,8 @@ pub(super) struct Socket {
     pub place: Place,
     /// Neither a listener nor an unconnected socket.
     pub connected: bool,
-    /// Whether only a scan can tell of which families packets come to it; until then it has the one that they come of for certain.
+    /// Whether only a scan can tell of which families packets come to it; until then it has the one
+    /// that they come of for certain.
     pub unsure: bool,
 }
 

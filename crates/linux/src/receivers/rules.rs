@@ -70,7 +70,8 @@ impl Rules {
             .map(|rule| rule.urgency)
     }
 
-    /// What they say of ports before anybody reads them. That is for the readers of one user, if the rule says so: then it ends with the first of another.
+    /// What they say of ports before anybody reads them. That is for the readers of one user, if
+    /// the rule says so: then it ends with the first of another.
     #[must_use]
     pub fn of_ports(&self) -> BTreeMap<Key, Urgency> {
         let mut of_ports = BTreeMap::new();

@@ -10,9 +10,11 @@
 //! ```
 //!
 //! A setting is put back only from a value that a run has recorded as its own: whatever else it is by then, somebody else has changed it, and it is left so. One that
-//! two runs change together gets its first value back from the last of them, also if their journals are in different folders.
+//! two runs change together gets its first value back from the last of them, also if their journals
+//! are in different folders.
 //!
-//! Putting back waits for nobody: not for whoever has the folder locked, nor for the folder itself, which may have gone or be full.
+//! Putting back waits for nobody: not for whoever has the folder locked, nor for the folder itself,
+//! which may have gone or be full.
 use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::fs::{self, File};
@@ -40,7 +42,8 @@ pub trait Adjustable: Clone + PartialEq + Debug + Display + Serialize + Deserial
     /// Why it could not be read or set.
     type Error: Error + 'static;
 
-    /// Whether it is the machine's, so that runs whose journals are in other folders may set it, too.
+    /// Whether it is the machine's, so that runs whose journals are in other folders may set it,
+    /// too.
     const OF_MACHINE: bool = true;
 
     /// What it is now.
@@ -371,7 +374,8 @@ impl<S: Adjustable> Log<S> {
     fn end(&mut self) -> Restoration<S> {
         self.ended = true;
         let mut trouble = Vec::new();
-        // Whoever keeps the folder from this run does not keep the settings from being put back; neither does the folder, if it has gone.
+        // Whoever keeps the folder from this run does not keep the settings from being put back;
+        // neither does the folder, if it has gone.
         let alone = state::alone(&self.folder);
         if let Err(error) = &alone {
             trouble.push(format!("{}: {error}", self.folder.display()));
@@ -452,7 +456,8 @@ fn append<S: Adjustable>(file: &mut File, line: &Line<S, S::Value>) -> io::Resul
     Ok(text.len() as u64)
 }
 
-/// Removes a file that nobody needs any longer; else says why not. One that is not there is removed.
+/// Removes a file that nobody needs any longer; else says why not. One that is not there is
+/// removed.
 fn removed(path: &Path) -> Result<(), String> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

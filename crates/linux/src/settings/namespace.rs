@@ -85,7 +85,8 @@ impl Namespace {
         inside(path, Self::own)
     }
 
-    /// Where they are found, each at least once: by their names, by where they are mounted, or by the threads that are in them.
+    /// Where they are found, each at least once: by their names, by where they are mounted, or by
+    /// the threads that are in them.
     pub fn paths() -> impl Iterator<Item = PathBuf> {
         let mounts = Process::myself().and_then(|myself| myself.mountinfo());
         let mounted = mounts.into_iter().flatten().filter_map(|mount| {
@@ -145,7 +146,8 @@ impl Namespace {
         })
     }
 
-    /// The number of the device that is named `name` and has this index; none if /sys does not show it.
+    /// The number of the device that is named `name` and has this index; none if /sys does not show
+    /// it.
     fn device(&self, name: &str, index: i32) -> Option<u64> {
         let shown = self.shown(name)?;
         if self.assumed {
@@ -158,7 +160,8 @@ impl Namespace {
         Some(shown)
     }
 
-    /// The number of the folder that /sys shows for `name`. The kernel gives each device one for as long as it is there, whatever it is named and wherever it is moved.
+    /// The number of the folder that /sys shows for `name`. The kernel gives each device one for as
+    /// long as it is there, whatever it is named and wherever it is moved.
     fn shown(&self, name: &str) -> Option<u64> {
         let path = Path::new("class/net").join(name);
         let folder = fstatat(&self.sys, &path, nix::fcntl::AtFlags::empty()).ok()?;
@@ -251,7 +254,8 @@ pub struct Interface {
     pub name: String,
     /// Its number, unique in its namespace.
     pub index: i32,
-    /// Its device's number, by which it is found again in another namespace, and told from another with its index; none: /sys did not show it.
+    /// Its device's number, by which it is found again in another namespace, and told from another
+    /// with its index; none: /sys did not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
     /// The number of its network namespace ([`Namespace::cookie`]).
@@ -277,10 +281,12 @@ impl Interface {
         })
     }
 
-    /// Opens it, wherever it is now: it may have been given another name, or been moved to another network namespace.
+    /// Opens it, wherever it is now: it may have been given another name, or been moved to another
+    /// network namespace.
     ///
     /// # Errors
-    /// ENODEV when the interface is gone; `PermissionDenied` when it is not where it was, and there are namespaces into which this process may not look.
+    /// ENODEV when the interface is gone; `PermissionDenied` when it is not where it was, and there
+    /// are namespaces into which this process may not look.
     pub fn open(&self) -> io::Result<OpenInterface> {
         let opened = self.space().and_then(|namespace| self.open_in(namespace));
         match (opened, self.device) {
@@ -351,7 +357,8 @@ fn elsewhere(device: u64) -> io::Result<OpenInterface> {
                     return Ok(OpenInterface { namespace, name });
                 }
             }
-            // A process that may not be looked at may be in one, but mostly is not: who may enter all others has looked everywhere.
+            // A process that may not be looked at may be in one, but mostly is not: who may enter
+            // all others has looked everywhere.
             Err(error) => hidden |= !enters && error.kind() == io::ErrorKind::PermissionDenied,
         }
     }

@@ -191,7 +191,8 @@ pub fn bind(address: SocketAddr, kind: libc::c_int) -> RawFd {
     socket
 }
 
-/// A socket at this port for any address of IPv6, and none of IPv4; a listening one if it is of SOCK_STREAM.
+/// A socket at this port for any address of IPv6, and none of IPv4; a listening one if it is of
+/// SOCK_STREAM.
 pub fn bind_only6(port: u16, kind: libc::c_int) -> RawFd {
     let address = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port));
     let socket = socket(address, kind);

@@ -137,6 +137,7 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
         [text("1"), text("1000000"), text("2"), text("1")]
     );
     assert_eq!(sched::get(threads[0].thread.tid).unwrap(), Policy::Fifo(30));
+    // Since Weir itself has work done there.
     assert!(softirqs().iter().all(|policy| *policy == Policy::Fifo(30)));
 
     // Packets still arrive.
@@ -292,7 +293,10 @@ fn two_runs_do_not_look_after_the_same_interface() {
     );
     // The other interface is free, and ksoftirqd is shared: it is put back by the last.
     let other = self::interface(&ground.sender);
-    let other = Native::new(vec![Device::new(other, urgency(40))]);
+    let other = Native::new(vec![Device {
+        spread: Some("0".parse().unwrap()),
+        ..Device::new(other, urgency(40))
+    }]);
     other.apply(&mut two).unwrap();
     assert!(softirqs().iter().all(|policy| *policy == Policy::Fifo(40)));
     assert!(one.restore().is_complete());

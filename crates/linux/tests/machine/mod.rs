@@ -25,7 +25,7 @@ use crate::ground::{self, Ground, Need, Offload};
 pub const PATIENCE: Duration = Duration::from_secs(30);
 pub const FILES: [&str; 3] = ["threaded", "gro_flush_timeout", "napi_defer_hard_irqs"];
 
-/// ksoftirqd is the whole machine's: one test at a time.
+/// Buffers of sockets and BPF programs are the whole machine's: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -44,7 +44,6 @@ pub struct Machine {
 #[derive(Debug, PartialEq)]
 pub struct Settings {
     pub files: Vec<String>,
-    pub softirqs: Vec<Policy>,
     pub napi: usize,
 }
 
@@ -116,7 +115,6 @@ impl Machine {
         let read = |file: &&str| open.read(file).unwrap().trim().to_owned();
         Settings {
             files: FILES.iter().map(read).collect(),
-            softirqs: policies(|work| matches!(work, Work::SoftIrq { .. })),
             napi: self.napi().len(),
         }
     }
@@ -173,7 +171,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // A test that failed leaves nothing to the others, which share ksoftirqd with it.
+        // A test that failed leaves nothing to the others, which share the machine with it.
         if std::thread::panicking() {
             let _ = self.weir("stop").output();
         }

@@ -24,8 +24,6 @@ use ground::{Ground, Need, Offload};
 use libc::SOCK_DGRAM;
 use machine::{FILES, Machine, Settings};
 use serde_json::Value;
-use weir_linux::sched::Policy;
-use weir_linux::threads::{Work, which};
 
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
 
@@ -119,15 +117,6 @@ fn changed(
         .filter(|(_, (before, now))| before != now)
         .map(|(file, (_, now))| (format!("{file} of {interface}"), now.clone()))
         .collect();
-    let softirqs = which(|work| matches!(work, Work::SoftIrq { .. })).unwrap();
-    for (thread, policy) in softirqs.iter().zip(&now.softirqs) {
-        let setting = format!(
-            "the policy of {} (thread {})",
-            thread.work, thread.thread.tid
-        );
-        changed.push((setting, policy.to_string()));
-        assert_eq!(*policy, Policy::Fifo(2));
-    }
     changed.push((
         format!("the policy of the threads of {interface}"),
         policy.to_owned(),

@@ -95,9 +95,11 @@ section! {
         optional port: Port, default "any", example "502";
         /// Its control group, or one above.
         optional cgroup: Cgroup, default "any", example "\"/plant/control\"";
-        /// The name of its program, as `ps -o comm` shows it: of a longer one the first 15 bytes count. Any process can give itself any name, so `user` has to be stated, too.
+        /// The name of its program, as `ps -o comm` shows it: of a longer one the first 15 bytes
+        /// count. Any process can give itself any name, so `user` has to be stated, too.
         optional command: Text, default "any", example "\"plc\"";
-        /// The user that it runs as, by name or number. What only a port says can be any user's who binds the port first.
+        /// The user that it runs as, by name or number. What only a port says can be any user's who
+        /// binds the port first.
         optional user: Text, default "any", example "\"plc\"";
     }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs whose state is in another folder (`--state`): they set the same machine. They are found by the locks that they hold, which the kernel lists, and their
-//! journals are read through their descriptors; so no place has to be agreed upon, and other mount namespaces hide none.
+//! Runs whose state is in another folder (`--state`): they set the same machine. They are found by
+//! the locks that they hold, which the kernel lists, and their journals are read through their
+//! descriptors; so no place has to be agreed upon, and other mount namespaces hide none.
 //!
-//! A process is believed only what stands in a file that belongs to this user or to root, and that nobody else may open.
+//! A process is believed only what stands in a file that belongs to this user or to root, and that
+//! nobody else may open.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
@@ -21,7 +23,8 @@ pub(super) struct Held {
     pub path: PathBuf,
 }
 
-/// The files that are locked as a whole (flock), by their numbers, and by whom; only of processes that this one's /proc shows.
+/// The files that are locked as a whole (flock), by their numbers, and by whom; only of processes
+/// that this one's /proc shows.
 fn locked() -> BTreeMap<u32, BTreeSet<u64>> {
     let mut locked: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
     // Without such a list no others are known.
@@ -35,7 +38,8 @@ fn locked() -> BTreeMap<u32, BTreeSet<u64>> {
     locked
 }
 
-/// Of a line as `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`: the process and the file's number.
+/// Of a line as `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`: the process and the file's
+/// number.
 fn lock_of(line: &str) -> Option<(u32, u64)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     // One that waits has an arrow before its kind.

@@ -39,7 +39,8 @@ pub struct Restoration<S: Adjustable> {
 }
 
 impl<S: Adjustable> Restoration<S> {
-    /// Whether all is well: nothing is left to be put back, as far as the journal can be read, and nothing else went wrong.
+    /// Whether all is well: nothing is left to be put back, as far as the journal can be read, and
+    /// nothing else went wrong.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.is_put_back() && self.trouble.is_empty()
@@ -139,8 +140,8 @@ pub(super) fn living<S: Adjustable>(
     others(folder, except, false)
 }
 
-/// The journals in the folder but for the one at `except`, those of runs that have ended only if `dead` is true, and those of runs with other folders. The folder
-/// is locked by the caller.
+/// The journals in the folder but for the one at `except`, those of runs that have ended only if
+/// `dead` is true, and those of runs with other folders. The folder is locked by the caller.
 pub(super) fn others<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -151,7 +152,8 @@ pub(super) fn others<S: Adjustable>(
     Ok(others)
 }
 
-/// The same without those of other folders. What is no file of this user's or root's is none of them.
+/// The same without those of other folders. What is no file of this user's or root's is none of
+/// them.
 pub(super) fn here<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -175,7 +177,8 @@ pub(super) fn here<S: Adjustable>(
     Ok(here)
 }
 
-/// The journals of runs that go on and have another folder than this. One that cannot be read is none.
+/// The journals of runs that go on and have another folder than this. One that cannot be read is
+/// none.
 pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<Kept<S>> {
     if !S::OF_MACHINE {
         return Vec::new();
@@ -188,8 +191,8 @@ pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<Kept<S>> {
         .collect()
 }
 
-/// Puts back what dead runs have left, and removes their journals and locks. The folder is locked by the caller. What is wrong with one journal keeps none of the
-/// others from being put back.
+/// Puts back what dead runs have left, and removes their journals and locks. The folder is locked
+/// by the caller. What is wrong with one journal keeps none of the others from being put back.
 pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S>>> {
     let boot = boot()?;
     // Before this one holds the dead ones' files itself.

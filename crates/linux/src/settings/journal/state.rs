@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of the state: nobody else may read or change what stands in it, and nobody is waited for without an end.
+//! The folder of the state: nobody else may read or change what stands in it, and nobody is waited
+//! for without an end.
 //!
-//! What stands there is carried out with all rights of this process: settings are put back, processes are told to end. And who may open a file may lock it, and
-//! so keep a run from its own journal. So the folder and its files are this user's alone, and none of the folders above lets others put another in its place.
+//! What stands there is carried out with all rights of this process: settings are put back,
+//! processes are told to end. And who may open a file may lock it, and so keep a run from its own
+//! journal. So the folder and its files are this user's alone, and none of the folders above lets
+//! others put another in its place.
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{
@@ -17,7 +20,8 @@ use nix::unistd::geteuid;
 
 use super::elsewhere;
 
-/// For so long another process may have the folder: one that ends puts back some tens of settings, for which drivers take their time.
+/// For so long another process may have the folder: one that ends puts back some tens of settings,
+/// for which drivers take their time.
 pub(super) const PATIENCE: Duration = if cfg!(test) {
     Duration::from_millis(300)
 } else {
@@ -48,10 +52,12 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
         .create(folder)
 }
 
-/// Opens the folder, if what stands there can be trusted. One that others may only look into is closed to them.
+/// Opens the folder, if what stands there can be trusted. One that others may only look into is
+/// closed to them.
 ///
 /// # Errors
-/// `NotFound` when it is not there; `PermissionDenied` when somebody else could have written what stands there, or can put another folder in its place.
+/// `NotFound` when it is not there; `PermissionDenied` when somebody else could have written what
+/// stands there, or can put another folder in its place.
 pub fn open(folder: &Path) -> io::Result<File> {
     let opened = OpenOptions::new()
         .read(true)
@@ -78,7 +84,8 @@ pub fn open(folder: &Path) -> io::Result<File> {
     Ok(opened)
 }
 
-/// Whether nobody else can put another folder in the place of `folder`: neither in a folder above it nor by a link on the way.
+/// Whether nobody else can put another folder in the place of `folder`: neither in a folder above
+/// it nor by a link on the way.
 fn is_in_place(folder: &Path) -> io::Result<()> {
     let stated = std::path::absolute(folder)?;
     let real = fs::canonicalize(folder)?;
@@ -162,7 +169,8 @@ pub(super) fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Waits until no other run looks at the folder or changes it; until what is returned is dropped, none does.
+/// Waits until no other run looks at the folder or changes it; until what is returned is dropped,
+/// none does.
 ///
 /// # Errors
 /// As [`open`]; `TimedOut` when another process has it for longer than a run ever does.

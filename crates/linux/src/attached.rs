@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The BPF programs that a run attaches beside those on its interfaces: all processes of the
+//! machine meet them.
+use libbpf_rs::ObjectBuilder;
+use serde::Serialize;
+use weir_model::{Accounting, LinuxMode, Predict};
+
+use crate::system::Node;
+
+/// A program that is attached as long as a run lasts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attached {
+    /// What it is named, as in `bpftool prog`.
+    pub program: String,
+    /// Where it is attached.
+    pub place: String,
+    /// Whether that is the root of all control groups; else it is an event of the kernel's.
+    pub root_cgroup: bool,
+    /// What runs it, and its cost for each (docs/linux-receivers.md, docs/linux-accounting.md).
+    pub pays: Option<&'static str>,
+}
+
+static FOLLOW: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/follow.bpf.o"));
+static ACCOUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/account.bpf.o"));
+static WAITING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/waiting.bpf.o"));
+static DEMUX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
+
+/// Those of a run of `node`, by what the objects hold.
+///
+/// # Errors
+/// When they cannot be read, which is a defect of Weir's.
+pub fn programs(node: &Node) -> Result<Vec<Attached>, libbpf_rs::Error> {
+    let follows = node.mode != LinuxMode::Native || node.accounting != Accounting::Off;
+    let waits = node.mode == LinuxMode::Predicted && node.predict == Predict::Waiting;
+    let objects = [
+        (FOLLOW, follows),
+        (WAITING, waits),
+        (DEMUX, node.mode == LinuxMode::Exact),
+        (ACCOUNT, node.accounting != Accounting::Off),
+    ];
+    let mut attached = Vec::new();
+    for (object, _) in objects.into_iter().filter(|(_, is_loaded)| *is_loaded) {
+        let object = ObjectBuilder::default().open_memory(object)?;
+        for program in object.progs() {
+            let name = program.name().to_string_lossy().into_owned();
+            let section = program.section().to_string_lossy().into_owned();
+            let is_left_out = match name.as_str() {
+                "follow_priority" => !node.priorities_at_once,
+                "account_delivered" => node.accounting != Accounting::Packets,
+                _ => false,
+            };
+            if !is_left_out {
+                attached.extend(of(name, &section));
+            }
+        }
+    }
+    Ok(attached)
+}
+
+/// A program by its section; none if it is on an interface, or runs only when Weir itself runs it.
+fn of(program: String, section: &str) -> Option<Attached> {
+    let root_cgroup = section.starts_with("cgroup");
+    if !root_cgroup && !section.starts_with("tp_btf/") {
+        return None;
+    }
+    let pays = match program.as_str() {
+        "follow_egress" => Some("each packet that any process sends, 48 to 80 ns"),
+        "follow_bind4" | "follow_bind6" | "follow_release" => {
+            Some("each socket that is bound or released, 1 to 13 us")
+        }
+        "follow_fork" | "follow_exec" | "follow_exit" | "follow_migration" => Some(
+            "each process or thread that begins or ends, or is moved, up to 13 us for a receiver's",
+        ),
+        "follow_priority" => Some("each system call of any process, 16 to 120 ns"),
+        "account_delivered" => Some("each packet that any socket gets, 150 ns"),
+        "account_soft_begins" | "account_soft_ends" => Some("each soft interrupt, 120 to 180 ns"),
+        "account_polled" => Some("each poll of a device, 60 ns"),
+        "account_handler_begins" | "account_handler_ends" => {
+            Some("each interrupt of a device, 0.3 to 1.1 us")
+        }
+        _ if section.ends_with("/sched_switch") => Some("each switch of a CPU, 93 to 189 ns"),
+        _ => None,
+    };
+    let place = section.split_once('/').map_or(section, |(_, place)| place);
+    Some(Attached {
+        program,
+        place: place.to_owned(),
+        root_cgroup,
+        pays,
+    })
+}
