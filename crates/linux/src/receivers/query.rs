@@ -36,11 +36,35 @@ impl ReceiverTable {
     /// its most urgent reader that it can get to. `None` if it gets to none.
     #[must_use]
     pub fn urgency_from(&self, key: Key, family: Family, interfaces: &[Reach]) -> Option<Urgency> {
-        let readers = self.told.get(&key)?.iter();
+        let readers = self.told.get(&key)?;
+        let owner = self.owner(readers.keys());
         let reached = readers
+            .iter()
             .filter(|(id, _)| id.place.families.has(family))
             .filter(|(id, _)| interfaces.iter().any(|reach| reach.includes(&id.place)));
-        reached.map(|(_, urgency)| *urgency).max()
+        reached
+            .map(|(id, urgency)| match self.processes.get(&id.pid) {
+                Some(process)
+                    if process.user != owner
+                        && self.rules.is_of_port_alone(key, &process.who()) =>
+                {
+                    process.urgency()
+                }
+                _ => *urgency,
+            })
+            .max()
+    }
+
+    /// Whom a port is believed to be for of which the file says no more: of the users who read it, by
+    /// whichever version of IP and at whichever address, root, else who has the most urgent process by
+    /// its policy, else who was there first.
+    fn owner<'a>(&self, readers: impl Iterator<Item = &'a ReaderId>) -> Option<u32> {
+        let processes = readers.filter_map(|id| Some((id, self.processes.get(&id.pid)?)));
+        let first = processes.max_by_key(|(id, process)| {
+            let is_root = process.user == Some(0);
+            (is_root, process.urgency(), std::cmp::Reverse(id.start))
+        });
+        first?.1.user
     }
 
     /// All keys that somebody reads.

@@ -70,6 +70,15 @@ impl Rules {
             .map(|rule| rule.urgency)
     }
 
+    /// Whether what they say of a process that reads `key` is said of its port, whoever reads it.
+    #[must_use]
+    pub fn is_of_port_alone(&self, key: Key, who: &Who<'_>) -> bool {
+        let rule = self.0.iter().find(|rule| rule.matches(key, who));
+        rule.is_some_and(|rule| {
+            rule.cgroup.is_none() && rule.command.is_none() && rule.user.is_none()
+        })
+    }
+
     /// What they say of ports before anybody reads them. That is for the readers of one user, if
     /// the rule says so: then it ends with the first of another.
     #[must_use]

@@ -67,7 +67,8 @@ impl Process {
         }
     }
 
-    fn urgency(&self) -> Urgency {
+    /// By its threads' policies.
+    pub(super) fn urgency(&self) -> Urgency {
         self.threads
             .values()
             .copied()
