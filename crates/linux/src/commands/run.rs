@@ -266,7 +266,7 @@ impl Signals {
         while let Some(signal) = self.descriptor.read_signal().into_diagnostic()? {
             let is_reload = i32::try_from(signal.ssi_signo) == Ok(libc::SIGHUP)
                 && signal.ssi_code != SI_KERNEL
-                && !(self.had_terminal && !has_terminal());
+                && (!self.had_terminal || has_terminal());
             if !is_reload {
                 asked = Asked::ToEnd;
             } else if asked == Asked::Nothing {
