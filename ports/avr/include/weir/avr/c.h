@@ -54,13 +54,13 @@
     } while (0)
 
 /* The channel's instant, which may have passed since the machine was given its own. */
-#define WEIR_AVR_PERFORM_AT(channel, config, step) WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), (step).at, WEIR_TICKS_HALF - 1u)
+#define WEIR_AVR_PERFORM_AT(channel, is_short, step) WEIR_AVR_AT_SOON(channel, is_short, (step).at, WEIR_TICKS_HALF - 1u)
 
-/* After a request, or from a thread. */
-#define WEIR_AVR_PERFORM_CHANNEL(channel, config, step, watched)                                                                           \
+/* After a request, or from a thread: there `is_short` is true, since it may take longer. */
+#define WEIR_AVR_PERFORM_CHANNEL(channel, is_short, step, watched)                                                                         \
     do {                                                                                                                                   \
         if (((step).arm && !(watched)) || (step).watch) {                                                                                  \
-            WEIR_AVR_PERFORM_AT(channel, config, step);                                                                                    \
+            WEIR_AVR_PERFORM_AT(channel, is_short, step);                                                                                  \
         }                                                                                                                                  \
         if ((step).arm) {                                                                                                                  \
             WEIR_AVR_ARM(channel);                                                                                                         \
@@ -68,10 +68,10 @@
     } while (0)
 
 /* In the channel's own interrupt, whose enable bit is set. */
-#define WEIR_AVR_PERFORM_EXPIRED(channel, config, step)                                                                                    \
+#define WEIR_AVR_PERFORM_EXPIRED(channel, is_short, step)                                                                                  \
     do {                                                                                                                                   \
         if ((step).arm || (step).watch) {                                                                                                  \
-            WEIR_AVR_PERFORM_AT(channel, config, step);                                                                                    \
+            WEIR_AVR_PERFORM_AT(channel, is_short, step);                                                                                  \
         }                                                                                                                                  \
         if ((step).disarm) {                                                                                                               \
             WEIR_AVR_DISARM(channel);                                                                                                      \
@@ -112,7 +112,7 @@
             to.burst = burst;                                                                                                              \
             error = weir_limit_reconfigure(&name##_limit, &to, WEIR_AVR_NOW(channel), &step);                                              \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, name##_limit.config, step, false);                                                           \
+            WEIR_AVR_PERFORM_CHANNEL(channel, true, step, false);                                                                          \
         }                                                                                                                                  \
         return error;                                                                                                                      \
     }
@@ -129,7 +129,7 @@
             weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
             weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, elapsed);                                           \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, config, step, WEIR_AVR_WATCHES_DUE(config));                                                 \
+            WEIR_AVR_PERFORM_CHANNEL(channel, WEIR_AVR_IS_SHORT(config), step, WEIR_AVR_WATCHES_DUE(config));                              \
             WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -141,7 +141,7 @@
             weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
             weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now, WEIR_AVR_PENDING(line));                            \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_EXPIRED(channel, config, step);                                                                               \
+            WEIR_AVR_PERFORM_EXPIRED(channel, WEIR_AVR_IS_SHORT(config), step);                                                            \
             WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -151,7 +151,7 @@
 #define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                          \
     WEIR_INLINE void name##_perform(weir_limit_step_t step)                                                                                \
     {                                                                                                                                      \
-        WEIR_AVR_PERFORM_CHANNEL(channel, config, step, false);                                                                            \
+        WEIR_AVR_PERFORM_CHANNEL(channel, true, step, false);                                                                              \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
@@ -160,7 +160,7 @@
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             WEIR_AVR_DISARM(channel);                                                                                                      \
-            WEIR_AVR_AT_ONCE(channel, WEIR_AVR_IS_SHORT(config)); /* a full bucket */                                                      \
+            WEIR_AVR_AT_ONCE(channel, true); /* a full bucket */                                                                           \
             name##_perform(weir_limit_start_with(&(state), &(config), WEIR_AVR_NOW(channel)));                                             \
         }                                                                                                                                  \
     }                                                                                                                                      \

@@ -87,7 +87,7 @@
 
 /**
  * Has the channel match at once, and once. Three ticks are longer than 13 cycles but at prescaler 1, which leaves the flag unset and the instant behind: 16
- * are longer at any.
+ * are longer at any. `is_short` tries three first.
  */
 #define WEIR_AVR_AT_ONCE(channel, is_short)                                                                                                \
     do {                                                                                                                                   \
@@ -148,7 +148,7 @@
         (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_USER_OFF;                                                                                \
         if (((state).flags & WEIR_LIMIT_IS_WAITING) != 0) {                                                                                \
             (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;                                                                             \
-            WEIR_AVR_AT_ONCE(channel, WEIR_AVR_IS_SHORT(config));                                                                          \
+            WEIR_AVR_AT_ONCE(channel, true);                                                                                               \
             WEIR_AVR_ARM(channel);                                                                                                         \
         } else if ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) == 0) {                                                     \
             WEIR_AVR_UNMASK(line);                                                                                                         \
