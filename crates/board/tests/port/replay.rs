@@ -89,7 +89,7 @@ struct Replay<'a> {
     counts: Counts,
 }
 
-/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h, WEIR_AVR_AT_ONCE).
+/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h, WEIR_AVR_AHEAD).
 fn ahead(config: &Config) -> u16 {
     if u64::from(config.burst) * config.interval <= 240 {
         3
@@ -172,26 +172,25 @@ impl Replay<'_> {
     /// period after it. The machine's later instants lie as far behind.
     fn is_near(&self, at: u16, episode: &Episode, instants: &[u16]) -> bool {
         let config = &self.config;
-        // From a thread three ticks are tried first; they do at any prescaler but 1.
-        let margins: &[u16] = match episode.kind {
-            Kind::Call(_) => &[3, 16],
-            _ => &[ahead(config)],
+        let margin = match episode.kind {
+            // In force only from this call on.
+            Kind::Call(change @ mark::CHANGE..) => {
+                ahead(&self.changes[usize::from(change - mark::CHANGE)])
+            }
+            _ => ahead(config),
         };
-        let margin = margins[margins.len() - 1];
         // Switched on again before the expiry that the last switching on had asked for: it is still to come.
         if self.due_in_register && episode.kind == Kind::Call(mark::ENABLE) {
             let most = (200 / self.limit.prescaler) as u16 + margin;
             return (at.wrapping_sub(episode.compare) as i16).unsigned_abs() <= most;
         }
         instants.iter().any(|&read| {
-            let is_after = |ticks: u16| episode.compare == read.wrapping_add(ticks);
-            let is_instead = match (config.policy, episode.kind) {
-                (Policy::Bursty, Kind::Expiry) if self.due_in_register => {
-                    is_after(config.interval as u16)
-                }
-                _ => margins.iter().any(|&ticks| is_after(ticks)),
+            let instead = match (config.policy, episode.kind) {
+                (Policy::Bursty, Kind::Expiry) if self.due_in_register => config.interval as u16,
+                _ => margin,
             };
-            is_instead && (at.wrapping_sub(read) as i16) < margin as i16
+            episode.compare == read.wrapping_add(instead)
+                && (at.wrapping_sub(read) as i16) < margin as i16
         })
     }
 
@@ -238,10 +237,7 @@ impl Replay<'_> {
                         }
                         if let Some(at) = decision.at.filter(|_| soon) {
                             self.counts.soon += 1;
-                            // A bucket that refuses notes by how much.
-                            let is_noted = self.config.policy == Policy::Bucket
-                                && episode.kind == Kind::Request;
-                            if self.due_in_register && !is_noted {
+                            if self.due_in_register {
                                 self.frame =
                                     self.frame.wrapping_add(episode.compare.wrapping_sub(at));
                             }

@@ -21,9 +21,6 @@ const SHORT_DIVISOR: u64 = 8;
 /// `burst` intervals of at most so many ticks are short.
 const SHORT_TICKS: u64 = 240;
 
-/// The fewest ticks in the flavour `c`: the costs hold from there on (lean.h, WEIR_AVR_IS_LONG).
-const C_LEAST_TICKS: u64 = 24;
-
 /// Why an interval does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
@@ -63,7 +60,6 @@ impl Range {
     /// The flavour `c` of ports/avr (weir/avr/check.h, lean.h).
     pub fn of_c(policy: Policy, burst: u64, bits: u32) -> Self {
         Self {
-            least: C_LEAST_TICKS,
             short: SHORT_TICKS / burst.max(1),
             ..Self::of_core(policy, burst, bits)
         }

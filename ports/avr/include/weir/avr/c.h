@@ -53,25 +53,35 @@
         }                                                                                                                                  \
     } while (0)
 
-/* The channel's instant, which may have passed since the machine was given its own. */
-#define WEIR_AVR_PERFORM_AT(channel, is_short, step) WEIR_AVR_AT_SOON(channel, is_short, (step).at, WEIR_TICKS_HALF - 1u)
-
-/* After a request, or from a thread: there `is_short` is true, since it may take longer. */
-#define WEIR_AVR_PERFORM_CHANNEL(channel, is_short, step, watched)                                                                         \
+/* After a request, or from a thread: the flag may be set from long ago. */
+#define WEIR_AVR_PERFORM_CHANNEL(channel, config, step, may_be_soon, watched)                                                              \
     do {                                                                                                                                   \
-        if (((step).arm && !(watched)) || (step).watch) {                                                                                  \
-            WEIR_AVR_PERFORM_AT(channel, is_short, step);                                                                                  \
+        if ((step).arm && !(watched)) {                                                                                                    \
+            if (may_be_soon) {                                                                                                             \
+                WEIR_AVR_AT_SOON(channel, config, (step).at, (uint32_t) (config).burst *(config).interval);                                \
+            } else {                                                                                                                       \
+                WEIR_AVR_AT(channel) = (step).at;                                                                                          \
+                WEIR_AVR_FORGET(channel);                                                                                                  \
+            }                                                                                                                              \
         }                                                                                                                                  \
         if ((step).arm) {                                                                                                                  \
             WEIR_AVR_ARM(channel);                                                                                                         \
         }                                                                                                                                  \
+        if ((step).watch) {                                                                                                                \
+            WEIR_AVR_AT(channel) = (step).at;                                                                                              \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
+        }                                                                                                                                  \
     } while (0)
 
-/* In the channel's own interrupt, whose enable bit is set. */
-#define WEIR_AVR_PERFORM_EXPIRED(channel, is_short, step)                                                                                  \
+/* In the channel's own interrupt: its flag was cleared on the way in and its enable bit is set. */
+#define WEIR_AVR_PERFORM_EXPIRED(channel, config, step, may_be_soon)                                                                       \
     do {                                                                                                                                   \
         if ((step).arm || (step).watch) {                                                                                                  \
-            WEIR_AVR_PERFORM_AT(channel, is_short, step);                                                                                  \
+            if ((step).arm && (may_be_soon)) {                                                                                             \
+                WEIR_AVR_AT_SOON(channel, config, (step).at, (uint32_t) (config).burst *(config).interval);                                \
+            } else {                                                                                                                       \
+                WEIR_AVR_AT(channel) = (step).at;                                                                                          \
+            }                                                                                                                              \
         }                                                                                                                                  \
         if ((step).disarm) {                                                                                                               \
             WEIR_AVR_DISARM(channel);                                                                                                      \
@@ -112,7 +122,7 @@
             to.burst = burst;                                                                                                              \
             error = weir_limit_reconfigure(&name##_limit, &to, WEIR_AVR_NOW(channel), &step);                                              \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, true, step, false);                                                                          \
+            WEIR_AVR_PERFORM_CHANNEL(channel, name##_limit.config, step, true, false);                                                     \
         }                                                                                                                                  \
         return error;                                                                                                                      \
     }
@@ -129,7 +139,7 @@
             weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
             weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, elapsed);                                           \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, WEIR_AVR_IS_SHORT(config), step, WEIR_AVR_WATCHES_DUE(config));                              \
+            WEIR_AVR_PERFORM_CHANNEL(channel, config, step, (config).policy == WEIR_LIMIT_BUCKET, WEIR_AVR_WATCHES_DUE(config));           \
             WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -141,7 +151,7 @@
             weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
             weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now, WEIR_AVR_PENDING(line));                            \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_EXPIRED(channel, WEIR_AVR_IS_SHORT(config), step);                                                            \
+            WEIR_AVR_PERFORM_EXPIRED(channel, config, step, (config).policy != WEIR_LIMIT_STRICT);                                         \
             WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -151,7 +161,7 @@
 #define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                          \
     WEIR_INLINE void name##_perform(weir_limit_step_t step)                                                                                \
     {                                                                                                                                      \
-        WEIR_AVR_PERFORM_CHANNEL(channel, true, step, false);                                                                              \
+        WEIR_AVR_PERFORM_CHANNEL(channel, config, step, true, false);                                                                      \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
@@ -160,7 +170,7 @@
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             WEIR_AVR_DISARM(channel);                                                                                                      \
-            WEIR_AVR_AT_ONCE(channel, true); /* a full bucket */                                                                           \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel), 0u); /* a full bucket */                                              \
             name##_perform(weir_limit_start_with(&(state), &(config), WEIR_AVR_NOW(channel)));                                             \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -252,18 +262,14 @@
         WEIR_AVR_CHECK_PERIOD(period);                                                                                                     \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            WEIR_AVR_AT_SOON(channel, (period) <= 240, WEIR_AVR_NOW(channel) + (period), period);                                          \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (period));                                                      \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
             WEIR_AVR_ARM(channel);                                                                                                         \
         }                                                                                                                                  \
     }                                                                                                                                      \
     ISR(WEIR_AVR_OF(channel, VECTOR))                                                                                                      \
     {                                                                                                                                      \
-        weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (period));                                                        \
-        WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
-        if (WEIR_UNLIKELY(!WEIR_AVR_IS_AHEAD(channel, weir_next_, period))) {                                                              \
-            /* A whole period late: the next one is counted from here. */                                                                  \
-            WEIR_AVR_AT_SOON(channel, (period) <= 240, WEIR_AVR_NOW(channel) + (period), period);                                          \
-        }                                                                                                                                  \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (period));                                                           \
         weir_avr_shared_body();                                                                                                            \
     }                                                                                                                                      \
     WEIR_INLINE void weir_avr_shared_body(void)

@@ -14,7 +14,7 @@
  *   r6  strict, bursty: EIMSK while the limiter masks; bucket: the compare value one interval after a restart
  *   r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
  *   r8  the line's pending bit
- *   r9  strict, lazy: HELD, SUSTAINED and AGED; bursty, bucket: the line's pending bit, 0 while a request is held
+ *   r9  strict, lazy: HELD and SUSTAINED; bursty, bucket: the line's pending bit, 0 while a request is held
  *   r10 bursty, bucket: SUSTAINED
  *
  * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt function, with every register and SREG as they were.
@@ -44,7 +44,6 @@ register uint8_t weir_fast_r10 __asm__("r10");
 #define WEIR_FAST_HELD 3
 #define WEIR_FAST_SUSTAINED 4
 #define WEIR_FAST_STAY 5
-#define WEIR_FAST_AGED 5
 
 /* Which entry: known to the assembler as a number. */
 #define WEIR_FAST_STRICT_EAGER 1
@@ -70,71 +69,71 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
 /* ------------------------------------------------------------------------------------------------ the entries */
 
 /* clang-format off */
-#define WEIR_FAST_TABLE                                                                                                                    \
-    ".pushsection .vectors, \"ax\", @progbits\n"                                                                                           \
-    ".global __vectors\n"                                                                                                                  \
-    "__vectors: jmp __init\n"                                                                                                              \
-    ".irp v, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34\n"                               \
-    ".if \\v == %[line_vector]\n"                                                                                                          \
-    "  .if %[kind] == 1\n  out %[eimsk], r6\n  .elseif %[kind] == 3\n  in r2, %[sreg]\n  .else\n  in r3, %[tifr]\n  .endif\n"              \
-    "  rjmp weir_fast_request\n"                                                                                                           \
-    ".elseif \\v == %[timer_vector]\n"                                                                                                     \
-    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[eimsk], r5\n  .else\n  in r2, %[sreg]\n  rjmp weir_fast_expired\n  .endif\n"           \
-    ".elseif \\v == %[timer_vector] + 1 && %[kind] == 1\n"                                                                                 \
-    "  reti\n  nop\n"                                                                                                                      \
-    ".else\n"                                                                                                                              \
-    "  .weak __vector_\\v\n  jmp __vector_\\v\n"                                                                                           \
-    ".endif\n"                                                                                                                             \
-    ".endr\n"                                                                                                                              \
+#define WEIR_FAST_TABLE \
+    ".pushsection .vectors, \"ax\", @progbits\n" \
+    ".global __vectors\n" \
+    "__vectors: jmp __init\n" \
+    ".irp v, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34\n" \
+    ".if \\v == %[line_vector]\n" \
+    "  .if %[kind] == 1\n  out %[eimsk], r6\n  .elseif %[kind] == 3\n  in r2, %[sreg]\n  .else\n  in r3, %[tifr]\n  .endif\n" \
+    "  rjmp weir_fast_request\n" \
+    ".elseif \\v == %[timer_vector]\n" \
+    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[eimsk], r5\n  .else\n  in r2, %[sreg]\n  rjmp weir_fast_expired\n  .endif\n" \
+    ".elseif \\v == %[timer_vector] + 1 && %[kind] == 1\n" \
+    "  reti\n  nop\n" \
+    ".else\n" \
+    "  .weak __vector_\\v\n  jmp __vector_\\v\n" \
+    ".endif\n" \
+    ".endr\n" \
     ".popsection\n"
 
 /* regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in the vector's slot: mask, start; stop, unmask. */
-#define WEIR_FAST_STRICT_EAGER_CODE                                                                                                        \
-    ".if %[kind] == 1\n"                                                                                                                   \
-    "weir_fast_request:\n"                                                                                                                 \
-    "  out %[tcnt], r7\n"                                                                                                                  \
-    "  out %[tccr], r4\n"                                                                                                                  \
+#define WEIR_FAST_STRICT_EAGER_CODE \
+    ".if %[kind] == 1\n" \
+    "weir_fast_request:\n" \
+    "  out %[tcnt], r7\n" \
+    "  out %[tccr], r4\n" \
     ".endif\n"
 
 /* The compare flag says that the interval has passed; a request that finds it starts the next one. */
-#define WEIR_FAST_STRICT_LAZY_CODE                                                                                                         \
-    ".if %[kind] == 2\n"                                                                                                                   \
-    "9: sbrc r9, %[aged]\n  rjmp 7f\n"                                                                                                     \
-    "  out %[eimsk], r6\n" /* too early: mask, hold, have the timer interrupt */                                                           \
-    "  in r2, %[sreg]\n"                                                                                                                   \
-    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                 \
-    "  set\n  bld r9, %[held]\n"                                                                                                           \
-    "  out %[sreg], r2\n"                                                                                                                  \
-    "  reti\n"                                                                                                                             \
-    "weir_fast_expired:\n"                                                                                                                 \
-    "  in r3, %[eifr]\n"                                                                                                                   \
-    "  sbrs r3, %[bit]\n"                                                                                                                  \
-    "  rjmp 3f\n"                                                                                                                          \
-    "  sbrs r9, %[held]\n"                                                                                                                 \
-    "  out %[eifr], r8\n"                                                                                                                  \
-    "2: mov r9, r7\n  set\n  bld r9, %[sustained]\n" /* serve, and stay masked */                                                          \
-    "  rjmp 5f\n"                                                                                                                          \
-    "3: sbrs r9, %[held]\n"                                                                                                                \
-    "  rjmp 4f\n"                                                                                                                          \
-    "  sbrc r9, %[sustained]\n"                                                                                                            \
-    "  rjmp 2b\n"                                                                                                                          \
-    "  set\n  bld r9, %[sustained]\n  clt\n  bld r9, %[held]\n" /* serve, and unmask */                                                    \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
-    "  out %[eimsk], r5\n"                                                                                                                 \
-    "5: out %[tcnt], r7\n"                                                                                                                 \
-    "  out %[sreg], r2\n"                                                                                                                  \
-    "  rjmp weir_fast_serve\n"                                                                                                             \
-    "4: mov r9, r7\n  set\n  bld r9, %[aged]\n" /* nothing to serve: unmask; the next request is in time */                                \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
-    "  out %[eimsk], r5\n"                                                                                                                 \
-    "  out %[sreg], r2\n"                                                                                                                  \
-    "  reti\n"                                                                                                                             \
-    "weir_fast_request:\n"                                                                                                                 \
-    "  sbrs r3, %[flag]\n"                                                                                                                 \
-    "  rjmp 9b\n"                                                                                                                          \
-    "7: out %[tcnt], r7\n"                                                                                                                 \
-    "  out %[tifr], r7\n"                                                                                                                  \
-    "  mov r9, r7\n"                                                                                                                       \
+#define WEIR_FAST_STRICT_LAZY_CODE \
+    ".if %[kind] == 2\n" \
+    "9: out %[eimsk], r6\n" /* too early: mask, hold, have the timer interrupt */ \
+    "  in r2, %[sreg]\n" \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
+    "  set\n  bld r9, %[held]\n" \
+    "  out %[sreg], r2\n" \
+    "  reti\n" \
+    "weir_fast_expired:\n" \
+    "  in r3, %[eifr]\n" \
+    "  sbrs r3, %[bit]\n" \
+    "  rjmp 3f\n" \
+    "  sbrs r9, %[held]\n" \
+    "  out %[eifr], r8\n" \
+    "2: mov r9, r7\n  set\n  bld r9, %[sustained]\n" /* serve, and stay masked */ \
+    "  rjmp 5f\n" \
+    "3: sbrs r9, %[held]\n" \
+    "  rjmp 4f\n" \
+    "  sbrc r9, %[sustained]\n" \
+    "  rjmp 2b\n" \
+    "  set\n  bld r9, %[sustained]\n  clt\n  bld r9, %[held]\n" /* serve, and unmask */ \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
+    "  out %[eimsk], r5\n" \
+    "5: out %[tcnt], r7\n" \
+    "  out %[sreg], r2\n" \
+    "  rjmp weir_fast_serve\n" \
+    "4: mov r9, r7\n" /* nothing to serve: unmask, and let the flag be set at once, for the next request is in time */ \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
+    "  out %[eimsk], r5\n" \
+    "  lds r3, weir_fast_nearly\n  out %[tcnt], r3\n" \
+    "  out %[sreg], r2\n" \
+    "  reti\n" \
+    "weir_fast_request:\n" \
+    "  sbrs r3, %[flag]\n" \
+    "  rjmp 9b\n" \
+    "  out %[tcnt], r7\n" \
+    "  out %[tifr], r7\n" \
+    "  mov r9, r7\n" \
     ".endif\n"
 
 /*
@@ -191,8 +190,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endif\n"
 
 /*
- * The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant, unless that
- * has passed when it is written: then the line is unmasked.
+ * The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant.
  * The flag is set one tick after the match. Timer 0 restarts its prescaler with the count, and so matches one tick earlier: the flag is set after exactly
  * one interval.
  */
@@ -235,18 +233,6 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  out %[sreg], r2\n"                                                                                                                  \
     "  reti\n"                                                                                                                             \
     "4: pop r24\n  out %[sreg], r2\n  rjmp 0b\n"                                                                                           \
-    "8: mov r9, r24\n" /* the next token, due at r24, is there, too: unmask; r3: by how much this one was late */                          \
-    "  ldi r24, %[slack]\n"                                                                                                                \
-    "  cp r24, r3\n  brsh 1f\n"                                                                                                            \
-    "  mov r24, r3\n" /* it has been full: one interval from now */                                                                        \
-    "1: add r24, r9\n  out %[ocr], r24\n"                                                                                                  \
-    "  out %[tifr], r7\n"                                                                                                                  \
-    "  mov r9, r8\n"                                                                                                                       \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
-    "  out %[eimsk], r5\n"                                                                                                                 \
-    "  pop r24\n"                                                                                                                          \
-    "  out %[sreg], r2\n"                                                                                                                  \
-    "  rjmp weir_fast_serve\n"                                                                                                             \
     "5: push r24\n" /* expired, nothing pending or something held */                                                                       \
     "  in r24, %[ocr]\n"                                                                                                                   \
     "  tst r9\n"                                                                                                                           \
@@ -258,42 +244,33 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  in r3, %[eifr]\n"                                                                                                                   \
     "  sbrc r3, %[bit]\n"                                                                                                                  \
     "  rjmp 7f\n"                                                                                                                          \
-    "  in r3, %[tcnt]\n  sub r3, r24\n  add r3, r4\n" /* serve what is held, and unmask */                                                 \
-    "  rjmp 8b\n"                                                                                                                          \
-    "7: out %[ocr], r24\n" /* serve what is held, and stay masked */                                                                       \
-    "  in r3, %[tcnt]\n  sub r3, r24\n  add r3, r4\n"                                                                                      \
-    "  brcc 8b\n"                                                                                                                          \
+    "  subi r24, -(%[slack])\n" /* serve what is held, and unmask */                                                                       \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
+    "  out %[eimsk], r5\n"                                                                                                                 \
+    "7: out %[ocr], r24\n"                                                                                                                 \
     "  pop r24\n"                                                                                                                          \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  rjmp weir_fast_serve\n"                                                                                                             \
     "6: subi r24, -(%[slack])\n" /* nothing to serve: unmask */                                                                            \
     "  out %[ocr], r24\n"                                                                                                                  \
-    "  in r3, %[tcnt]\n  sub r24, r3\n  dec r24\n"                                                                                         \
-    "  cpi r24, %[slack]\n  brlo 1f\n"                                                                                                     \
-    "  mov r24, r3\n  subi r24, -2\n  out %[ocr], r24\n" /* full already: the flag is to say so */                                         \
-    "1: mov r10, r7\n"                                                                                                                     \
+    "  mov r10, r7\n"                                                                                                                      \
     "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
     "  out %[eimsk], r5\n"                                                                                                                 \
     "  pop r24\n"                                                                                                                          \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  reti\n"                                                                                                                             \
-    "9: push r24\n  mov r24, r3\n  mov r3, r9\n  rjmp 8b\n"                                                                                \
     "weir_fast_expired:\n"                                                                                                                 \
     "  in r3, %[eifr]\n"                                                                                                                   \
     "  and r3, r9\n"                                                                                                                       \
     "  breq 5b\n"                                                                                                                          \
     "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n" /* serve what is pending, and stay masked */                                       \
     "  out %[eifr], r8\n"                                                                                                                  \
-    /* Ahead by 1 to an interval, or the carry is clear and r9 by how much the expiry is late. */                                          \
-    "  in r9, %[tcnt]\n  sub r9, r3\n  add r9, r4\n"                                                                                       \
-    "  brcc 9b\n"                                                                                                                          \
-    "  mov r9, r8\n"                                                                                                                       \
     "  out %[sreg], r2\n"                                                                                                                  \
     ".endif\n"
 /* clang-format on */
 
-/* Bytes that the entries read: the burst, what is left of it once an expiry has served one and the last is to mask, EIMSK while masked, and whether an expiry waits. */
-extern uint8_t weir_fast_burst, weir_fast_rest, weir_fast_off, weir_fast_parked;
+/* Bytes that the entries read: the burst, what is left of it once an expiry has served one and the last is to mask, the restart value that sets the flag a few ticks later, EIMSK while masked, and whether an expiry waits. */
+extern uint8_t weir_fast_burst, weir_fast_rest, weir_fast_nearly, weir_fast_off, weir_fast_parked;
 /* Whether r6 holds EIMSK while masked, too. */
 extern uint8_t weir_fast_off_in_r6;
 
@@ -335,24 +312,24 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
 #define WEIR_AVR_DEFINE_ENTRY_(name, config, line, timer, serve)                                                                           \
     uint8_t weir_fast_burst;                                                                                                               \
     uint8_t weir_fast_rest;                                                                                                                \
+    uint8_t weir_fast_nearly;                                                                                                              \
     uint8_t weir_fast_off;                                                                                                                 \
     uint8_t weir_fast_parked;                                                                                                              \
     uint8_t weir_fast_off_in_r6;                                                                                                           \
     __attribute__((naked, used)) static void name##_entry(void)                                                                            \
     {                                                                                                                                      \
-        __asm__ volatile(                                                                                                                  \
-            WEIR_FAST_TABLE ".pushsection " WEIR_FAST_SECTION                                                                              \
-                            ", \"ax\", @progbits\n.subsection 0\n" WEIR_FAST_STRICT_EAGER_CODE WEIR_FAST_STRICT_LAZY_CODE                  \
-                                WEIR_FAST_BURSTY_CODE WEIR_FAST_BUCKET_CODE "weir_fast_serve:\n" serve ".popsection\n"                     \
-            :                                                                                                                              \
-            : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                                            \
-              [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                                      \
-              [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),                  \
-              [aged] "n"(WEIR_FAST_AGED), [stay] "n"(WEIR_FAST_STAY), [slack] "n"((uint8_t) (((config).burst - 1u) * (config).interval)),  \
-              [sreg] "I"(_SFR_IO_ADDR(SREG)), [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)),                          \
-              [eifr] "I"(_SFR_IO_ADDR(EIFR)), [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)),                            \
-              [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))), [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))),                   \
-              [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                                                                      \
+        __asm__ volatile(WEIR_FAST_TABLE ".pushsection " WEIR_FAST_SECTION                                                                 \
+                                         ", \"ax\", @progbits\n.subsection 0\n" WEIR_FAST_STRICT_EAGER_CODE WEIR_FAST_STRICT_LAZY_CODE     \
+                                             WEIR_FAST_BURSTY_CODE WEIR_FAST_BUCKET_CODE "weir_fast_serve:\n" serve ".popsection\n"        \
+                         :                                                                                                                 \
+                         : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                               \
+                           [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                         \
+                           [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),     \
+                           [stay] "n"(WEIR_FAST_STAY), [slack] "n"((uint8_t) (((config).burst - 1u) * (config).interval)),                 \
+                           [sreg] "I"(_SFR_IO_ADDR(SREG)), [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)),             \
+                           [eifr] "I"(_SFR_IO_ADDR(EIFR)), [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)),               \
+                           [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))), [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))),      \
+                           [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                                                         \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
@@ -368,7 +345,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
             bool eager = WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER;                                                                 \
             weir_fast_r7 = eager ? 0 : (uint8_t) WEIR_AVR_OF(timer, BIT);                                                                  \
             weir_fast_r8 = WEIR_AVR_OF(line, BIT);                                                                                         \
-            weir_fast_r9 = WEIR_FAST_KIND(config) >= WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT) : 1u << WEIR_FAST_AGED;                     \
+            weir_fast_r9 = WEIR_FAST_KIND(config) >= WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT) : 0;                                        \
             weir_fast_r10 = 0;                                                                                                             \
             weir_fast_r5 = EIMSK | WEIR_AVR_OF(line, BIT);                                                                                 \
             weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                     \
@@ -379,6 +356,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                                ? (uint8_t) (weir_fast_r7 + (config).interval - (WEIR_AVR_OF(timer, NUMBER) == WEIR_AVR_TIMER0_NUMBER))     \
                                : weir_fast_off;                                                                                            \
             weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                    \
+            weir_fast_nearly = (uint8_t) (weir_fast_r7 + (config).interval - 3u);                                                          \
             WEIR_AVR_DISARM(timer);                                                                                                        \
             WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (config).lag);                                              \
             if (eager) {                                                                                                                   \
@@ -395,8 +373,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                 if (WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET) {                                                                          \
                     WEIR_AVR_AT(timer) = weir_fast_r6;                                                                                     \
                 }                                                                                                                          \
-                /* A bucket is full at once. */                                                                                            \
-                WEIR_AVR_NOW(timer) = (uint8_t) (WEIR_AVR_AT(timer) - 2u);                                                                 \
+                WEIR_AVR_NOW(timer) = weir_fast_nearly;                                                                                    \
             }                                                                                                                              \
             EIMSK = weir_fast_r5;                                                                                                          \
         }                                                                                                                                  \

@@ -55,78 +55,51 @@
 
 /** True iff all instants of a limiter lie within 240 ticks: then one byte of the timer tells them apart. */
 #define WEIR_AVR_IS_SHORT(config) ((uint32_t) (config).burst * (config).interval <= 240u)
-/**
- * True iff an instant one interval ahead is still ahead when it has been written and the flag cleared, at any prescaler. `weir generate` takes no shorter ones:
- * their interrupts take a little longer than the board's costs say.
- */
-#define WEIR_AVR_IS_LONG(config) ((config).interval - (config).lag >= 24u)
+/** Ticks that lie safely ahead of the counter while its compare register is being written; an interval of one byte has a prescaler of 8 or more. */
+#define WEIR_AVR_AHEAD(config) (WEIR_AVR_IS_SHORT(config) ? 3 : 16)
+/** Ticks from now to an instant that lies at most `most` ticks ahead, negative once it has passed. A byte holds 127, and has to tell what has passed, too. */
+#define WEIR_AVR_UNTIL(channel, config, instant, most)                                                                                     \
+    (WEIR_AVR_IS_SHORT(config) && (most) <= 100u ? (int8_t) ((uint8_t) (instant) - WEIR_AVR_OF(channel, COUNT_LOW))                        \
+                                                 : (int16_t) ((instant) - WEIR_AVR_NOW(channel)))
 
 /*
  * Has the channel match `ahead` ticks from now, and forgets what it matched before. Whatever the compiler is, at most 13 cycles pass from reading the counter
- * to clearing the flag, so that the match is still ahead then if `ahead` ticks are longer: it is neither missed for a whole wrap nor forgotten. TIMER1C and
+ * to clearing the flag, so that the match is still ahead then: it is neither missed for a whole wrap nor forgotten. TIMER1C and
  * timer 3 have registers beyond the reach of `in` and `out`.
  */
-#define WEIR_AVR_AT_IN(channel, ahead)                                                                                                     \
+#define WEIR_AVR_AT_ONCE(channel, ahead)                                                                                                   \
     do {                                                                                                                                   \
         weir_ticks_t weir_once_;                                                                                                           \
         if (_SFR_IO_REG_P(WEIR_AVR_NOW(channel)) && _SFR_IO_REG_P(WEIR_AVR_AT(channel)) && _SFR_IO_REG_P(WEIR_AVR_OF(channel, FLAGS))) {   \
-            WEIR_AVR_AT_IN_(channel, ahead, "in %A0, %i1\n in %B0, %i1+1", "out %i2+1, %B0\n out %i2, %A0", "out %i5, %A0");               \
+            WEIR_AVR_AT_ONCE_(channel, ahead, "in %A0, %i1\n in %B0, %i1+1", "out %i2+1, %B0\n out %i2, %A0", "out %i5, %A0");             \
         } else {                                                                                                                           \
-            WEIR_AVR_AT_IN_(channel, ahead, "lds %A0, %1\n lds %B0, %1+1", "sts %2+1, %B0\n sts %2, %A0", "sts %5, %A0");                  \
+            WEIR_AVR_AT_ONCE_(channel, ahead, "lds %A0, %1\n lds %B0, %1+1", "sts %2+1, %B0\n sts %2, %A0", "sts %5, %A0");                \
         }                                                                                                                                  \
     } while (0)
-#define WEIR_AVR_AT_IN_(channel, ahead, read, write, forget)                                                                               \
+#define WEIR_AVR_AT_ONCE_(channel, ahead, read, write, forget)                                                                             \
     __asm__ volatile(read "\n subi %A0, lo8(-(%3))\n sbci %B0, hi8(-(%3))\n" write "\n ldi %A0, %4\n" forget                               \
                      : "=&d"(weir_once_)                                                                                                   \
                      : "n"(_SFR_MEM_ADDR(WEIR_AVR_NOW(channel))), "n"(_SFR_MEM_ADDR(WEIR_AVR_AT(channel))), "n"(ahead),                    \
                        "n"(WEIR_AVR_OF(channel, BIT)), "n"(_SFR_MEM_ADDR(WEIR_AVR_OF(channel, FLAGS)))                                     \
                      : "memory")
 
-/** True iff `at` is 1 to `most` ticks ahead: what has passed, or is reached right now, is not. */
-#define WEIR_AVR_IS_AHEAD(channel, at, most) ((weir_ticks_t) ((at) - WEIR_AVR_NOW(channel) - 1u) < (weir_ticks_t) (most))
-
 /**
- * Has the channel match at once, and once. Three ticks are longer than 13 cycles but at prescaler 1, which leaves the flag unset and the instant behind: 16
- * are longer at any. `is_short` tries three first.
+ * Has the channel match at an instant, at most `most` ticks ahead, even if it is reached while the register is being written: a little later, not a whole
+ * wrap later, and once.
  */
-#define WEIR_AVR_AT_ONCE(channel, is_short)                                                                                                \
-    do {                                                                                                                                   \
-        if (is_short) {                                                                                                                    \
-            WEIR_AVR_AT_IN(channel, 3);                                                                                                    \
-            if ((weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_NOW(channel)) <= 3u || WEIR_AVR_PASSED(channel)) {                         \
-                break;                                                                                                                     \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-        WEIR_AVR_AT_IN(channel, 16);                                                                                                       \
-    } while (0)
-
-/**
- * Has the channel match at an instant, at most `most` ticks ahead, even if it has passed or is reached while the register is being written: a little later,
- * not a whole wrap later, and once. (Forgotten first, looked at then: an instant that is ahead at the look is not forgotten.)
- */
-#define WEIR_AVR_AT_SOON(channel, is_short, instant, most)                                                                                 \
+#define WEIR_AVR_AT_SOON(channel, config, instant, most)                                                                                   \
     do {                                                                                                                                   \
         weir_ticks_t weir_at_ = (weir_ticks_t) (instant);                                                                                  \
         WEIR_AVR_AT(channel) = weir_at_;                                                                                                   \
         WEIR_AVR_FORGET(channel);                                                                                                          \
-        if (WEIR_UNLIKELY(!WEIR_AVR_IS_AHEAD(channel, weir_at_, most))) {                                                                  \
-            WEIR_AVR_AT_ONCE(channel, is_short);                                                                                           \
+        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_at_, most) < WEIR_AVR_AHEAD(config))) {                                     \
+            if (WEIR_AVR_IS_SHORT(config)) {                                                                                               \
+                WEIR_AVR_AT_ONCE(channel, 3);                                                                                              \
+            } else {                                                                                                                       \
+                WEIR_AVR_AT_ONCE(channel, 16);                                                                                             \
+            }                                                                                                                              \
         }                                                                                                                                  \
     } while (0)
-
-/** The same for an instant that is at least one interval ahead; `forget` clears the flag where it may be set. */
-#define WEIR_AVR_AT_AHEAD(channel, config, instant, most, forget)                                                                          \
-    do {                                                                                                                                   \
-        if (WEIR_AVR_IS_LONG(config)) {                                                                                                    \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (instant);                                                                               \
-            forget;                                                                                                                        \
-        } else {                                                                                                                           \
-            WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), instant, most);                                                           \
-        }                                                                                                                                  \
-    } while (0)
-/** One interval from now. */
-#define WEIR_AVR_AT_INTERVAL(channel, config, lag, forget)                                                                                 \
-    WEIR_AVR_AT_AHEAD(channel, config, WEIR_AVR_NOW(channel) + (config).interval - (lag), (config).interval, forget)
 
 /** A held request whose interval ends while the user has the source off waits for the user; without one the limiter lets go. */
 #define WEIR_AVR_LEAN_USER_OFF(channel, state, aged)                                                                                       \
@@ -148,7 +121,7 @@
         (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_USER_OFF;                                                                                \
         if (((state).flags & WEIR_LIMIT_IS_WAITING) != 0) {                                                                                \
             (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;                                                                             \
-            WEIR_AVR_AT_ONCE(channel, true);                                                                                               \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel), 0u);                                                                  \
             WEIR_AVR_ARM(channel);                                                                                                         \
         } else if ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) == 0) {                                                     \
             WEIR_AVR_UNMASK(line);                                                                                                         \
@@ -160,7 +133,8 @@
 #define WEIR_AVR_STRICT_EAGER_REQUEST(line, channel, config, state, serve)                                                                 \
     do {                                                                                                                                   \
         WEIR_AVR_MASK(line);                                                                                                               \
-        WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, WEIR_AVR_FORGET(channel));                                                     \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag);                                  \
+        WEIR_AVR_FORGET(channel);                                                                                                          \
         WEIR_AVR_ARM(channel);                                                                                                             \
         serve;                                                                                                                             \
     } while (0)
@@ -168,7 +142,7 @@
 #define WEIR_AVR_STRICT_EAGER_EXPIRED(line, channel, config, state, serve)                                                                 \
     do {                                                                                                                                   \
         if (WEIR_AVR_PENDING(line) && ((state).flags & WEIR_LIMIT_IS_USER_OFF) == 0) {                                                     \
-            WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, (void) 0);                                                                 \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag);                              \
             WEIR_AVR_ACK(line);                                                                                                            \
             serve;                                                                                                                         \
         } else {                                                                                                                           \
@@ -184,7 +158,8 @@
 #define WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
         if (WEIR_AVR_PASSED(channel) || ((state).flags & WEIR_LIMIT_IS_AGED) != 0) {                                                       \
-            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_FORGET(channel));                                                           \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
             (state).flags = WEIR_AVR_ZERO;                                                                                                 \
             serve;                                                                                                                         \
         } else {                                                                                                                           \
@@ -199,8 +174,8 @@
     do {                                                                                                                                   \
         weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
         WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
-        if (WEIR_UNLIKELY(!WEIR_AVR_IS_AHEAD(channel, weir_next_, (config).interval))) {                                                   \
-            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_FORGET(channel));                                                           \
+        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_next_, (config).interval) < WEIR_AVR_AHEAD(config))) {                      \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
         }                                                                                                                                  \
     } while (0)
 
@@ -235,8 +210,9 @@
 
 /* strict: counted from the service, less the least latency if the next service is an expiry's, too. */
 #define WEIR_AVR_STRICT_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
-    WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_INTERVAL(channel, config, 0u, (void) 0),                 \
-                                 WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, (void) 0))
+    WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve,                                                                      \
+                                 WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval),                        \
+                                 WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag))
 
 /* paced: counted from the nominal instant. */
 #define WEIR_AVR_PACED_LAZY_REQUEST(line, channel, config, state, serve) WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)
@@ -255,7 +231,8 @@
                     WEIR_AVR_ARM(channel);                                                                                                 \
                     break;                                                                                                                 \
                 }                                                                                                                          \
-                WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_FORGET(channel));                                                       \
+                WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                         \
+                WEIR_AVR_FORGET(channel);                                                                                                  \
                 (state).count = 1;                                                                                                         \
             } else if ((state).flags != WEIR_AVR_ZERO) {                                                                                   \
                 /* The last of a burst after one that had to wait: masked with it, unless its period is over. */                           \
@@ -327,27 +304,11 @@
 
 #define WEIR_AVR_BUCKET_SLACK(config) ((weir_ticks_t) ((weir_ticks_t) ((config).burst - 1u) * (config).interval))
 
-/* The span that a bucket is ahead when its last token has gone. */
-#define WEIR_AVR_BUCKET_SPAN(config) ((weir_ticks_t) ((config).burst * (config).interval))
-
-/*
- * Unmasked with the next token due at `due`: the register holds when the bucket is full. One that had been full for a while at `now` lacks one token only, and
- * is full again one interval from then.
- */
-#define WEIR_AVR_BUCKET_REFILL(channel, config, due, now)                                                                                  \
-    do {                                                                                                                                   \
-        weir_ticks_t weir_full_ = (weir_ticks_t) ((due) + WEIR_AVR_BUCKET_SLACK(config));                                                  \
-        if (WEIR_UNLIKELY((weir_ticks_t) (weir_full_ - (now) - (config).interval) > WEIR_AVR_BUCKET_SLACK(config))) {                      \
-            weir_full_ = (weir_ticks_t) ((now) + (config).interval);                                                                       \
-        }                                                                                                                                  \
-        WEIR_AVR_AT_AHEAD(channel, config, weir_full_, WEIR_AVR_BUCKET_SPAN(config), WEIR_AVR_FORGET(channel));                            \
-    } while (0)
-
 /* True iff the bucket is empty: it will be full too far ahead. One byte tells if a whole bucket fits into it; just past the instant counts as full. */
 #define WEIR_AVR_BUCKET_EMPTY(channel, config)                                                                                             \
     (WEIR_AVR_IS_SHORT(config)                                                                                                             \
          ? (uint8_t) ((uint8_t) (WEIR_AVR_OF(channel, COMPARE_LOW) - WEIR_AVR_OF(channel, COUNT_LOW)) -                                    \
-                      (uint8_t) (WEIR_AVR_BUCKET_SLACK(config) + 1u)) < (uint8_t) (240u - WEIR_AVR_BUCKET_SLACK(config))                   \
+                      (uint8_t) (WEIR_AVR_BUCKET_SLACK(config) + 1u)) < (uint8_t) (247u - WEIR_AVR_BUCKET_SLACK(config))                   \
          : (weir_ticks_t) ((weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_NOW(channel)) -                                                 \
                            (weir_ticks_t) (WEIR_AVR_BUCKET_SLACK(config) + 1u)) <                                                          \
                (weir_ticks_t) (WEIR_TICKS_HALF - WEIR_AVR_BUCKET_SLACK(config)))
@@ -355,21 +316,18 @@
 #define WEIR_AVR_BUCKET_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
         if (WEIR_AVR_PASSED(channel)) {                                                                                                    \
-            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_FORGET(channel));                                                           \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
         } else if (!(WEIR_AVR_BUCKET_EMPTY(channel, config))) {                                                                            \
-            /* The flag may have been set since it was read: forgotten only after the register has moved on. */                            \
-            WEIR_AVR_AT_AHEAD(channel, config, WEIR_AVR_AT(channel) + (config).interval, WEIR_AVR_BUCKET_SPAN(config),                     \
-                              WEIR_AVR_FORGET(channel));                                                                                   \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                              \
         } else {                                                                                                                           \
-            uint8_t weir_due_ = (uint8_t) (WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config));                                          \
             (state).flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                                    \
             WEIR_AVR_MASK(line);                                                                                                           \
-            WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config), (config).interval); \
-            /* Its interrupt may come a little later than the token, which is not lost by that. */                                         \
-            (state).count = (uint8_t) (WEIR_AVR_OF(channel, COMPARE_LOW) - weir_due_);                                                     \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config), (config).interval);                    \
             WEIR_AVR_ARM(channel);                                                                                                         \
             break;                                                                                                                         \
         }                                                                                                                                  \
+        /* The flag may have been set since it was read: forgotten only after the register has moved on. */                                \
+        WEIR_AVR_FORGET(channel);                                                                                                          \
         (state).flags = WEIR_AVR_ZERO;                                                                                                     \
         serve;                                                                                                                             \
     } while (0)
@@ -378,15 +336,9 @@
     do {                                                                                                                                   \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
         if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
-            (state).count = WEIR_AVR_ZERO;                                                                                                 \
             WEIR_AVR_LEAN_USER_OFF(channel, state, 0);                                                                                     \
-            WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config),                     \
-                             WEIR_AVR_BUCKET_SLACK(config));                                                                               \
+            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config), WEIR_AVR_BUCKET_SLACK(config));        \
             break;                                                                                                                         \
-        }                                                                                                                                  \
-        weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
-        if ((weir_flags_ & WEIR_LIMIT_IS_HELD) != 0) {                                                                                     \
-            weir_next_ = (weir_ticks_t) (weir_next_ - (state).count);                                                                      \
         }                                                                                                                                  \
         if (WEIR_AVR_PENDING(line)) {                                                                                                      \
             if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
@@ -397,25 +349,17 @@
             WEIR_AVR_UNMASK(line);                                                                                                         \
             if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
                 (state).flags = WEIR_AVR_ZERO;                                                                                             \
-                WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config),                 \
-                                 WEIR_AVR_BUCKET_SLACK(config));                                                                           \
+                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config), WEIR_AVR_BUCKET_SLACK(config));    \
             } else {                                                                                                                       \
                 (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                   \
-                WEIR_AVR_BUCKET_REFILL(channel, config, weir_next_, WEIR_AVR_NOW(channel));                                                \
+                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) + (config).interval,                \
+                                 WEIR_AVR_BUCKET_SLACK(config) + (config).interval);                                                       \
                 serve;                                                                                                                     \
             }                                                                                                                              \
             break;                                                                                                                         \
         }                                                                                                                                  \
         (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                    \
-        WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
-        weir_ticks_t weir_now_ = WEIR_AVR_NOW(channel);                                                                                    \
-        if (WEIR_UNLIKELY((weir_ticks_t) (weir_next_ - weir_now_ - 1u) >= (config).interval)) {                                            \
-            /* So late that the next token is there, too: unmasked, with all that have come since. */                                      \
-            (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
-            WEIR_AVR_DISARM(channel);                                                                                                      \
-            WEIR_AVR_UNMASK(line);                                                                                                         \
-            WEIR_AVR_BUCKET_REFILL(channel, config, weir_next_, weir_now_);                                                                \
-        }                                                                                                                                  \
+        WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + (config).interval, (config).interval);                                    \
         serve;                                                                                                                             \
     } while (0)
 

@@ -44,14 +44,14 @@
     {                                                                                                                                      \
         weir_limit_step_t step = weir_limit_request_with(&(state), &(config), WEIR_AVR_NOW(channel), WEIR_AVR_PASSED(channel));            \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
-        WEIR_AVR_PERFORM_CHANNEL(channel, WEIR_AVR_IS_SHORT(config), step, WEIR_AVR_WATCHES_DUE(config));                                  \
+        WEIR_AVR_PERFORM_CHANNEL(channel, config, step, (config).policy == WEIR_LIMIT_BUCKET, WEIR_AVR_WATCHES_DUE(config));               \
         return step.serve;                                                                                                                 \
     }                                                                                                                                      \
     __attribute__((noinline, used)) bool name##_expired(void)                                                                              \
     {                                                                                                                                      \
         weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), WEIR_AVR_NOW(channel), WEIR_AVR_PENDING(line));              \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
-        WEIR_AVR_PERFORM_EXPIRED(channel, WEIR_AVR_IS_SHORT(config), step);                                                                \
+        WEIR_AVR_PERFORM_EXPIRED(channel, config, step, (config).policy != WEIR_LIMIT_STRICT);                                             \
         return step.serve;                                                                                                                 \
     }                                                                                                                                      \
     WEIR_AVR_ENTER(WEIR_AVR_OF(line, VECTOR), name##_request, handler)                                                                     \
