@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use nix::unistd::geteuid;
+use super::state;
 
 /// A file that another process has locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +91,8 @@ pub(super) fn held(folder: &Path, ending: &str) -> Vec<Held> {
                 files.contains(&about.ino())
                     && !here.contains(&(about.dev(), about.ino()))
                     && about.is_file()
-                    && (about.uid() == 0 || about.uid() == geteuid().as_raw())
-                    && about.mode() & 0o077 == 0
+                    && state::is_ours(about.uid())
+                    && about.mode() & state::OTHERS == 0
             });
             if is_one {
                 held.push(Held { pid, name, path });

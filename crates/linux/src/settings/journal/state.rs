@@ -30,7 +30,7 @@ pub(super) const PATIENCE: Duration = if cfg!(test) {
 
 /// Nobody but the owner may do anything.
 const OWNER_ONLY: u32 = 0o700;
-const OTHERS: u32 = 0o077;
+pub(super) const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 /// Who may write to such a folder may not rename or remove what belongs to others there.
 const STICKY: u32 = 0o1000;
@@ -40,7 +40,7 @@ fn untrusted(message: String) -> io::Error {
 }
 
 /// Whether files of this user can be trusted: they are this process's own, or root's.
-fn is_ours(user: u32) -> bool {
+pub(super) fn is_ours(user: u32) -> bool {
     user == 0 || user == geteuid().as_raw()
 }
 
