@@ -137,6 +137,16 @@ fn pin(cpu: &str) {
     sched::set_affinity(0, &cpus).unwrap();
 }
 
+/// A ground of which Weir knows nothing, whose packets are CPU 1's.
+fn another() -> Option<Ground> {
+    let other = ground::begin(&[Need::Namespaces])?;
+    let path = other.receiver.path();
+    let found = Interface::find(&other.receiver.interface, Some(&path)).unwrap();
+    let open = found.open().unwrap();
+    open.write("queues/rx-0/rps_cpus", "2").unwrap();
+    Some(other)
+}
+
 /// Work that a task of SCHED_FIFO 50 gets done on CPU 1 in the window.
 fn work() -> u64 {
     let working = std::thread::spawn(|| {
@@ -228,17 +238,13 @@ fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
     }
     let text = fs::read_to_string(machine.file()).unwrap();
     fs::write(machine.file(), text.replace("urgency = 2", "urgency = 80")).unwrap();
-    let Some(other) = ground::begin(&[Need::Namespaces]) else {
+    let Some(other) = another() else {
         return;
     };
     machine
         .ground
         .sender
         .offload(ground::Offload::SendChecksums, false);
-    let path = other.receiver.path();
-    let open = Interface::find(&other.receiver.interface, Some(&path));
-    let open = open.unwrap().open().unwrap();
-    open.write("queues/rx-0/rps_cpus", "2").unwrap();
     let before = machine.settings();
     let run = machine.run();
     let bind = || UdpSocket::bind(("0.0.0.0", 9)).unwrap();
@@ -306,13 +312,9 @@ fn a_flood_on_another_interface_takes_no_more_with_weir() {
     // Receivers above the task.
     let text = fs::read_to_string(machine.file()).unwrap();
     fs::write(machine.file(), text.replace("urgency = 2", "urgency = 80")).unwrap();
-    let Some(other) = ground::begin(&[Need::Namespaces]) else {
+    let Some(other) = another() else {
         return;
     };
-    let path = other.receiver.path();
-    let open = Interface::find(&other.receiver.interface, Some(&path));
-    let open = open.unwrap().open().unwrap();
-    open.write("queues/rx-0/rps_cpus", "2").unwrap();
     let median = |mut all: Vec<f64>| {
         all.sort_by(f64::total_cmp);
         all[all.len() / 2]

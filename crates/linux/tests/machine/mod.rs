@@ -213,7 +213,11 @@ pub fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<Policy> {
     let found = threads::which(wanted).unwrap();
     found
         .iter()
-        .map(|thread| sched::get(thread.thread.tid).unwrap())
+        .filter_map(|thread| match sched::get(thread.thread.tid) {
+            // It has ended since it was found.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
+            policy => Some(policy.unwrap()),
+        })
         .collect()
 }
 
