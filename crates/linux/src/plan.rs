@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 use weir_model::{LinuxMode, Protocol};
 
-use crate::attached;
 use crate::exact::assign;
 use crate::native::{Device, Native, Report, Threads, cap_timer};
+use crate::programs::{self, Program};
 use crate::settings::ethtool;
 use crate::settings::steering::Flow;
 use crate::settings::{Interface, SettingError};
@@ -30,7 +30,7 @@ pub struct Plan {
     /// Each XDP program that is attached, in the mode exact.
     pub attached: Vec<Attached>,
     /// Each other BPF program that is attached: all processes of the machine meet these.
-    pub programs: Vec<attached::Attached>,
+    pub programs: Vec<Program>,
     /// What a flood can take, for each interface.
     pub shares: Vec<Share>,
     /// What the file asks for and this machine does not have: it is left out.
@@ -136,7 +136,7 @@ impl Plan {
             mode: node.mode.name(),
             changes: changes(&report),
             attached,
-            programs: attached::programs(node)?,
+            programs: programs::attached(node)?,
             shares: node
                 .interfaces
                 .iter()

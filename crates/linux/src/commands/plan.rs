@@ -5,6 +5,7 @@ use weir_report::{Align, Emphasis, Grid, count, percent, significant};
 
 use super::{Outcome, SystemArgs, able, is_coloured, print, print_json, wrapped};
 use crate::plan::{Attached, Plan};
+use crate::programs::Program;
 use crate::share::Share;
 
 /// Show everything that `run` would change on this machine, and what a flood can take from whom then
@@ -93,7 +94,7 @@ fn attached(attached: &Attached) -> String {
 }
 
 /// What all processes of the machine meet while it runs.
-fn programs(programs: &[crate::attached::Attached]) -> Option<String> {
+fn programs(programs: &[Program]) -> Option<String> {
     let of = |root_cgroup| {
         let all = programs
             .iter()
@@ -102,7 +103,7 @@ fn programs(programs: &[crate::attached::Attached]) -> Option<String> {
             let pays = program.pays.map(|pays| format!(": {pays}"));
             let line = format!(
                 "{} ({}){}",
-                program.program,
+                program.name,
                 program.place,
                 pays.unwrap_or_default()
             );

@@ -9,9 +9,10 @@ use crate::system::Node;
 
 /// A program that is attached as long as a run lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Attached {
-    /// What it is named, as in `bpftool prog`.
-    pub program: String,
+pub struct Program {
+    /// As in `bpftool prog`.
+    #[serde(rename = "program")]
+    pub name: String,
     /// Where it is attached.
     pub place: String,
     /// Whether that is the root of all control groups; else it is an event of the kernel's.
@@ -29,7 +30,7 @@ static DEMUX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
 ///
 /// # Errors
 /// When they cannot be read, which is a defect of Weir's.
-pub fn programs(node: &Node) -> Result<Vec<Attached>, libbpf_rs::Error> {
+pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
     let follows = node.mode != LinuxMode::Native || node.accounting != Accounting::Off;
     let waits = node.mode == LinuxMode::Predicted && node.predict == Predict::Waiting;
     let objects = [
@@ -58,12 +59,12 @@ pub fn programs(node: &Node) -> Result<Vec<Attached>, libbpf_rs::Error> {
 }
 
 /// A program by its section; none if it is on an interface, or runs only when Weir itself runs it.
-fn of(program: String, section: &str) -> Option<Attached> {
+fn of(name: String, section: &str) -> Option<Program> {
     let root_cgroup = section.starts_with("cgroup");
     if !root_cgroup && !section.starts_with("tp_btf/") {
         return None;
     }
-    let pays = match program.as_str() {
+    let pays = match name.as_str() {
         "follow_egress" => Some("each packet that any process sends, 48 to 80 ns"),
         "follow_bind4" | "follow_bind6" | "follow_release" => {
             Some("each socket that is bound or released, 1 to 13 us")
@@ -82,8 +83,8 @@ fn of(program: String, section: &str) -> Option<Attached> {
         _ => None,
     };
     let place = section.split_once('/').map_or(section, |(_, place)| place);
-    Some(Attached {
-        program,
+    Some(Program {
+        name,
         place: place.to_owned(),
         root_cgroup,
         pays,
