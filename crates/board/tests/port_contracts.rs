@@ -5,7 +5,7 @@ mod port;
 use std::sync::Arc;
 
 use port::history::{History, Kind, channel, history};
-use port::{Elf, Flavour, Limit, build, flood, mark, trace};
+use port::{Elf, Flavour, Limit, build, flood, mark, storm, trace};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
@@ -120,32 +120,6 @@ fn judge_curve(limit: &Limit, history: &History, what: &str) {
                 "{count} served from cycle {from} to {to}, the curve allows {most}: {limit:?} {what}"
             );
         }
-    }
-}
-
-/// Bursts and pauses of every length, in step with the interval and not: 60 % of the gaps short, some near multiples of the interval.
-fn storm(limit: &Limit, seed: u64, cycles: u64) -> Flood {
-    let mut random = ChaCha12Rng::seed_from_u64(seed);
-    let interval = limit.interval_cycles();
-    let mut times = Vec::new();
-    let mut now = 3000;
-    while now < cycles {
-        times.push(now);
-        now += match random.random_range(0..20) {
-            0..12 => random.random_range(60..400),
-            12..16 => random.random_range(interval / 8..interval),
-            16..19 => {
-                interval * random.random_range(1..4) - random.random_range(0..300.min(interval))
-            }
-            _ => random.random_range(interval..interval * 12),
-        };
-    }
-    Flood {
-        line: Line::INT0,
-        stimulus: Stimulus::Trace {
-            name: "storm".to_owned(),
-            times: Arc::from(times),
-        },
     }
 }
 

@@ -3,10 +3,9 @@
 //! again: port_contracts.rs holds what comes of it.)
 //!
 //! It reads no clock: its timer is restarted, and the compare flag says that an interval has passed. The machine is given the ticks since the last
-//! restart. Three things differ by design, each bounded here:
+//! restart. Two things differ by design, each bounded here:
 //! - the flag is set up to two ticks after the instant (its own tick, and the phase of the prescaler at the restart);
-//! - strict leaves the request that is pending at an expiry to its own interrupt, which follows at once;
-//! - after an expiry with nothing to serve, strict (lazy) lets the flag be set within five ticks, and holds a request that comes before.
+//! - strict leaves the request that is pending at an expiry to its own interrupt, which follows at once.
 mod port;
 
 use port::history::{Episode, History, Kind, channel, history};
@@ -18,8 +17,6 @@ use weir_core_sys::{Action, Limiter, Policy, Timing, W16};
 const CYCLES: u64 = 2_000_000;
 /// Ticks by which the port's instants are uncertain.
 const TOLERANCE: u64 = 2;
-/// Ticks in which the flag is not set yet after an expiry with nothing to serve.
-const NEARLY: u64 = 5;
 
 /// Ticks since the reset, counted on from the last restart of the timer.
 struct Clock {
@@ -48,7 +45,6 @@ struct Counts {
     held: u64,
     expiries: u64,
     served_by_expiry: u64,
-    nearly: u64,
 }
 
 struct Replay<'a> {
@@ -56,8 +52,6 @@ struct Replay<'a> {
     limiter: Limiter<W16>,
     armed: bool,
     clock: Clock,
-    /// The tick of the last expiry with nothing to serve.
-    idle_since: Option<u64>,
     counts: Counts,
 }
 
@@ -84,14 +78,6 @@ impl Replay<'_> {
                 .then_some(step.has(Action::Arm) || self.armed && !step.has(Action::Disarm)),
         };
         (limiter, decision)
-    }
-
-    /// A limiter whose interval ends within NEARLY ticks, as the port's that is about to set its flag.
-    fn about_to_pass(&self, now: u64) -> Limiter<W16> {
-        let begun = now + NEARLY - self.limit.config.interval;
-        let (mut limiter, _) = Limiter::start(&self.limit.config, begun).unwrap();
-        limiter.request(begun, true);
-        limiter
     }
 
     fn step(&mut self, episode: &Episode) -> Result<(), String> {
@@ -121,30 +107,17 @@ impl Replay<'_> {
             (_, _, (first, last)) if first == last => vec![first],
             (_, _, (first, last)) => vec![first, last],
         };
-        let mut states = vec![self.limiter.clone()];
-        let strict = self.limit.config.policy == Policy::Strict && lazy;
-        if strict
-            && episode.kind == Kind::Request
-            && self.idle_since.is_some_and(|since| now <= since + NEARLY)
-        {
-            states.push(self.about_to_pass(now));
-        }
         let mut wanted = Vec::new();
-        for (index, state) in states.iter().enumerate() {
-            for &instant in &instants {
-                for &pending in &pending {
-                    let (limiter, decision) =
-                        self.decide(state, episode.kind, instant, elapsed, pending);
-                    if decision == did && episode.served.len() <= 1 {
-                        self.limiter = limiter;
-                        self.armed = decision.armed.unwrap_or(false);
-                        self.counts.nearly += index as u64;
-                        self.idle_since =
-                            (episode.kind == Kind::Expiry && !did.served).then_some(now);
-                        return Ok(());
-                    }
-                    wanted.push((instant, elapsed, pending, decision));
+        for &instant in &instants {
+            for &pending in &pending {
+                let (limiter, decision) =
+                    self.decide(&self.limiter, episode.kind, instant, elapsed, pending);
+                if decision == did && episode.served.len() <= 1 {
+                    self.limiter = limiter;
+                    self.armed = decision.armed.unwrap_or(false);
+                    return Ok(());
                 }
+                wanted.push((instant, elapsed, pending, decision));
             }
         }
         Err(format!(
@@ -165,7 +138,6 @@ fn replay(limit: &Limit, history: &History) -> Counts {
             anchor: (start.end, 1000),
             prescaler: limit.prescaler,
         },
-        idle_since: Some(1000),
         counts: Counts::default(),
     };
     for (index, episode) in history.episodes[1..].iter().enumerate() {
@@ -242,7 +214,6 @@ fn the_fast_flavour_decides_as_the_machine_does() {
             all.held += counts.held;
             all.expiries += counts.expiries;
             all.served_by_expiry += counts.served_by_expiry;
-            all.nearly += counts.nearly;
         }
         assert!(
             all.requests > 500 && all.expiries > 50,
@@ -254,9 +225,5 @@ fn the_fast_flavour_decides_as_the_machine_does() {
                 "little happened: {all:?} in {limit:?}"
             );
         }
-        assert!(
-            all.nearly * 100 <= all.requests,
-            "an exception too often: {all:?} in {limit:?}"
-        );
     });
 }

@@ -140,6 +140,14 @@ pub(crate) fn prescaler(
 const REACH_TICKS: u64 = 0x7fff;
 /// Where a burst takes no longer than this, one byte of the counter is compared, which needs a few cycles between two ticks.
 const ONE_BYTE_TICKS: u64 = 240;
+/// The fewest ticks of the flavour `c`: the board's costs hold from there on (lean.h, `WEIR_AVR_IS_LONG`, `WEIR_AVR_BUCKET_IS_LONG`).
+fn c_least_ticks(policy: Policy, burst: u32) -> u64 {
+    if policy == Policy::Bucket && burst > 6 {
+        40
+    } else {
+        16
+    }
+}
 /// What an 8-bit timer can hold beside the ticks that the entries need.
 const FAST_MOST_TICKS: u64 = 250;
 
@@ -162,6 +170,13 @@ pub(crate) fn own_limit(flavour: Flavour, limit: &SoftwareLimit) -> Vec<Lack> {
                 lacks.push(Lack::new(
                     format!("the interval of {} ticks is too long", limit.interval_ticks),
                     format!("at most {most} fit: choose a larger prescaler, or a higher rate"),
+                ));
+            }
+            let least = c_least_ticks(limit.policy, limit.burst);
+            if (1..least).contains(&limit.interval_ticks) {
+                lacks.push(Lack::new(
+                    format!("the interval of {} ticks is too short", limit.interval_ticks),
+                    format!("{least} or more are needed: choose a smaller prescaler, or a lower rate"),
                 ));
             }
             let span = limit.interval_ticks.saturating_mul(u64::from(limit.burst));

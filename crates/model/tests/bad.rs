@@ -398,13 +398,13 @@ mod bands {
 
     #[test]
     fn that_a_limit_misses_after_rounding() {
-        // 15.6 ticks: 16 let 976.6 Hz through.
+        // 39.1 ticks: 40 let 390.6 Hz through.
         let problem = says(
             &limited(
-                "{ expected = \"990Hz\", tolerated = \"1.1kHz\" }",
-                "rate = «\"1kHz\"», prescaler = 1024",
+                "{ expected = \"396Hz\", tolerated = \"440Hz\" }",
+                "rate = «\"400Hz\"», prescaler = 1024",
             ),
-            "lets 976.562Hz through, less than the 990Hz expected",
+            "lets 390.625Hz through, less than the 396Hz expected",
             "never above",
         );
         // What the help offers is right: the limit above it.
@@ -412,10 +412,10 @@ mod bands {
         let near = advice.split("near it are ").nth(1).unwrap();
         let offered = near.split(',').next().unwrap();
         let text = limited(
-            "{ expected = \"990Hz\", tolerated = \"1.1kHz\" }",
+            "{ expected = \"396Hz\", tolerated = \"440Hz\" }",
             &format!("rate = \"{offered}\", prescaler = 1024"),
         );
-        assert_eq!(common::parsed(&text).sources[0].limit.interval, 15 * 1024);
+        assert_eq!(common::parsed(&text).sources[0].limit.interval, 39 * 1024);
     }
 
     #[test]

@@ -7,6 +7,7 @@
  * TEST_CHANNEL, TEST_PRESCALER   its timer
  * TEST_MARK       a compare register that nobody else uses
  * TEST_WORK       cycles of work in the handler
+ * TEST_OFF        the thread keeps interrupts off for so many cycles, TEST_ON cycles apart
  * TEST_USER       the user switches the line off and on at random: 1 from the thread, 2 from an interrupt, 3 both
  * TEST_CHANGES    the limit changes, at random instants, among {TEST_INTERVAL, TEST_BURST} and this list of pairs
  */
@@ -20,6 +21,9 @@
 #endif
 #ifndef TEST_WORK
 #define TEST_WORK 0
+#endif
+#ifndef TEST_OFF
+#define TEST_OFF 0
 #endif
 #ifndef TEST_USER
 #define TEST_USER 0
@@ -120,6 +124,12 @@ int main(void)
     sei();
     for (;;) {
         progress++;
+#if TEST_OFF
+        cli();
+        __builtin_avr_delay_cycles(TEST_OFF);
+        sei();
+        __builtin_avr_delay_cycles(TEST_ON);
+#endif
 #if TEST_USER & 1
         toggle((dice() & 1u) != 0);
 #endif

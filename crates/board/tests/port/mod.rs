@@ -7,10 +7,14 @@ pub mod history;
 pub mod replay;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
 use tempfile::TempDir;
 use weir_board::firmware::{Firmware, FirmwareError};
-use weir_board::run::{Flood, RunResult, RunSpec, run};
+use weir_board::line::Line;
+use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, run};
 use weir_core_sys::{Config, Policy, Timing, Trigger};
 
 /// Cycles a second, in every test.
@@ -114,6 +118,32 @@ pub fn trace(elf: &Elf, floods: &[Flood], cycles: u64) -> RunResult {
 /// A flood in its text form.
 pub fn flood(text: &str) -> Flood {
     Flood::parse(text, CLOCK).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Bursts and pauses of every length, in step with the interval and not: 60 % of the gaps short, some near multiples of the interval.
+pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> Flood {
+    let mut random = ChaCha12Rng::seed_from_u64(seed);
+    let interval = limit.interval_cycles();
+    let mut times = Vec::new();
+    let mut now = 3000;
+    while now < cycles {
+        times.push(now);
+        now += match random.random_range(0..20) {
+            0..12 => random.random_range(60..400),
+            12..16 => random.random_range(interval / 8..interval),
+            16..19 => {
+                interval * random.random_range(1..4) - random.random_range(0..300.min(interval))
+            }
+            _ => random.random_range(interval..interval * 12),
+        };
+    }
+    Flood {
+        line: Line::INT0,
+        stimulus: Stimulus::Trace {
+            name: "storm".to_owned(),
+            times: Arc::from(times),
+        },
+    }
 }
 
 /// One limit, as firmware and as a configuration of core/.

@@ -89,7 +89,7 @@ struct Replay<'a> {
     counts: Counts,
 }
 
-/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h, WEIR_AVR_AHEAD).
+/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h, WEIR_AVR_AT_ONCE).
 fn ahead(config: &Config) -> u16 {
     if u64::from(config.burst) * config.interval <= 240 {
         3
@@ -172,25 +172,26 @@ impl Replay<'_> {
     /// period after it. The machine's later instants lie as far behind.
     fn is_near(&self, at: u16, episode: &Episode, instants: &[u16]) -> bool {
         let config = &self.config;
-        let margin = match episode.kind {
-            // In force only from this call on.
-            Kind::Call(change @ mark::CHANGE..) => {
-                ahead(&self.changes[usize::from(change - mark::CHANGE)])
-            }
-            _ => ahead(config),
+        // From a thread three ticks are tried first; they do at any prescaler but 1.
+        let margins: &[u16] = match episode.kind {
+            Kind::Call(_) => &[3, 16],
+            _ => &[ahead(config)],
         };
+        let margin = margins[margins.len() - 1];
         // Switched on again before the expiry that the last switching on had asked for: it is still to come.
         if self.due_in_register && episode.kind == Kind::Call(mark::ENABLE) {
             let most = (200 / self.limit.prescaler) as u16 + margin;
             return (at.wrapping_sub(episode.compare) as i16).unsigned_abs() <= most;
         }
         instants.iter().any(|&read| {
-            let instead = match (config.policy, episode.kind) {
-                (Policy::Bursty, Kind::Expiry) if self.due_in_register => config.interval as u16,
-                _ => margin,
+            let is_after = |ticks: u16| episode.compare == read.wrapping_add(ticks);
+            let is_instead = match (config.policy, episode.kind) {
+                (Policy::Bursty, Kind::Expiry) if self.due_in_register => {
+                    is_after(config.interval as u16)
+                }
+                _ => margins.iter().any(|&ticks| is_after(ticks)),
             };
-            episode.compare == read.wrapping_add(instead)
-                && (at.wrapping_sub(read) as i16) < margin as i16
+            is_instead && (at.wrapping_sub(read) as i16) < margin as i16
         })
     }
 

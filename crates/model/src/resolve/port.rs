@@ -21,6 +21,15 @@ const SHORT_DIVISOR: u64 = 8;
 /// `burst` intervals of at most so many ticks are short.
 const SHORT_TICKS: u64 = 240;
 
+/// The fewest ticks in the flavour `c`: the costs hold from there on (lean.h, `WEIR_AVR_IS_LONG`, `WEIR_AVR_BUCKET_IS_LONG`).
+fn c_least_ticks(policy: Policy, burst: u64) -> u64 {
+    if policy == Policy::Bucket && burst > 6 {
+        40
+    } else {
+        16
+    }
+}
+
 /// Why an interval does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
@@ -60,6 +69,7 @@ impl Range {
     /// The flavour `c` of ports/avr (weir/avr/check.h, lean.h).
     pub fn of_c(policy: Policy, burst: u64, bits: u32) -> Self {
         Self {
+            least: c_least_ticks(policy, burst),
             short: SHORT_TICKS / burst.max(1),
             ..Self::of_core(policy, burst, bits)
         }

@@ -53,35 +53,25 @@
         }                                                                                                                                  \
     } while (0)
 
-/* After a request, or from a thread: the flag may be set from long ago. */
-#define WEIR_AVR_PERFORM_CHANNEL(channel, config, step, may_be_soon, watched)                                                              \
+/* The channel's instant, which may have passed since the machine was given its own. */
+#define WEIR_AVR_PERFORM_AT(channel, is_short, step) WEIR_AVR_AT_SOON(channel, is_short, (step).at)
+
+/* After a request, or from a thread: there `is_short` is true, since it may take longer. */
+#define WEIR_AVR_PERFORM_CHANNEL(channel, is_short, step, watched)                                                                         \
     do {                                                                                                                                   \
-        if ((step).arm && !(watched)) {                                                                                                    \
-            if (may_be_soon) {                                                                                                             \
-                WEIR_AVR_AT_SOON(channel, config, (step).at, (uint32_t) (config).burst *(config).interval);                                \
-            } else {                                                                                                                       \
-                WEIR_AVR_AT(channel) = (step).at;                                                                                          \
-                WEIR_AVR_FORGET(channel);                                                                                                  \
-            }                                                                                                                              \
+        if (((step).arm && !(watched)) || (step).watch) {                                                                                  \
+            WEIR_AVR_PERFORM_AT(channel, is_short, step);                                                                                  \
         }                                                                                                                                  \
         if ((step).arm) {                                                                                                                  \
             WEIR_AVR_ARM(channel);                                                                                                         \
         }                                                                                                                                  \
-        if ((step).watch) {                                                                                                                \
-            WEIR_AVR_AT(channel) = (step).at;                                                                                              \
-            WEIR_AVR_FORGET(channel);                                                                                                      \
-        }                                                                                                                                  \
     } while (0)
 
-/* In the channel's own interrupt: its flag was cleared on the way in and its enable bit is set. */
-#define WEIR_AVR_PERFORM_EXPIRED(channel, config, step, may_be_soon)                                                                       \
+/* In the channel's own interrupt, whose enable bit is set. */
+#define WEIR_AVR_PERFORM_EXPIRED(channel, is_short, step)                                                                                  \
     do {                                                                                                                                   \
         if ((step).arm || (step).watch) {                                                                                                  \
-            if ((step).arm && (may_be_soon)) {                                                                                             \
-                WEIR_AVR_AT_SOON(channel, config, (step).at, (uint32_t) (config).burst *(config).interval);                                \
-            } else {                                                                                                                       \
-                WEIR_AVR_AT(channel) = (step).at;                                                                                          \
-            }                                                                                                                              \
+            WEIR_AVR_PERFORM_AT(channel, is_short, step);                                                                                  \
         }                                                                                                                                  \
         if ((step).disarm) {                                                                                                               \
             WEIR_AVR_DISARM(channel);                                                                                                      \
@@ -122,14 +112,14 @@
             to.burst = burst;                                                                                                              \
             error = weir_limit_reconfigure(&name##_limit, &to, WEIR_AVR_NOW(channel), &step);                                              \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, name##_limit.config, step, true, false);                                                     \
+            WEIR_AVR_PERFORM_CHANNEL(channel, true, step, false);                                                                          \
         }                                                                                                                                  \
         return error;                                                                                                                      \
     }
 
 #define WEIR_AVR_DEFINE_(name, config, state, line, channel)                                                                               \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
-    WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                              \
+    WEIR_AVR_DEFINE_USER_(name, config, state, line, channel, true)                                                                        \
     ISR(WEIR_AVR_OF(line, VECTOR))                                                                                                         \
     {                                                                                                                                      \
         if (WEIR_AVR_IS_LEAN(config)) {                                                                                                    \
@@ -139,7 +129,7 @@
             weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
             weir_limit_step_t step = weir_limit_request_with(&(state), &(config), now, elapsed);                                           \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, config, step, (config).policy == WEIR_LIMIT_BUCKET, WEIR_AVR_WATCHES_DUE(config));           \
+            WEIR_AVR_PERFORM_CHANNEL(channel, WEIR_AVR_IS_SHORT(config), step, WEIR_AVR_WATCHES_DUE(config));                              \
             WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -151,17 +141,22 @@
             weir_ticks_t now = WEIR_AVR_NOW(channel);                                                                                      \
             weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), now, WEIR_AVR_PENDING(line));                            \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_EXPIRED(channel, config, step, (config).policy != WEIR_LIMIT_STRICT);                                         \
+            WEIR_AVR_PERFORM_EXPIRED(channel, WEIR_AVR_IS_SHORT(config), step);                                                            \
             WEIR_AVR_SERVE(step, name##_handler(), state, now, WEIR_AVR_NOW(channel));                                                     \
         }                                                                                                                                  \
     }                                                                                                                                      \
     WEIR_INLINE void name##_handler(void)
 
-/* What a thread may call, by name: weir_avr_start(name), weir_avr_enable(name), weir_avr_disable(name), weir_avr_record(name). */
-#define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                          \
+/*
+ * What a thread may call, by name: weir_avr_start(name), weir_avr_enable(name), weir_avr_disable(name), weir_avr_record(name). `own` is false where the
+ * channel is shared: its instants are not this source's, for which no request ever waits there.
+ */
+#define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel, own)                                                                     \
     WEIR_INLINE void name##_perform(weir_limit_step_t step)                                                                                \
     {                                                                                                                                      \
-        WEIR_AVR_PERFORM_CHANNEL(channel, config, step, true, false);                                                                      \
+        if (own) {                                                                                                                         \
+            WEIR_AVR_PERFORM_CHANNEL(channel, true, step, false);                                                                          \
+        }                                                                                                                                  \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
@@ -169,8 +164,10 @@
         name##_check();                                                                                                                    \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            WEIR_AVR_DISARM(channel);                                                                                                      \
-            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel), 0u); /* a full bucket */                                              \
+            if (own) {                                                                                                                     \
+                WEIR_AVR_DISARM(channel);                                                                                                  \
+                WEIR_AVR_AT_ONCE(channel, true); /* a full bucket */                                                                       \
+            }                                                                                                                              \
             name##_perform(weir_limit_start_with(&(state), &(config), WEIR_AVR_NOW(channel)));                                             \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -188,7 +185,7 @@
             if (WEIR_AVR_IS_LEAN(config)) {                                                                                                \
                 WEIR_AVR_LEAN_ENABLE(line, channel, config, state);                                                                        \
             } else {                                                                                                                       \
-                if (WEIR_AVR_PASSED(channel)) {                                                                                            \
+                if (own && WEIR_AVR_PASSED(channel)) {                                                                                     \
                     weir_limit_elapsed(&(state), &(config));                                                                               \
                 }                                                                                                                          \
                 name##_perform(weir_limit_user_enable(&(state), WEIR_AVR_NOW(channel)));                                                   \
@@ -228,7 +225,7 @@
 
 #define WEIR_AVR_DEFINE_SHARED_(name, config, state, line, channel)                                                                        \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
-    WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                              \
+    WEIR_AVR_DEFINE_USER_(name, config, state, line, channel, false)                                                                       \
     ISR(WEIR_AVR_OF(line, VECTOR))                                                                                                         \
     {                                                                                                                                      \
         if (WEIR_AVR_SHARED_IS_LEAN(config)) {                                                                                             \
@@ -253,6 +250,20 @@
     }                                                                                                                                      \
     WEIR_INLINE void name##_handler(void)
 
+/* The shared timer's next match, one period from now. */
+#define WEIR_AVR_AT_PERIOD(channel, period)                                                                                                \
+    do {                                                                                                                                   \
+        if ((period) >= 32) {                                                                                                              \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (period));                                                      \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
+        } else {                                                                                                                           \
+            WEIR_AVR_AT_SOON(channel, true, WEIR_AVR_NOW(channel) + (period));                                                             \
+        }                                                                                                                                  \
+    } while (0)
+/* True iff the match at `next` has been missed, since its interrupt comes a whole period late. A period may be longer than half the timer's range. */
+#define WEIR_AVR_IS_PERIOD_OVER(channel, next, period)                                                                                     \
+    ((period) < 32768 ? WEIR_AVR_IS_REACHED(channel, next) : (weir_ticks_t) ((next) - WEIR_AVR_NOW(channel) - 1u) >= (period))
+
 /** The timer that clears the counts of the sources named in the body that follows, once each `period` ticks. */
 #define WEIR_AVR_SHARED_TIMER(channel, period) WEIR_AVR_SHARED_TIMER_(WEIR_AVR_##channel, period)
 #define WEIR_AVR_SHARED_TIMER_(channel, period)                                                                                            \
@@ -262,14 +273,18 @@
         WEIR_AVR_CHECK_PERIOD(period);                                                                                                     \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (period));                                                      \
-            WEIR_AVR_FORGET(channel);                                                                                                      \
+            WEIR_AVR_AT_PERIOD(channel, period);                                                                                           \
             WEIR_AVR_ARM(channel);                                                                                                         \
         }                                                                                                                                  \
     }                                                                                                                                      \
     ISR(WEIR_AVR_OF(channel, VECTOR))                                                                                                      \
     {                                                                                                                                      \
-        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (period));                                                           \
+        weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (period));                                                        \
+        WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
+        if (WEIR_UNLIKELY(WEIR_AVR_IS_PERIOD_OVER(channel, weir_next_, period))) {                                                         \
+            /* A whole period late: the next one is counted from here. */                                                                  \
+            WEIR_AVR_AT_PERIOD(channel, period);                                                                                           \
+        }                                                                                                                                  \
         weir_avr_shared_body();                                                                                                            \
     }                                                                                                                                      \
     WEIR_INLINE void weir_avr_shared_body(void)

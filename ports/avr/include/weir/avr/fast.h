@@ -14,8 +14,8 @@
  *   r6  strict, bursty: EIMSK while the limiter masks; bucket: the compare value one interval after a restart
  *   r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
  *   r8  the line's pending bit
- *   r9  strict, lazy: HELD and SUSTAINED; bursty, bucket: the line's pending bit, 0 while a request is held
- *   r10 bursty, bucket: SUSTAINED
+ *   r9  strict, lazy: HELD, SUSTAINED and AGED; bucket: HELD, SUSTAINED and STAY; bursty: the line's pending bit, 0 while a request is held
+ *   r10 bursty: SUSTAINED; bucket: the next token's instant while the limiter masks, else scratch
  *
  * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt function, with every register and SREG as they were.
  */
@@ -40,10 +40,11 @@ register uint8_t weir_fast_r8 __asm__("r8");
 register uint8_t weir_fast_r9 __asm__("r9");
 register uint8_t weir_fast_r10 __asm__("r10");
 
-/* Bits of r9; for bursty and bucket of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from r7 clears them without touching SREG. */
+/* Bits of r9; for bursty of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from r7 clears them without touching SREG. */
 #define WEIR_FAST_HELD 3
 #define WEIR_FAST_SUSTAINED 4
 #define WEIR_FAST_STAY 5
+#define WEIR_FAST_AGED 5
 
 /* Which entry: known to the assembler as a number. */
 #define WEIR_FAST_STRICT_EAGER 1
@@ -69,71 +70,75 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
 /* ------------------------------------------------------------------------------------------------ the entries */
 
 /* clang-format off */
-#define WEIR_FAST_TABLE \
-    ".pushsection .vectors, \"ax\", @progbits\n" \
-    ".global __vectors\n" \
-    "__vectors: jmp __init\n" \
-    ".irp v, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34\n" \
-    ".if \\v == %[line_vector]\n" \
-    "  .if %[kind] == 1\n  out %[eimsk], r6\n  .elseif %[kind] == 3\n  in r2, %[sreg]\n  .else\n  in r3, %[tifr]\n  .endif\n" \
-    "  rjmp weir_fast_request\n" \
-    ".elseif \\v == %[timer_vector]\n" \
-    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[eimsk], r5\n  .else\n  in r2, %[sreg]\n  rjmp weir_fast_expired\n  .endif\n" \
-    ".elseif \\v == %[timer_vector] + 1 && %[kind] == 1\n" \
-    "  reti\n  nop\n" \
-    ".else\n" \
-    "  .weak __vector_\\v\n  jmp __vector_\\v\n" \
-    ".endif\n" \
-    ".endr\n" \
+#define WEIR_FAST_TABLE                                                                                                                    \
+    ".pushsection .vectors, \"ax\", @progbits\n"                                                                                           \
+    ".global __vectors\n"                                                                                                                  \
+    "__vectors: jmp __init\n"                                                                                                              \
+    ".irp v, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34\n"                               \
+    ".if \\v == %[line_vector]\n"                                                                                                          \
+    "  .if %[kind] == 1\n  out %[eimsk], r6\n  .elseif %[kind] == 3\n  in r2, %[sreg]\n  .else\n  in r3, %[tifr]\n  .endif\n"              \
+    "  rjmp weir_fast_request\n"                                                                                                           \
+    ".elseif \\v == %[timer_vector]\n"                                                                                                     \
+    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[eimsk], r5\n"                                                                          \
+    "  .elseif %[kind] == 4\n  in r3, %[eifr]\n  sbrc r3, %[bit]\n"                                                                        \
+    "  .else\n  in r2, %[sreg]\n  rjmp weir_fast_expired\n  .endif\n"                                                                      \
+    ".elseif \\v == %[timer_vector] + 1 && %[kind] == 1\n"                                                                                 \
+    "  reti\n  nop\n"                                                                                                                      \
+    ".elseif \\v == %[timer_vector] + 1 && %[kind] == 4\n"                                                                                 \
+    "  rjmp weir_fast_expired\n  rjmp weir_fast_expired_idle\n"                                                                            \
+    ".else\n"                                                                                                                              \
+    "  .weak __vector_\\v\n  jmp __vector_\\v\n"                                                                                           \
+    ".endif\n"                                                                                                                             \
+    ".endr\n"                                                                                                                              \
     ".popsection\n"
 
 /* regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in the vector's slot: mask, start; stop, unmask. */
-#define WEIR_FAST_STRICT_EAGER_CODE \
-    ".if %[kind] == 1\n" \
-    "weir_fast_request:\n" \
-    "  out %[tcnt], r7\n" \
-    "  out %[tccr], r4\n" \
+#define WEIR_FAST_STRICT_EAGER_CODE                                                                                                        \
+    ".if %[kind] == 1\n"                                                                                                                   \
+    "weir_fast_request:\n"                                                                                                                 \
+    "  out %[tcnt], r7\n"                                                                                                                  \
+    "  out %[tccr], r4\n"                                                                                                                  \
     ".endif\n"
 
 /* The compare flag says that the interval has passed; a request that finds it starts the next one. */
-#define WEIR_FAST_STRICT_LAZY_CODE \
-    ".if %[kind] == 2\n" \
-    "9: out %[eimsk], r6\n" /* too early: mask, hold, have the timer interrupt */ \
-    "  in r2, %[sreg]\n" \
-    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n" \
-    "  set\n  bld r9, %[held]\n" \
-    "  out %[sreg], r2\n" \
-    "  reti\n" \
-    "weir_fast_expired:\n" \
-    "  in r3, %[eifr]\n" \
-    "  sbrs r3, %[bit]\n" \
-    "  rjmp 3f\n" \
-    "  sbrs r9, %[held]\n" \
-    "  out %[eifr], r8\n" \
-    "2: mov r9, r7\n  set\n  bld r9, %[sustained]\n" /* serve, and stay masked */ \
-    "  rjmp 5f\n" \
-    "3: sbrs r9, %[held]\n" \
-    "  rjmp 4f\n" \
-    "  sbrc r9, %[sustained]\n" \
-    "  rjmp 2b\n" \
-    "  set\n  bld r9, %[sustained]\n  clt\n  bld r9, %[held]\n" /* serve, and unmask */ \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
-    "  out %[eimsk], r5\n" \
-    "5: out %[tcnt], r7\n" \
-    "  out %[sreg], r2\n" \
-    "  rjmp weir_fast_serve\n" \
-    "4: mov r9, r7\n" /* nothing to serve: unmask, and let the flag be set at once, for the next request is in time */ \
-    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n" \
-    "  out %[eimsk], r5\n" \
-    "  lds r3, weir_fast_nearly\n  out %[tcnt], r3\n" \
-    "  out %[sreg], r2\n" \
-    "  reti\n" \
-    "weir_fast_request:\n" \
-    "  sbrs r3, %[flag]\n" \
-    "  rjmp 9b\n" \
-    "  out %[tcnt], r7\n" \
-    "  out %[tifr], r7\n" \
-    "  mov r9, r7\n" \
+#define WEIR_FAST_STRICT_LAZY_CODE                                                                                                         \
+    ".if %[kind] == 2\n"                                                                                                                   \
+    "9: sbrc r9, %[aged]\n  rjmp 7f\n"                                                                                                     \
+    "  out %[eimsk], r6\n" /* too early: mask, hold, have the timer interrupt */                                                           \
+    "  in r2, %[sreg]\n"                                                                                                                   \
+    "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                 \
+    "  set\n  bld r9, %[held]\n"                                                                                                           \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  reti\n"                                                                                                                             \
+    "weir_fast_expired:\n"                                                                                                                 \
+    "  in r3, %[eifr]\n"                                                                                                                   \
+    "  sbrs r3, %[bit]\n"                                                                                                                  \
+    "  rjmp 3f\n"                                                                                                                          \
+    "  sbrs r9, %[held]\n"                                                                                                                 \
+    "  out %[eifr], r8\n"                                                                                                                  \
+    "2: mov r9, r7\n  set\n  bld r9, %[sustained]\n" /* serve, and stay masked */                                                          \
+    "  rjmp 5f\n"                                                                                                                          \
+    "3: sbrs r9, %[held]\n"                                                                                                                \
+    "  rjmp 4f\n"                                                                                                                          \
+    "  sbrc r9, %[sustained]\n"                                                                                                            \
+    "  rjmp 2b\n"                                                                                                                          \
+    "  set\n  bld r9, %[sustained]\n  clt\n  bld r9, %[held]\n" /* serve, and unmask */                                                    \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
+    "  out %[eimsk], r5\n"                                                                                                                 \
+    "5: out %[tcnt], r7\n"                                                                                                                 \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "4: mov r9, r7\n  set\n  bld r9, %[aged]\n" /* nothing to serve: unmask; the next request is in time */                                \
+    "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
+    "  out %[eimsk], r5\n"                                                                                                                 \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  reti\n"                                                                                                                             \
+    "weir_fast_request:\n"                                                                                                                 \
+    "  sbrs r3, %[flag]\n"                                                                                                                 \
+    "  rjmp 9b\n"                                                                                                                          \
+    "7: out %[tcnt], r7\n"                                                                                                                 \
+    "  out %[tifr], r7\n"                                                                                                                  \
+    "  mov r9, r7\n"                                                                                                                       \
     ".endif\n"
 
 /*
@@ -190,9 +195,12 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endif\n"
 
 /*
- * The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant.
+ * The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant, and so does
+ * r10, unless that has passed when it is written: then the line is unmasked. While a request is held, r10 lies one interval further back, so that an expiry
+ * which adds one to it finds that instant passed, too: what is late and what was held share a branch, and what is neither pays for one comparison.
  * The flag is set one tick after the match. Timer 0 restarts its prescaler with the count, and so matches one tick earlier: the flag is set after exactly
- * one interval.
+ * one interval. A whole bucket is 240 ticks at most, an interval 120. A token counts as late up to 127 ticks after its instant where its limiter need not tell
+ * more (L <= (N-1)T in core/CONTRACTS.md), which is a cycle cheaper, and up to 255 less an interval else.
  */
 #define WEIR_FAST_BUCKET_CODE                                                                                                              \
     ".if %[kind] == 4\n"                                                                                                                   \
@@ -203,74 +211,103 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".if %[timer_vector] == 15\n  out %[sfior], r7\n.endif\n" /* and from a whole tick: PSR0 is the same bit */                            \
     "  out %[ocr], r6\n"                                                                                                                   \
     "  out %[tifr], r7\n"                                                                                                                  \
-    "  mov r10, r7\n"                                                                                                                      \
+    "  mov r9, r7\n"                                                                                                                       \
     "  rjmp weir_fast_serve\n"                                                                                                             \
     "1: in r2, %[sreg]\n"                                                                                                                  \
-    "  push r24\n"                                                                                                                         \
-    "  in r24, %[ocr]\n"                                                                                                                   \
+    "  in r10, %[ocr]\n"                                                                                                                   \
     "  in r3, %[tcnt]\n"                                                                                                                   \
-    "  sub r24, r3\n" /* until it is full */                                                                                               \
-    "  cpi r24, 245\n  brsh 4f\n" /* it became full since the flag was read */                                                             \
-    "  subi r24, %[slack] + 1\n"                                                                                                           \
-    "  brsh 2f\n"                                                                                                                          \
+    "  sub r10, r3\n" /* until it is full */                                                                                               \
+    "  lds r3, weir_fast_slack\n"                                                                                                          \
+    "  cp r3, r10\n"                                                                                                                       \
+    "  brlo 2f\n"                                                                                                                          \
     "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n"                                                                                    \
     "  out %[tifr], r7\n"                                                                                                                  \
-    "  mov r10, r7\n"                                                                                                                      \
-    "  pop r24\n"                                                                                                                          \
+    "  mov r9, r7\n"                                                                                                                       \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  rjmp weir_fast_serve\n"                                                                                                             \
-    "2: clr r9\n" /* empty: hold, mask until the next token, which is due in r24 + 1 ticks */                                              \
-    "  bst r10, %[sustained]\n  bld r10, %[stay]\n  set\n  bld r10, %[sustained]\n"                                                        \
-    "  lds r3, weir_fast_off\n  out %[eimsk], r3\n"                                                                                        \
+    "2: in r3, %[tifr]\n  sbrc r3, %[flag]\n"                                                                                              \
+    "  rjmp 4f\n" /* it became full since the flag was read */                                                                             \
+    "  push r24\n" /* empty: hold, mask until the next token, which is due in r24 + 1 ticks */                                             \
+    "  mov r24, r10\n"                                                                                                                     \
+    "  subi r24, %[slack] + 1\n"                                                                                                           \
     "  cpi r24, 2\n"                                                                                                                       \
-    "  in r24, %[ocr]\n"                                                                                                                   \
-    "  brsh 3f\n"                                                                                                                          \
-    "  in r24, %[tcnt]\n  subi r24, -(%[slack] + 2)\n" /* too near to be sure of: two ticks from now */                                    \
-    "3: subi r24, %[slack]\n  out %[ocr], r24\n"                                                                                           \
-    "  out %[tifr], r7\n"                                                                                                                  \
+    "  in r10, %[ocr]\n"                                                                                                                   \
+    "  ldi r24, %[slack]\n"                                                                                                                \
+    "  brlo 3f\n"                                                                                                                          \
+    "  sub r10, r24\n"                                                                                                                     \
+    "  out %[ocr], r10\n"                                                                                                                  \
+    "5: out %[tifr], r7\n"                                                                                                                 \
+    "  sub r10, r4\n"                                                                                                                      \
+    "  bst r9, %[sustained]\n  bld r9, %[stay]\n"                                                                                          \
+    "  set\n  bld r9, %[sustained]\n  bld r9, %[held]\n"                                                                                   \
+    "  lds r3, weir_fast_off\n  out %[eimsk], r3\n"                                                                                        \
     "  in r3, %[timsk]\n  or r3, r7\n  out %[timsk], r3\n"                                                                                 \
     "  pop r24\n"                                                                                                                          \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  reti\n"                                                                                                                             \
-    "4: pop r24\n  out %[sreg], r2\n  rjmp 0b\n"                                                                                           \
-    "5: push r24\n" /* expired, nothing pending or something held */                                                                       \
-    "  in r24, %[ocr]\n"                                                                                                                   \
-    "  tst r9\n"                                                                                                                           \
-    "  brne 6f\n"                                                                                                                          \
-    "  mov r9, r8\n"                                                                                                                       \
-    "  add r24, r4\n"                                                                                                                      \
-    "  sbrc r10, %[stay]\n"                                                                                                                \
+    "3: sub r10, r24\n" /* too near to be sure of: two ticks from now */                                                                   \
+    "  in r24, %[tcnt]\n  subi r24, -2\n  out %[ocr], r24\n"                                                                               \
+    "  rjmp 5b\n"                                                                                                                          \
+    "4: out %[sreg], r2\n  rjmp 0b\n"                                                                                                      \
+    "weir_fast_expired_idle:\n"                                                                                                            \
+    "  in r2, %[sreg]\n"                                                                                                                   \
+    "  push r24\n"                                                                                                                         \
+    "  sbrs r9, %[held]\n"                                                                                                                 \
+    "  rjmp 6f\n"                                                                                                                          \
+    "  add r10, r4\n"                                                                                                                      \
+    "  sbrc r9, %[stay]\n"                                                                                                                 \
     "  rjmp 7f\n"                                                                                                                          \
-    "  in r3, %[eifr]\n"                                                                                                                   \
-    "  sbrc r3, %[bit]\n"                                                                                                                  \
-    "  rjmp 7f\n"                                                                                                                          \
-    "  subi r24, -(%[slack])\n" /* serve what is held, and unmask */                                                                       \
+    "  in r3, %[tcnt]\n  sub r3, r10\n  add r10, r4\n" /* serve what is held, and unmask */                                                \
+    "8: clt\n  bld r9, %[held]\n" /* r10: the next token; r3: by how much the one that is used now was late */                             \
+    "  ldi r24, %[slack]\n"                                                                                                                \
+    "  cp r24, r3\n  brsh 1f\n"                                                                                                            \
+    "  mov r24, r3\n" /* it has been full: one interval from now */                                                                        \
+    "1: add r24, r10\n  out %[ocr], r24\n"                                                                                                 \
+    "  out %[tifr], r7\n"                                                                                                                  \
     "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
     "  out %[eimsk], r5\n"                                                                                                                 \
-    "7: out %[ocr], r24\n"                                                                                                                 \
     "  pop r24\n"                                                                                                                          \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  rjmp weir_fast_serve\n"                                                                                                             \
-    "6: subi r24, -(%[slack])\n" /* nothing to serve: unmask */                                                                            \
+    "7: add r10, r4\n  out %[ocr], r10\n" /* serve what is held, and stay masked */                                                        \
+    "  in r3, %[tcnt]\n  sub r3, r10\n  add r3, r4\n"                                                                                      \
+    "  brcc 8b\n"                                                                                                                          \
+    "  clt\n  bld r9, %[held]\n"                                                                                                           \
+    "  pop r24\n"                                                                                                                          \
+    "  out %[sreg], r2\n"                                                                                                                  \
+    "  rjmp weir_fast_serve\n"                                                                                                             \
+    "6: in r24, %[ocr]\n  subi r24, -(%[slack])\n" /* nothing to serve: unmask */                                                          \
     "  out %[ocr], r24\n"                                                                                                                  \
-    "  mov r10, r7\n"                                                                                                                      \
+    "  in r3, %[tcnt]\n  sub r24, r3\n  dec r24\n"                                                                                         \
+    "  cpi r24, %[slack]\n  brlo 1f\n"                                                                                                     \
+    "  mov r24, r3\n  subi r24, -2\n  out %[ocr], r24\n" /* full already: the flag is to say so */                                         \
+    "1: mov r9, r7\n"                                                                                                                      \
     "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
     "  out %[eimsk], r5\n"                                                                                                                 \
     "  pop r24\n"                                                                                                                          \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  reti\n"                                                                                                                             \
+    "9: push r24\n" /* a request is pending: what is held is served first, or the expiry is late */                                        \
+    "  sbrc r9, %[held]\n"                                                                                                                 \
+    "  rjmp 7b\n"                                                                                                                          \
+    "  out %[eifr], r8\n"                                                                                                                  \
+    ".if %[slack] < 128\n  add r3, r4\n.endif\n"                                                                                           \
+    "  rjmp 8b\n"                                                                                                                          \
     "weir_fast_expired:\n"                                                                                                                 \
-    "  in r3, %[eifr]\n"                                                                                                                   \
-    "  and r3, r9\n"                                                                                                                       \
-    "  breq 5b\n"                                                                                                                          \
-    "  in r3, %[ocr]\n  add r3, r4\n  out %[ocr], r3\n" /* serve what is pending, and stay masked */                                       \
+    "  in r2, %[sreg]\n"                                                                                                                   \
+    "  add r10, r4\n  out %[ocr], r10\n" /* serve what is pending, and stay masked */                                                      \
+    "  in r3, %[tcnt]\n  sub r3, r10\n"                                                                                                    \
+    ".if %[slack] < 128\n  brpl 9b\n.else\n  add r3, r4\n  brcc 9b\n.endif\n"                                                              \
     "  out %[eifr], r8\n"                                                                                                                  \
     "  out %[sreg], r2\n"                                                                                                                  \
     ".endif\n"
 /* clang-format on */
 
-/* Bytes that the entries read: the burst, what is left of it once an expiry has served one and the last is to mask, the restart value that sets the flag a few ticks later, EIMSK while masked, and whether an expiry waits. */
-extern uint8_t weir_fast_burst, weir_fast_rest, weir_fast_nearly, weir_fast_off, weir_fast_parked;
+/*
+ * Bytes that the entries read: the burst, what is left of it once an expiry has served one and the last is to mask; by how many ticks a bucket with a token
+ * is not full at most; EIMSK while masked, and whether an expiry waits.
+ */
+extern uint8_t weir_fast_burst, weir_fast_rest, weir_fast_slack, weir_fast_off, weir_fast_parked;
 /* Whether r6 holds EIMSK while masked, too. */
 extern uint8_t weir_fast_off_in_r6;
 
@@ -312,24 +349,25 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
 #define WEIR_AVR_DEFINE_ENTRY_(name, config, line, timer, serve)                                                                           \
     uint8_t weir_fast_burst;                                                                                                               \
     uint8_t weir_fast_rest;                                                                                                                \
-    uint8_t weir_fast_nearly;                                                                                                              \
+    uint8_t weir_fast_slack;                                                                                                               \
     uint8_t weir_fast_off;                                                                                                                 \
     uint8_t weir_fast_parked;                                                                                                              \
     uint8_t weir_fast_off_in_r6;                                                                                                           \
     __attribute__((naked, used)) static void name##_entry(void)                                                                            \
     {                                                                                                                                      \
-        __asm__ volatile(WEIR_FAST_TABLE ".pushsection " WEIR_FAST_SECTION                                                                 \
-                                         ", \"ax\", @progbits\n.subsection 0\n" WEIR_FAST_STRICT_EAGER_CODE WEIR_FAST_STRICT_LAZY_CODE     \
-                                             WEIR_FAST_BURSTY_CODE WEIR_FAST_BUCKET_CODE "weir_fast_serve:\n" serve ".popsection\n"        \
-                         :                                                                                                                 \
-                         : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                               \
-                           [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                         \
-                           [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),     \
-                           [stay] "n"(WEIR_FAST_STAY), [slack] "n"((uint8_t) (((config).burst - 1u) * (config).interval)),                 \
-                           [sreg] "I"(_SFR_IO_ADDR(SREG)), [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)),             \
-                           [eifr] "I"(_SFR_IO_ADDR(EIFR)), [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)),               \
-                           [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))), [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))),      \
-                           [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                                                         \
+        __asm__ volatile(                                                                                                                  \
+            WEIR_FAST_TABLE ".pushsection " WEIR_FAST_SECTION                                                                              \
+                            ", \"ax\", @progbits\n.subsection 0\n" WEIR_FAST_STRICT_EAGER_CODE WEIR_FAST_STRICT_LAZY_CODE                  \
+                                WEIR_FAST_BURSTY_CODE WEIR_FAST_BUCKET_CODE "weir_fast_serve:\n" serve ".popsection\n"                     \
+            :                                                                                                                              \
+            : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                                            \
+              [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                                      \
+              [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),                  \
+              [aged] "n"(WEIR_FAST_AGED), [stay] "n"(WEIR_FAST_STAY), [slack] "n"((uint8_t) (((config).burst - 1u) * (config).interval)),  \
+              [sreg] "I"(_SFR_IO_ADDR(SREG)), [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)),                          \
+              [eifr] "I"(_SFR_IO_ADDR(EIFR)), [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)),                            \
+              [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))), [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))),                   \
+              [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                                                                      \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
@@ -345,18 +383,18 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
             bool eager = WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER;                                                                 \
             weir_fast_r7 = eager ? 0 : (uint8_t) WEIR_AVR_OF(timer, BIT);                                                                  \
             weir_fast_r8 = WEIR_AVR_OF(line, BIT);                                                                                         \
-            weir_fast_r9 = WEIR_FAST_KIND(config) >= WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT) : 0;                                        \
+            weir_fast_r9 = WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT) : 1u << WEIR_FAST_AGED;                     \
             weir_fast_r10 = 0;                                                                                                             \
             weir_fast_r5 = EIMSK | WEIR_AVR_OF(line, BIT);                                                                                 \
             weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                     \
             weir_fast_burst = (config).burst;                                                                                              \
             weir_fast_rest = (uint8_t) ((config).burst - 2u);                                                                              \
+            weir_fast_slack = (uint8_t) (((config).burst - 1u) * (config).interval);                                                       \
             weir_fast_off_in_r6 = WEIR_FAST_KIND(config) != WEIR_FAST_BUCKET;                                                              \
             weir_fast_r6 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET                                                                      \
                                ? (uint8_t) (weir_fast_r7 + (config).interval - (WEIR_AVR_OF(timer, NUMBER) == WEIR_AVR_TIMER0_NUMBER))     \
                                : weir_fast_off;                                                                                            \
             weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                    \
-            weir_fast_nearly = (uint8_t) (weir_fast_r7 + (config).interval - 3u);                                                          \
             WEIR_AVR_DISARM(timer);                                                                                                        \
             WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (config).lag);                                              \
             if (eager) {                                                                                                                   \
@@ -373,7 +411,8 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                 if (WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET) {                                                                          \
                     WEIR_AVR_AT(timer) = weir_fast_r6;                                                                                     \
                 }                                                                                                                          \
-                WEIR_AVR_NOW(timer) = weir_fast_nearly;                                                                                    \
+                /* A bucket is full at once. */                                                                                            \
+                WEIR_AVR_NOW(timer) = (uint8_t) (WEIR_AVR_AT(timer) - 2u);                                                                 \
             }                                                                                                                              \
             EIMSK = weir_fast_r5;                                                                                                          \
         }                                                                                                                                  \

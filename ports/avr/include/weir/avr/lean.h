@@ -55,49 +55,108 @@
 
 /** True iff all instants of a limiter lie within 240 ticks: then one byte of the timer tells them apart. */
 #define WEIR_AVR_IS_SHORT(config) ((uint32_t) (config).burst * (config).interval <= 240u)
-/** Ticks that lie safely ahead of the counter while its compare register is being written; an interval of one byte has a prescaler of 8 or more. */
-#define WEIR_AVR_AHEAD(config) (WEIR_AVR_IS_SHORT(config) ? 3 : 16)
-/** Ticks from now to an instant that lies at most `most` ticks ahead, negative once it has passed. A byte holds 127, and has to tell what has passed, too. */
-#define WEIR_AVR_UNTIL(channel, config, instant, most)                                                                                     \
-    (WEIR_AVR_IS_SHORT(config) && (most) <= 100u ? (int8_t) ((uint8_t) (instant) - WEIR_AVR_OF(channel, COUNT_LOW))                        \
-                                                 : (int16_t) ((instant) - WEIR_AVR_NOW(channel)))
+/**
+ * True iff an instant one interval from now is ahead even when it has been written and the flag cleared, at any prescaler: see WEIR_AVR_AT_IN. Shorter ones
+ * are looked at; `weir generate` takes none, since their interrupts take longer than the board's costs say.
+ */
+#define WEIR_AVR_IS_LONG(config) ((config).interval - (config).lag >= 16u)
 
 /*
- * Has the channel match `ahead` ticks from now, and forgets what it matched before. Whatever the compiler is, at most 13 cycles pass from reading the counter
- * to clearing the flag, so that the match is still ahead then: it is neither missed for a whole wrap nor forgotten. TIMER1C and
- * timer 3 have registers beyond the reach of `in` and `out`.
+ * Has the channel match `ahead` ticks from now, and `once` forgets what it matched before. Whatever the compiler is, at most 13 cycles pass from reading the
+ * counter to clearing the flag, so that the match is still ahead then if `ahead` ticks are longer: it is neither missed for a whole wrap nor forgotten. TIMER1C
+ * and timer 3 have registers beyond the reach of `in` and `out`.
  */
-#define WEIR_AVR_AT_ONCE(channel, ahead)                                                                                                   \
+#define WEIR_AVR_AT_IN(channel, ahead, once)                                                                                               \
     do {                                                                                                                                   \
-        weir_ticks_t weir_once_;                                                                                                           \
+        weir_ticks_t weir_in_;                                                                                                             \
         if (_SFR_IO_REG_P(WEIR_AVR_NOW(channel)) && _SFR_IO_REG_P(WEIR_AVR_AT(channel)) && _SFR_IO_REG_P(WEIR_AVR_OF(channel, FLAGS))) {   \
-            WEIR_AVR_AT_ONCE_(channel, ahead, "in %A0, %i1\n in %B0, %i1+1", "out %i2+1, %B0\n out %i2, %A0", "out %i5, %A0");             \
+            WEIR_AVR_AT_IN_(channel, ahead, "in %A0, %i1\n in %B0, %i1+1", "out %i2+1, %B0\n out %i2, %A0", once("out %i5, %A0"));         \
         } else {                                                                                                                           \
-            WEIR_AVR_AT_ONCE_(channel, ahead, "lds %A0, %1\n lds %B0, %1+1", "sts %2+1, %B0\n sts %2, %A0", "sts %5, %A0");                \
+            WEIR_AVR_AT_IN_(channel, ahead, "lds %A0, %1\n lds %B0, %1+1", "sts %2+1, %B0\n sts %2, %A0", once("sts %5, %A0"));            \
         }                                                                                                                                  \
     } while (0)
-#define WEIR_AVR_AT_ONCE_(channel, ahead, read, write, forget)                                                                             \
-    __asm__ volatile(read "\n subi %A0, lo8(-(%3))\n sbci %B0, hi8(-(%3))\n" write "\n ldi %A0, %4\n" forget                               \
-                     : "=&d"(weir_once_)                                                                                                   \
+#define WEIR_AVR_AT_IN_(channel, ahead, read, write, forget)                                                                               \
+    __asm__ volatile(read "\n subi %A0, lo8(-(%3))\n sbci %B0, hi8(-(%3))\n" write forget                                                  \
+                     : "=&d"(weir_in_)                                                                                                     \
                      : "n"(_SFR_MEM_ADDR(WEIR_AVR_NOW(channel))), "n"(_SFR_MEM_ADDR(WEIR_AVR_AT(channel))), "n"(ahead),                    \
                        "n"(WEIR_AVR_OF(channel, BIT)), "n"(_SFR_MEM_ADDR(WEIR_AVR_OF(channel, FLAGS)))                                     \
                      : "memory")
+#define WEIR_AVR_ONCE(forget) "\n ldi %A0, %4\n" forget
+/* In the channel's own interrupt: its flag was cleared on the way in. */
+#define WEIR_AVR_CLEARED(forget)
+
+/*
+ * True iff the channel's instant, `at`, has passed or is reached right now: a match may have missed it. Instants lie less than half the timer's range away.
+ * Before GCC 8 the temporary register is saved in any interrupt; later two that the handler has anyway cost less, and the instant is read back.
+ */
+#define WEIR_AVR_IS_REACHED(channel, at)                                                                                                   \
+    __extension__({                                                                                                                        \
+        __label__ weir_reached_;                                                                                                           \
+        bool weir_is_reached_ = true;                                                                                                      \
+        (void) (at);                                                                                                                       \
+        if (_SFR_IO_REG_P(WEIR_AVR_NOW(channel)) && _SFR_IO_REG_P(WEIR_AVR_AT(channel))) {                                                 \
+            WEIR_AVR_IS_REACHED_(channel, at, "in", "%i");                                                                                 \
+        } else {                                                                                                                           \
+            WEIR_AVR_IS_REACHED_(channel, at, "lds", "%");                                                                                 \
+        }                                                                                                                                  \
+        weir_is_reached_ = false;                                                                                                          \
+    weir_reached_:                                                                                                                         \
+        weir_is_reached_;                                                                                                                  \
+    })
+#if __GNUC__ >= 8
+#define WEIR_AVR_IS_REACHED_(channel, at, read, of)                                                                                        \
+    __asm__ goto(read " r24, " of "0\n" read " r25, " of "1\n cp r24, r25\n" read " r24, " of "0+1\n" read " r25, " of "1+1\n"             \
+                      " cpc r24, r25\n brmi .+2\n rjmp %l[weir_reached_]"                                                                  \
+                 :                                                                                                                         \
+                 : "n"(_SFR_MEM_ADDR(WEIR_AVR_NOW(channel))), "n"(_SFR_MEM_ADDR(WEIR_AVR_AT(channel)))                                     \
+                 : "r24", "r25"                                                                                                            \
+                 : weir_reached_)
+#else
+#define WEIR_AVR_IS_REACHED_(channel, at, read, of)                                                                                        \
+    __asm__ goto(read " __tmp_reg__, " of "0\n cp __tmp_reg__, %A1\n" read " __tmp_reg__, " of "0+1\n cpc __tmp_reg__, %B1\n"              \
+                      " brmi .+2\n rjmp %l[weir_reached_]"                                                                                 \
+                 :                                                                                                                         \
+                 : "n"(_SFR_MEM_ADDR(WEIR_AVR_NOW(channel))), "r"(at)                                                                      \
+                 :                                                                                                                         \
+                 : weir_reached_)
+#endif
 
 /**
- * Has the channel match at an instant, at most `most` ticks ahead, even if it is reached while the register is being written: a little later, not a whole
- * wrap later, and once.
+ * Has the channel match at once, and once. Three ticks are longer than 13 cycles but at prescaler 1, which leaves the flag unset and the instant behind: 16
+ * are longer at any. `is_short` tries three first.
  */
-#define WEIR_AVR_AT_SOON(channel, config, instant, most)                                                                                   \
+#define WEIR_AVR_AT_ONCE(channel, is_short)                                                                                                \
     do {                                                                                                                                   \
-        weir_ticks_t weir_at_ = (weir_ticks_t) (instant);                                                                                  \
-        WEIR_AVR_AT(channel) = weir_at_;                                                                                                   \
-        WEIR_AVR_FORGET(channel);                                                                                                          \
-        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_at_, most) < WEIR_AVR_AHEAD(config))) {                                     \
-            if (WEIR_AVR_IS_SHORT(config)) {                                                                                               \
-                WEIR_AVR_AT_ONCE(channel, 3);                                                                                              \
-            } else {                                                                                                                       \
-                WEIR_AVR_AT_ONCE(channel, 16);                                                                                             \
+        if (is_short) {                                                                                                                    \
+            WEIR_AVR_AT_IN(channel, 3, WEIR_AVR_ONCE);                                                                                     \
+            weir_ticks_t weir_three_ = WEIR_AVR_AT(channel);                                                                               \
+            if (!WEIR_AVR_IS_REACHED(channel, weir_three_) || WEIR_AVR_PASSED(channel)) {                                                  \
+                break;                                                                                                                     \
             }                                                                                                                              \
+        }                                                                                                                                  \
+        WEIR_AVR_AT_IN(channel, 16, WEIR_AVR_ONCE);                                                                                        \
+    } while (0)
+
+/**
+ * Has the channel match at an instant even if it has passed or is reached while the register is being written: a little later, not a whole wrap later, and
+ * once. (Forgotten first, looked at then: an instant that is ahead at the look is not forgotten.)
+ */
+#define WEIR_AVR_AT_SOON(channel, is_short, instant)                                                                                       \
+    do {                                                                                                                                   \
+        WEIR_AVR_AT(channel) = (weir_ticks_t) (instant);                                                                                   \
+        WEIR_AVR_FORGET(channel);                                                                                                          \
+        weir_ticks_t weir_at_ = WEIR_AVR_AT(channel);                                                                                      \
+        if (WEIR_UNLIKELY(WEIR_AVR_IS_REACHED(channel, weir_at_))) {                                                                       \
+            WEIR_AVR_AT_ONCE(channel, is_short);                                                                                           \
+        }                                                                                                                                  \
+    } while (0)
+/** One interval from now; `once` is WEIR_AVR_ONCE, or WEIR_AVR_CLEARED where the flag is clear. */
+#define WEIR_AVR_AT_INTERVAL(channel, config, lag, once)                                                                                   \
+    do {                                                                                                                                   \
+        if (WEIR_AVR_IS_LONG(config)) {                                                                                                    \
+            WEIR_AVR_AT_IN(channel, (config).interval - (lag), once);                                                                      \
+        } else {                                                                                                                           \
+            WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), WEIR_AVR_NOW(channel) + (config).interval - (lag));                       \
         }                                                                                                                                  \
     } while (0)
 
@@ -121,7 +180,7 @@
         (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_USER_OFF;                                                                                \
         if (((state).flags & WEIR_LIMIT_IS_WAITING) != 0) {                                                                                \
             (state).flags &= (uint8_t) ~WEIR_LIMIT_IS_WAITING;                                                                             \
-            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_NOW(channel), 0u);                                                                  \
+            WEIR_AVR_AT_ONCE(channel, true);                                                                                               \
             WEIR_AVR_ARM(channel);                                                                                                         \
         } else if ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) == 0) {                                                     \
             WEIR_AVR_UNMASK(line);                                                                                                         \
@@ -133,8 +192,7 @@
 #define WEIR_AVR_STRICT_EAGER_REQUEST(line, channel, config, state, serve)                                                                 \
     do {                                                                                                                                   \
         WEIR_AVR_MASK(line);                                                                                                               \
-        WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag);                                  \
-        WEIR_AVR_FORGET(channel);                                                                                                          \
+        WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, WEIR_AVR_ONCE);                                                                \
         WEIR_AVR_ARM(channel);                                                                                                             \
         serve;                                                                                                                             \
     } while (0)
@@ -142,7 +200,7 @@
 #define WEIR_AVR_STRICT_EAGER_EXPIRED(line, channel, config, state, serve)                                                                 \
     do {                                                                                                                                   \
         if (WEIR_AVR_PENDING(line) && ((state).flags & WEIR_LIMIT_IS_USER_OFF) == 0) {                                                     \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag);                              \
+            WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, WEIR_AVR_CLEARED);                                                         \
             WEIR_AVR_ACK(line);                                                                                                            \
             serve;                                                                                                                         \
         } else {                                                                                                                           \
@@ -158,8 +216,7 @@
 #define WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
         if (WEIR_AVR_PASSED(channel) || ((state).flags & WEIR_LIMIT_IS_AGED) != 0) {                                                       \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
-            WEIR_AVR_FORGET(channel);                                                                                                      \
+            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                      \
             (state).flags = WEIR_AVR_ZERO;                                                                                                 \
             serve;                                                                                                                         \
         } else {                                                                                                                           \
@@ -174,8 +231,8 @@
     do {                                                                                                                                   \
         weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
         WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
-        if (WEIR_UNLIKELY(WEIR_AVR_UNTIL(channel, config, weir_next_, (config).interval) < WEIR_AVR_AHEAD(config))) {                      \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
+        if (WEIR_UNLIKELY(WEIR_AVR_IS_REACHED(channel, weir_next_))) {                                                                     \
+            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                      \
         }                                                                                                                                  \
     } while (0)
 
@@ -187,32 +244,33 @@
             WEIR_AVR_LEAN_USER_OFF(channel, state, WEIR_LIMIT_IS_AGED);                                                                    \
             break;                                                                                                                         \
         }                                                                                                                                  \
-        if (WEIR_AVR_PENDING(line)) {                                                                                                      \
-            if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
-                WEIR_AVR_ACK(line);                                                                                                        \
+        if ((WEIR_AVR_READ(weir_flags_) & WEIR_LIMIT_IS_HELD) == 0) {                                                                      \
+            if (!WEIR_AVR_PENDING(line)) {                                                                                                 \
+                WEIR_AVR_DISARM(channel);                                                                                                  \
+                WEIR_AVR_UNMASK(line);                                                                                                     \
+                (state).flags = WEIR_LIMIT_IS_AGED;                                                                                        \
+                break;                                                                                                                     \
             }                                                                                                                              \
-        } else if (weir_flags_ != (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED)) {                                 \
+            /* Its flags stay: masked, since requests keep waiting. */                                                                     \
+            WEIR_AVR_ACK(line);                                                                                                            \
+        } else if (weir_flags_ == (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED) || WEIR_AVR_PENDING(line)) {       \
+            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
+        } else {                                                                                                                           \
             WEIR_AVR_DISARM(channel);                                                                                                      \
             WEIR_AVR_UNMASK(line);                                                                                                         \
-            if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
-                (state).flags = WEIR_LIMIT_IS_AGED;                                                                                        \
-            } else {                                                                                                                       \
-                (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                   \
-                next_unmasked;                                                                                                             \
-                serve;                                                                                                                     \
-            }                                                                                                                              \
+            (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
+            next_unmasked;                                                                                                                 \
+            serve;                                                                                                                         \
             break;                                                                                                                         \
         }                                                                                                                                  \
-        (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                    \
         next_masked;                                                                                                                       \
         serve;                                                                                                                             \
     } while (0)
 
 /* strict: counted from the service, less the least latency if the next service is an expiry's, too. */
 #define WEIR_AVR_STRICT_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
-    WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve,                                                                      \
-                                 WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval),                        \
-                                 WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval - (config).lag))
+    WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_CLEARED),         \
+                                 WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, WEIR_AVR_CLEARED))
 
 /* paced: counted from the nominal instant. */
 #define WEIR_AVR_PACED_LAZY_REQUEST(line, channel, config, state, serve) WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)
@@ -231,8 +289,7 @@
                     WEIR_AVR_ARM(channel);                                                                                                 \
                     break;                                                                                                                 \
                 }                                                                                                                          \
-                WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                         \
-                WEIR_AVR_FORGET(channel);                                                                                                  \
+                WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                  \
                 (state).count = 1;                                                                                                         \
             } else if ((state).flags != WEIR_AVR_ZERO) {                                                                                   \
                 /* The last of a burst after one that had to wait: masked with it, unless its period is over. */                           \
@@ -308,26 +365,67 @@
 #define WEIR_AVR_BUCKET_EMPTY(channel, config)                                                                                             \
     (WEIR_AVR_IS_SHORT(config)                                                                                                             \
          ? (uint8_t) ((uint8_t) (WEIR_AVR_OF(channel, COMPARE_LOW) - WEIR_AVR_OF(channel, COUNT_LOW)) -                                    \
-                      (uint8_t) (WEIR_AVR_BUCKET_SLACK(config) + 1u)) < (uint8_t) (247u - WEIR_AVR_BUCKET_SLACK(config))                   \
+                      (uint8_t) (WEIR_AVR_BUCKET_SLACK(config) + 1u)) < (uint8_t) (240u - WEIR_AVR_BUCKET_SLACK(config))                   \
          : (weir_ticks_t) ((weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_NOW(channel)) -                                                 \
                            (weir_ticks_t) (WEIR_AVR_BUCKET_SLACK(config) + 1u)) <                                                          \
                (weir_ticks_t) (WEIR_TICKS_HALF - WEIR_AVR_BUCKET_SLACK(config)))
 
+/*
+ * True iff an instant one interval after another that has just been ahead is still ahead when it has been written. At most 40 cycles pass meanwhile, and
+ * intervals that are told apart by one byte have a prescaler of 8 or more.
+ */
+#define WEIR_AVR_BUCKET_IS_LONG(config) (WEIR_AVR_IS_LONG(config) && ((config).interval >= 40u || WEIR_AVR_IS_SHORT(config)))
+/* The register moves on to the instant, about an interval ahead or more, at which the bucket will be full. */
+#define WEIR_AVR_BUCKET_FULL_AT(channel, config, instant)                                                                                  \
+    do {                                                                                                                                   \
+        if (WEIR_AVR_BUCKET_IS_LONG(config)) {                                                                                             \
+            /* The flag may have been set since it was read: forgotten only after the register has moved on. */                            \
+            WEIR_AVR_AT(channel) = (weir_ticks_t) (instant);                                                                               \
+            WEIR_AVR_FORGET(channel);                                                                                                      \
+        } else {                                                                                                                           \
+            WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), instant);                                                                 \
+        }                                                                                                                                  \
+    } while (0)
+/* In the channel's own interrupt: nothing is taken from the bucket, whose next token has come. */
+#define WEIR_AVR_BUCKET_REFILL(channel, config)                                                                                            \
+    do {                                                                                                                                   \
+        weir_ticks_t weir_full_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                                   \
+        WEIR_AVR_AT(channel) = weir_full_;                                                                                                 \
+        if (WEIR_UNLIKELY(WEIR_AVR_IS_REACHED(channel, weir_full_))) {                                                                     \
+            WEIR_AVR_AT_ONCE(channel, WEIR_AVR_IS_SHORT(config));                                                                          \
+        }                                                                                                                                  \
+    } while (0)
+/* The register holds the next token's instant, which has passed. If the bucket has been full for a while, it lacks one token only. */
+#define WEIR_AVR_BUCKET_LATE(channel, config)                                                                                              \
+    do {                                                                                                                                   \
+        weir_ticks_t weir_last_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) - (config).interval);               \
+        WEIR_AVR_AT(channel) = weir_last_;                                                                                                 \
+        if (WEIR_AVR_IS_REACHED(channel, weir_last_)) {                                                                                    \
+            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                      \
+        } else {                                                                                                                           \
+            WEIR_AVR_BUCKET_FULL_AT(channel, config, WEIR_AVR_AT(channel) + (config).interval);                                            \
+        }                                                                                                                                  \
+    } while (0)
+
 #define WEIR_AVR_BUCKET_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
         if (WEIR_AVR_PASSED(channel)) {                                                                                                    \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_NOW(channel) + (config).interval);                                             \
-        } else if (!(WEIR_AVR_BUCKET_EMPTY(channel, config))) {                                                                            \
-            WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                              \
+            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                      \
         } else {                                                                                                                           \
-            (state).flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                                    \
-            WEIR_AVR_MASK(line);                                                                                                           \
-            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config), (config).interval);                    \
-            WEIR_AVR_ARM(channel);                                                                                                         \
-            break;                                                                                                                         \
+            if (WEIR_AVR_BUCKET_EMPTY(channel, config)) {                                                                                  \
+                weir_ticks_t weir_due_ = (weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config));                            \
+                WEIR_AVR_AT(channel) = weir_due_;                                                                                          \
+                if (!WEIR_AVR_IS_REACHED(channel, weir_due_)) {                                                                            \
+                    (state).flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                            \
+                    WEIR_AVR_MASK(line);                                                                                                   \
+                    WEIR_AVR_ARM(channel);                                                                                                 \
+                    break;                                                                                                                 \
+                }                                                                                                                          \
+                /* The token has come meanwhile. */                                                                                        \
+                WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                              \
+            }                                                                                                                              \
+            WEIR_AVR_BUCKET_FULL_AT(channel, config, WEIR_AVR_AT(channel) + (config).interval);                                            \
         }                                                                                                                                  \
-        /* The flag may have been set since it was read: forgotten only after the register has moved on. */                                \
-        WEIR_AVR_FORGET(channel);                                                                                                          \
         (state).flags = WEIR_AVR_ZERO;                                                                                                     \
         serve;                                                                                                                             \
     } while (0)
@@ -335,31 +433,47 @@
 #define WEIR_AVR_BUCKET_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
+        weir_ticks_t weir_next_;                                                                                                           \
         if (WEIR_UNLIKELY((weir_flags_ & WEIR_LIMIT_IS_USER_OFF) != 0)) {                                                                  \
             WEIR_AVR_LEAN_USER_OFF(channel, state, 0);                                                                                     \
-            WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config), WEIR_AVR_BUCKET_SLACK(config));        \
+            WEIR_AVR_BUCKET_REFILL(channel, config);                                                                                       \
             break;                                                                                                                         \
         }                                                                                                                                  \
-        if (WEIR_AVR_PENDING(line)) {                                                                                                      \
-            if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
-                WEIR_AVR_ACK(line);                                                                                                        \
+        if ((WEIR_AVR_READ(weir_flags_) & WEIR_LIMIT_IS_HELD) == 0) {                                                                      \
+            if (!WEIR_AVR_PENDING(line)) {                                                                                                 \
+                WEIR_AVR_DISARM(channel);                                                                                                  \
+                WEIR_AVR_UNMASK(line);                                                                                                     \
+                (state).flags = WEIR_AVR_ZERO;                                                                                             \
+                WEIR_AVR_BUCKET_REFILL(channel, config);                                                                                   \
+                break;                                                                                                                     \
             }                                                                                                                              \
-        } else if (weir_flags_ != (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED)) {                                 \
+            /* Its flags stay: masked, since requests keep waiting. */                                                                     \
+            WEIR_AVR_ACK(line);                                                                                                            \
+        } else if (weir_flags_ == (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED) || WEIR_AVR_PENDING(line)) {       \
+            (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
+        } else {                                                                                                                           \
             WEIR_AVR_DISARM(channel);                                                                                                      \
             WEIR_AVR_UNMASK(line);                                                                                                         \
-            if ((weir_flags_ & WEIR_LIMIT_IS_HELD) == 0) {                                                                                 \
-                (state).flags = WEIR_AVR_ZERO;                                                                                             \
-                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config), WEIR_AVR_BUCKET_SLACK(config));    \
+            (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
+            weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                                        \
+            WEIR_AVR_AT(channel) = weir_next_;                                                                                             \
+            if (WEIR_UNLIKELY(WEIR_AVR_IS_REACHED(channel, weir_next_))) {                                                                 \
+                WEIR_AVR_BUCKET_LATE(channel, config);                                                                                     \
             } else {                                                                                                                       \
-                (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                   \
-                WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) + (config).interval,                \
-                                 WEIR_AVR_BUCKET_SLACK(config) + (config).interval);                                                       \
-                serve;                                                                                                                     \
+                WEIR_AVR_BUCKET_FULL_AT(channel, config, WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                            \
             }                                                                                                                              \
+            serve;                                                                                                                         \
             break;                                                                                                                         \
         }                                                                                                                                  \
-        (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                    \
-        WEIR_AVR_AT_SOON(channel, config, WEIR_AVR_AT(channel) + (config).interval, (config).interval);                                    \
+        weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                                            \
+        WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
+        if (WEIR_UNLIKELY(WEIR_AVR_IS_REACHED(channel, weir_next_))) {                                                                     \
+            /* So late that the next token is there, too: unmasked, with all that have come since. */                                      \
+            (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
+            WEIR_AVR_DISARM(channel);                                                                                                      \
+            WEIR_AVR_UNMASK(line);                                                                                                         \
+            WEIR_AVR_BUCKET_LATE(channel, config);                                                                                         \
+        }                                                                                                                                  \
         serve;                                                                                                                             \
     } while (0)
 

@@ -39,19 +39,19 @@
     WEIR_AVR_DEFINE_WRAP_(name, name##_config, name##_state, WEIR_AVR_##line, WEIR_AVR_##channel, handler)
 
 #define WEIR_AVR_DEFINE_WRAP_(name, config, state, line, channel, handler)                                                                 \
-    WEIR_AVR_DEFINE_USER_(name, config, state, line, channel)                                                                              \
+    WEIR_AVR_DEFINE_USER_(name, config, state, line, channel, true)                                                                        \
     __attribute__((noinline, used)) bool name##_request(void)                                                                              \
     {                                                                                                                                      \
         weir_limit_step_t step = weir_limit_request_with(&(state), &(config), WEIR_AVR_NOW(channel), WEIR_AVR_PASSED(channel));            \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
-        WEIR_AVR_PERFORM_CHANNEL(channel, config, step, (config).policy == WEIR_LIMIT_BUCKET, WEIR_AVR_WATCHES_DUE(config));               \
+        WEIR_AVR_PERFORM_CHANNEL(channel, WEIR_AVR_IS_SHORT(config), step, WEIR_AVR_WATCHES_DUE(config));                                  \
         return step.serve;                                                                                                                 \
     }                                                                                                                                      \
     __attribute__((noinline, used)) bool name##_expired(void)                                                                              \
     {                                                                                                                                      \
         weir_limit_step_t step = weir_limit_expired_with(&(state), &(config), WEIR_AVR_NOW(channel), WEIR_AVR_PENDING(line));              \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
-        WEIR_AVR_PERFORM_EXPIRED(channel, config, step, (config).policy != WEIR_LIMIT_STRICT);                                             \
+        WEIR_AVR_PERFORM_EXPIRED(channel, WEIR_AVR_IS_SHORT(config), step);                                                                \
         return step.serve;                                                                                                                 \
     }                                                                                                                                      \
     WEIR_AVR_ENTER(WEIR_AVR_OF(line, VECTOR), name##_request, handler)                                                                     \

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What core/ promises, on the board, for limits that nobody chose: each policy and timing at each prescaler of each timer, intervals of every order of
+//! magnitude, a main loop that keeps interrupts off, a user who switches the line, limits that change. Seeds are pinned: a failure names its own.
+mod port;
+
+use port::curve::curve;
+use port::history::{History, channel, history};
+use port::{CLOCK, Elf, Flavour, Limit, build, flood, storm, trace};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+use rayon::prelude::*;
+use weir_board::run::Flood;
+use weir_core_sys::{Policy, Timing};
+
+/// Cases of each flavour.
+const CASES: u64 = 200;
+
+/// Which of the port's machines keeps the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Machine {
+    /// fast.h.
+    Fast,
+    /// lean.h, where it has the policy.
+    Constant,
+    /// The general machine, with a record.
+    Recorded,
+    /// The general machine with a configuration in RAM.
+    Tunable,
+}
+
+impl Machine {
+    /// Cycles from the instant that a decision is made for to the handler, at most.
+    fn way(self) -> u64 {
+        match self {
+            Self::Fast => 60,
+            Self::Constant | Self::Recorded | Self::Tunable => 450,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    machine: Machine,
+    limit: Limit,
+    /// Who switches the line: bits of TEST_USER.
+    user: u8,
+    /// Cycles for which the main loop keeps interrupts off, and lets them on.
+    off: u64,
+    on: u64,
+    /// Cycles of work in the handler.
+    work: u64,
+    /// What the limit changes to: intervals and bursts.
+    changes: Vec<(u64, u8)>,
+}
+
+/// Every order of magnitude from `least` to `most` equally often.
+fn log_uniform(random: &mut ChaCha12Rng, least: u64, most: u64) -> u64 {
+    let span = (most as f64 / least as f64).ln();
+    let value = least as f64 * (span * random.random::<f64>()).exp();
+    (value.round() as u64).clamp(least, most)
+}
+
+fn one_of<T: Copy>(random: &mut ChaCha12Rng, all: &[T]) -> T {
+    all[random.random_range(0..all.len())]
+}
+
+const PACES: [(Policy, Timing); 9] = [
+    (Policy::Strict, Timing::Eager),
+    (Policy::Strict, Timing::Lazy),
+    (Policy::Paced, Timing::Eager),
+    (Policy::Paced, Timing::Lazy),
+    (Policy::Bursty, Timing::Eager),
+    (Policy::Bursty, Timing::Lazy),
+    (Policy::Bursty, Timing::OneShot),
+    (Policy::Bucket, Timing::Eager),
+    (Policy::Bucket, Timing::Lazy),
+];
+
+const FAST_PACES: [(Policy, Timing); 4] = [
+    (Policy::Strict, Timing::Eager),
+    (Policy::Strict, Timing::Lazy),
+    (Policy::Bursty, Timing::Lazy),
+    (Policy::Bucket, Timing::Lazy),
+];
+
+/// Cycles of the longest interval that is tried: runs are long enough for dozens of it.
+const LONGEST: u64 = 200_000;
+
+fn c_limit(random: &mut ChaCha12Rng) -> Limit {
+    let (policy, timing) = one_of(random, &PACES);
+    let channel = one_of(random, &["TIMER1A", "TIMER1B", "TIMER3A", "TIMER3B"]);
+    let prescaler = one_of(random, &[1, 8, 64, 256, 1024]);
+    let counts = matches!(policy, Policy::Bursty | Policy::Bucket);
+    let burst = if counts {
+        log_uniform(random, 1, 20) as u8
+    } else {
+        1
+    };
+    let most = match policy {
+        Policy::Bucket => 32_767 / (u64::from(burst) + 1),
+        _ => 16_383,
+    };
+    let interval = (log_uniform(random, 60, LONGEST) / prescaler).clamp(1, most);
+    let mut limit = Limit::new(policy, timing, interval, burst, channel, prescaler);
+    let lag = 16 / prescaler;
+    if policy == Policy::Strict && lag < interval && random.random_bool(0.3) {
+        limit.config.lag = lag;
+    }
+    limit
+}
+
+fn fast_limit(random: &mut ChaCha12Rng) -> Limit {
+    let (policy, timing) = one_of(random, &FAST_PACES);
+    let (channel, prescalers): (_, &[u64]) = one_of(
+        random,
+        &[
+            ("TIMER0", &[8, 32, 64, 128, 256, 1024]),
+            ("TIMER2", &[8, 64, 256, 1024]),
+        ],
+    );
+    let prescaler = one_of(random, prescalers);
+    let burst = match policy {
+        Policy::Strict => 1,
+        Policy::Bucket => log_uniform(random, 2, 20) as u8,
+        _ => log_uniform(random, 2, 40) as u8,
+    };
+    let most = match policy {
+        Policy::Bucket => 240 / u64::from(burst),
+        _ => 250,
+    };
+    let interval = log_uniform(random, 4, most);
+    Limit::new(policy, timing, interval, burst, channel, prescaler)
+}
+
+impl Case {
+    fn new(flavour: Flavour, seed: u64) -> Self {
+        let random = &mut ChaCha12Rng::seed_from_u64(seed);
+        let (machine, limit) = if flavour == Flavour::Fast {
+            (Machine::Fast, fast_limit(random))
+        } else {
+            let machine = one_of(
+                random,
+                &[
+                    Machine::Constant,
+                    Machine::Constant,
+                    Machine::Recorded,
+                    Machine::Tunable,
+                ],
+            );
+            (machine, c_limit(random))
+        };
+        let user = one_of(random, &[0, 0, 0, 1, 2, 3]);
+        let (off, on) = if random.random_bool(0.5) {
+            // Of any length, or of about the interval's.
+            let interval = limit.interval_cycles();
+            let off = if random.random_bool(0.5) {
+                log_uniform(random, 100, 20_000)
+            } else {
+                log_uniform(random, (interval / 4).max(50), interval * 4).min(200_000)
+            };
+            (off, off / 2 + 300)
+        } else {
+            (0, 0)
+        };
+        let work = one_of(random, &[0, 0, 30, 300]);
+        let changes = if machine == Machine::Tunable && random.random_bool(0.6) {
+            let config = limit.config;
+            let burst = match config.policy {
+                Policy::Bursty | Policy::Bucket => config.burst.div_ceil(2),
+                _ => 1,
+            };
+            // One curve above the other, so that no change starves the source (CONTRACTS.md, "Changes at run time").
+            vec![
+                (
+                    config.interval.div_ceil(2).max(config.lag + 1),
+                    config.burst,
+                ),
+                (config.interval, burst),
+            ]
+        } else {
+            Vec::new()
+        };
+        Self {
+            machine,
+            limit,
+            user,
+            off,
+            on,
+            work,
+            changes,
+        }
+    }
+
+    fn firmware(&self) -> Elf {
+        let mut defines = self.limit.defines();
+        defines.push(format!("TEST_USER={}", self.user));
+        defines.push(format!("TEST_OFF={}", self.off));
+        defines.push(format!("TEST_ON={}", self.on));
+        defines.push(format!("TEST_WORK={}", self.work));
+        if !self.changes.is_empty() {
+            let pairs = self.changes.iter();
+            let pairs: Vec<String> = pairs
+                .map(|(interval, burst)| format!("{{{interval}, {burst}}}"))
+                .collect();
+            defines.push(format!("TEST_CHANGES={}", pairs.join(", ")));
+        }
+        let flavour = match self.machine {
+            Machine::Fast => Flavour::Fast,
+            Machine::Constant => Flavour::C,
+            Machine::Recorded => {
+                defines.push("WEIR_LIMIT_RECORD=1".to_owned());
+                Flavour::C
+            }
+            Machine::Tunable => {
+                defines.push("TEST_LIMIT=WEIR_AVR_LIMIT_TUNABLE".to_owned());
+                Flavour::C
+            }
+        };
+        build(&["limited.c"], flavour, &defines)
+    }
+
+    fn run(&self, elf: &Elf, flood: Flood, cycles: u64) -> History {
+        let result = trace(elf, &[flood], cycles);
+        let mark = if self.limit.channel == "TIMER2" {
+            0x51
+        } else {
+            0x43
+        };
+        history(&result.events, 0, channel(self.limit.channel), mark)
+    }
+
+    /// Cycles that a request costs at most with its limiter, without the handler's work.
+    fn cost(&self) -> u64 {
+        match self.machine {
+            Machine::Fast => 150,
+            Machine::Constant => 250,
+            Machine::Recorded | Machine::Tunable => 700,
+        }
+    }
+
+    fn interval(&self) -> u64 {
+        self.limit.interval_cycles()
+    }
+
+    /// Ticks by which an instant that is too near is moved, and that a flag may be late, in cycles.
+    fn ticks(&self) -> u64 {
+        4 * self.limit.prescaler
+    }
+
+    /// L in cycles: how late an expiry may be.
+    fn latency(&self) -> u64 {
+        // A step of the general machine, and a call of the user's, take less than this.
+        let steps = if self.machine == Machine::Fast {
+            150
+        } else {
+            900
+        };
+        let calls = if self.changes.is_empty() { 0 } else { 2_500 };
+        self.off + self.work + steps + calls + self.ticks()
+    }
+
+    /// LIMIT-*-1 and LIMIT-CHANGE-2: in no window more than the curve of the shortest interval with the largest burst.
+    fn judge_curve(&self, served: &[u64], what: &str) {
+        let config = self.limit.config;
+        let shortest = self.changes.iter().map(|change| change.0);
+        let interval = shortest.fold(config.interval, u64::min) * self.limit.prescaler;
+        let burst = u64::from(config.burst);
+        let late = match config.policy {
+            Policy::Paced | Policy::Bursty if self.user != 0 => interval - 1,
+            Policy::Paced | Policy::Bursty if config.timing != Timing::OneShot => {
+                self.latency().min(interval - 1)
+            }
+            _ => 0,
+        };
+        // The tick in which an instant lies is not known.
+        let slop = self.machine.way() + self.limit.prescaler + config.lag * self.limit.prescaler;
+        for (first, &from) in served.iter().enumerate() {
+            for (more, &to) in served[first..].iter().enumerate().take(200) {
+                let count = more as u64 + 1;
+                let most = curve(config.policy, interval, burst, to - from + late + slop);
+                assert!(
+                    count <= most,
+                    "{count} served from cycle {from} to {to}, the curve allows {most}: {what}"
+                );
+            }
+        }
+    }
+
+    /// LIMIT-LIVE-1: in a flood the next service comes within T + L of the last.
+    fn judge_liveness(&self, history: &History, gap: u64, what: &str) {
+        let most = self.interval() + 2 * self.latency() + gap;
+        for pair in history.served.windows(2) {
+            let waited = pair[1].0 - pair[0].0;
+            assert!(
+                waited <= most,
+                "nothing served for {waited} cycles from cycle {} on, {most} at most: {what}",
+                pair[0].0
+            );
+        }
+    }
+
+    /// LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3: the share of the limit that a flood is served.
+    fn judge_rate(&self, history: &History, cycles: u64, what: &str) {
+        let config = self.limit.config;
+        let (interval, latency) = (self.interval() as f64, self.latency() as f64);
+        let burst = f64::from(config.burst);
+        let (share, together) = match (config.policy, config.timing) {
+            (Policy::Strict, _) => (interval / (interval + latency), 1.0),
+            (Policy::Paced, _) if latency < interval => (1.0, 1.0),
+            (Policy::Bucket, _) if latency <= (burst - 1.0) * interval => (1.0, 1.0),
+            (Policy::Bucket, _) if config.burst == 1 => (interval / (interval + latency), 1.0),
+            (Policy::Bursty, Timing::OneShot) => (interval / (interval + 2.0 * latency), burst),
+            (Policy::Bursty, _) if latency < interval => (1.0, burst),
+            _ => return,
+        };
+        let allowed = cycles as f64 / interval * together * share;
+        let served = history.served.len() as f64;
+        // What is under way at either end, and a tick where an instant was too near; the board's start-up.
+        let least = allowed * 0.998 - 2.0 * together - 2.0 - 3_000.0 / interval * together;
+        assert!(
+            served >= least,
+            "{served} served, {allowed:.1} allowed: {what}"
+        );
+    }
+}
+
+fn judge(flavour: Flavour, seed: u64) {
+    let case = Case::new(flavour, seed);
+    let elf = case.firmware();
+    let interval = case.interval();
+    let cycles = (40 * interval).clamp(400_000, 3_000_000);
+    let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0x5eed);
+    let mut served = 0;
+
+    // In a flood that leaves nothing out.
+    let burst = match case.limit.config.policy {
+        Policy::Bursty => u64::from(case.limit.config.burst),
+        _ => 1,
+    };
+    let gap = (interval / burst / 8).clamp(60, 4_000);
+    let text = format!("INT0={:.3}Hz", CLOCK as f64 / gap as f64);
+    let what = format!("seed {seed}, {text}, {case:?}");
+    let history = case.run(&elf, flood(&text), cycles);
+    let instants: Vec<u64> = history.served.iter().map(|&(at, _)| at).collect();
+    served += instants.len();
+    case.judge_curve(&instants, &what);
+    if case.user == 0 && case.changes.is_empty() {
+        case.judge_liveness(&history, gap, &what);
+        if interval / burst >= 3 * (case.cost() + case.work) && gap <= interval / burst / 7 {
+            case.judge_rate(&history, cycles, &what);
+        }
+    }
+
+    let rate = case.limit.rate().min(30_000.0);
+    let factor = log_uniform(random, 300, 5_000) as f64 / 1000.0;
+    for one in [
+        flood(&format!("INT0=poisson:{:.3}Hz:seed={seed}", rate * factor)),
+        flood(&format!("INT0={:.3}Hz", rate * factor)),
+        storm(&case.limit, seed, cycles),
+    ] {
+        let what = format!("seed {seed}, {one}, {case:?}");
+        let history = case.run(&elf, one, cycles);
+        let instants: Vec<u64> = history.served.iter().map(|&(at, _)| at).collect();
+        served += instants.len();
+        case.judge_curve(&instants, &what);
+    }
+    assert!(served > 20, "little happened: seed {seed}, {case:?}");
+}
+
+/// All seeds, and what each that fails says.
+fn every_seed(flavour: Flavour) {
+    let failed: Vec<String> = (0..CASES)
+        .into_par_iter()
+        .filter_map(|seed| {
+            let result = std::panic::catch_unwind(|| judge(flavour, seed));
+            let cause = result.err()?;
+            let text = cause.downcast_ref::<String>().cloned();
+            Some(text.unwrap_or_else(|| format!("seed {seed}: a panic without a text")))
+        })
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} of {CASES} cases:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+}
+
+#[test]
+fn limits_of_the_c_flavour_keep_their_contracts_whatever_they_are() {
+    every_seed(Flavour::C);
+}
+
+#[test]
+fn limits_of_the_fast_flavour_keep_their_contracts_whatever_they_are() {
+    every_seed(Flavour::Fast);
+}
