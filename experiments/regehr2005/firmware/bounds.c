@@ -6,11 +6,18 @@
  * BOUNDS_CYCLES_a (b, c, watched)  cycles of that handler's body
  * BOUNDS_TASK                      cycles of a job of the main loop; jobs follow each other without a pause
  * BOUNDS_CRITICAL                  in place of jobs: cycles for which the main loop keeps interrupts off, again and again
+ * BOUNDS_OFF                       before a job the user switches `a` off, for up to this many cycles at random
+ * BOUNDS_CHANGES                   before a job the user changes the limit of `a` to one of these at random: {interval in ticks, burst}, ...
  * BOUNDS_MARK                      a compare register that nobody uses: a job writes 1 to it with its first instruction and 0 with its last
  */
 #include "weir_system.h"
 
 #include <avr/io.h>
+
+#ifdef BOUNDS_CHANGES
+#undef WEIR_AVR_LIMIT
+#define WEIR_AVR_LIMIT WEIR_AVR_LIMIT_TUNABLE
+#endif
 
 /*
  * A body of exactly `cycles` cycles, 14 to 778, without a register that the compiler would have to save: those would be saved also in the interrupts that do
@@ -60,6 +67,36 @@ static __attribute__((noinline)) void call(void)
 }
 #endif
 
+#if defined(BOUNDS_OFF) || defined(BOUNDS_CHANGES)
+static uint8_t dice(void)
+{
+    static uint16_t state = 1;
+    state = (uint16_t) (state >> 1) ^ ((state & 1u) != 0 ? 0xb400u : 0u);
+    return (uint8_t) state;
+}
+#endif
+
+static inline __attribute__((always_inline)) void user(void)
+{
+#ifdef BOUNDS_CHANGES
+    static const struct {
+        weir_ticks_t interval;
+        uint8_t burst;
+    } changes[] = {BOUNDS_CHANGES};
+    uint8_t to = dice() % (sizeof changes / sizeof changes[0]);
+    (void) weir_avr_change(a, changes[to].interval, changes[to].burst);
+#endif
+#ifdef BOUNDS_OFF
+    if ((dice() & 1u) != 0) {
+        weir_avr_disable(a);
+        for (uint8_t turns = dice(); turns != 0; turns--) {
+            __builtin_avr_delay_cycles(BOUNDS_OFF / 256);
+        }
+        weir_avr_enable(a);
+    }
+#endif
+}
+
 int main(void)
 {
     EICRA = 0xff; /* rising edges everywhere */
@@ -78,6 +115,7 @@ int main(void)
         call();
         call();
 #else
+        user();
         __asm__ volatile("out %0, %1" ::"I"(_SFR_IO_ADDR(BOUNDS_MARK)), "r"((uint8_t) 1));
         __builtin_avr_delay_cycles(BOUNDS_TASK - 2);
         __asm__ volatile("out %0, __zero_reg__" ::"I"(_SFR_IO_ADDR(BOUNDS_MARK)));

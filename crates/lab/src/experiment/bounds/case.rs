@@ -37,6 +37,8 @@ pub(in crate::experiment) struct CaseSpec {
 #[derive(Debug)]
 pub(super) struct Case {
     pub name: String,
+    /// What was drawn; empty if a file says it.
+    pub drawn: String,
     pub elf: PathBuf,
     pub clock_hz: u64,
     /// The analysis' worst-case response time, in cycles.
@@ -44,6 +46,79 @@ pub(super) struct Case {
     pub watch: Watch,
     pub lines: Vec<Line>,
     pub targets: Vec<Target>,
+    /// What the user does to the first source, between two jobs.
+    pub user: User,
+    system: System,
+    part: Part,
+}
+
+impl Case {
+    /// Does no file state it?
+    pub(super) fn is_drawn(&self) -> bool {
+        !self.drawn.is_empty()
+    }
+
+    /// The bound, if the interrupts of the first source cost what the longest of them took, of its line and of its timer, in cycles. A body was in them.
+    pub(super) fn bound_with(&self, costs: [u64; 2]) -> Option<u64> {
+        let mut system = self.system.clone();
+        let source = system.sources.first_mut()?;
+        let body = source.handler.cycles;
+        let [request, expiry] = costs;
+        source.limit.costs.request_served = request.saturating_sub(body);
+        source.limit.costs.request_refused = request;
+        source.limit.costs.expiry_served = expiry.saturating_sub(body);
+        source.limit.costs.expiry_empty = expiry;
+        response(&system, self.part)
+    }
+
+    /// The numbers of the vectors of the first source's line and of the timer that ends its intervals.
+    pub(super) fn vectors(&self) -> [u8; 2] {
+        let line = self.lines.first().map_or(0, |line| vector(*line));
+        let source = self.system.sources.first();
+        let timer = match source.and_then(|source| source.limit.expiry.as_ref()) {
+            Some(Expiry::Own { level, .. }) => vector_of(&level.vector),
+            _ => 0,
+        };
+        [line, timer]
+    }
+}
+
+/// What the user does to the first source, between two jobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct User {
+    /// He switches it off for up to this many cycles.
+    pub off: Option<u64>,
+    /// He changes its limit among the system's and these intervals, in ticks, and bursts.
+    pub changes: Vec<(u64, u32)>,
+}
+
+impl User {
+    fn defines(&self) -> Vec<String> {
+        let mut defines = Vec::new();
+        if let Some(cycles) = self.off {
+            defines.push(format!("BOUNDS_OFF={cycles}"));
+        }
+        if !self.changes.is_empty() {
+            let pairs = self.changes.iter();
+            let pairs: Vec<String> = pairs
+                .map(|(interval, burst)| format!("{{{interval}, {burst}}}"))
+                .collect();
+            defines.push(format!("BOUNDS_CHANGES={}", pairs.join(", ")));
+        }
+        defines
+    }
+}
+
+/// A system whose firmware is to be made.
+pub(super) struct Origin<'a> {
+    pub name: &'a str,
+    /// What was drawn; empty if a file says it.
+    pub drawn: String,
+    /// The flavour of the experiment's file that the firmware is compiled with.
+    pub of: &'a str,
+    /// The receiver or the source that is watched.
+    pub watch: &'a str,
+    pub user: User,
 }
 
 /// The names that bounds.c knows.
@@ -61,38 +136,18 @@ impl CaseSpec {
     /// # Errors
     /// A system file that is wrong or that the firmware does not fit, no bound, a body or a job that takes another time than stated.
     pub(super) fn prepare(&self, bench: &Bench, folder: &str) -> Result<Case, ExperimentError> {
-        let name = self.name.get_ref();
-        let system = self.system(bench, folder)?;
-        let (watch, bound) = self.bound(&system)?;
-        let lines = system
-            .sources
-            .iter()
-            .map(|source| {
-                source
-                    .level
-                    .vector
-                    .parse()
-                    .map_err(|error| self.wrong(&format!("{error}")))
-            })
-            .collect::<Result<Vec<Line>, _>>()?;
-        let elf = self.compile(bench, &system, name, &self.of)?;
-        let plain = without_limits(&system);
-        let plain_elf = self.compile(bench, &plain, &format!("{name}-plain"), "c")?;
-        self.check_bodies(&plain, &plain_elf, &lines)?;
-        self.check_job(&plain, &plain_elf, watch)?;
-        Ok(Case {
-            name: name.clone(),
-            elf,
-            clock_hz: system.cpu.clock_hz,
-            bound,
-            watch,
-            targets: targets(&system),
-            lines,
-        })
+        let origin = Origin {
+            name: self.name.get_ref(),
+            drawn: String::new(),
+            of: &self.of,
+            watch: &self.watch,
+            user: User::default(),
+        };
+        origin.prepare(bench, self.system(bench, folder)?)
     }
 
     fn wrong(&self, what: &str) -> ExperimentError {
-        ExperimentError::Evaluation(format!("the case `{}`: {what}", self.name.get_ref()))
+        wrong(self.name.get_ref(), what)
     }
 
     fn system(&self, bench: &Bench, folder: &str) -> Result<System, ExperimentError> {
@@ -118,9 +173,69 @@ impl CaseSpec {
         }
         Ok(system)
     }
+}
 
-    /// Who is watched, and the bound.
-    fn bound(&self, system: &System) -> Result<(Watch, u64), ExperimentError> {
+fn wrong(name: &str, what: &str) -> ExperimentError {
+    ExperimentError::Evaluation(format!("the case `{name}`: {what}"))
+}
+
+/// The worst-case response time of `part`, in cycles.
+fn response(system: &System, part: Part) -> Option<u64> {
+    let analysis = analyse(system);
+    let solution = analysis.row(part)?.outcome.as_ref().ok()?;
+    Some(solution.response)
+}
+
+impl Origin<'_> {
+    /// Generates and compiles, and holds what the system states of its code against what the board takes for it.
+    ///
+    /// # Errors
+    /// A system that the firmware does not fit, no bound, a body or a job that takes another time than stated.
+    pub(super) fn prepare(self, bench: &Bench, system: System) -> Result<Case, ExperimentError> {
+        let name = self.name;
+        let (part, watch) = self.part(&system)?;
+        let bound = response(&system, part).ok_or_else(|| {
+            self.wrong(&format!("the analysis has no bound for `{}`", self.watch))
+        })?;
+        let lines = system
+            .sources
+            .iter()
+            .map(|source| {
+                source
+                    .level
+                    .vector
+                    .parse()
+                    .map_err(|error| self.wrong(&format!("{error}")))
+            })
+            .collect::<Result<Vec<Line>, _>>()?;
+        let mark = format!("BOUNDS_MARK={}", mark(&system).0);
+        let defines = [&self.user.defines()[..], std::slice::from_ref(&mark)].concat();
+        let elf = self.compile(bench, &system, name, self.of, &defines)?;
+        let plain = without_limits(&system);
+        let plain_elf = self.compile(bench, &plain, &format!("{name}-plain"), "c", &[mark])?;
+        self.check_bodies(&plain, &plain_elf, &lines)?;
+        self.check_job(&plain, &plain_elf, watch)?;
+        Ok(Case {
+            name: name.to_owned(),
+            drawn: self.drawn,
+            elf,
+            clock_hz: system.cpu.clock_hz,
+            bound,
+            watch,
+            targets: targets(&system),
+            lines,
+            user: self.user,
+            system,
+            part,
+        })
+    }
+
+    fn wrong(&self, what: &str) -> ExperimentError {
+        wrong(self.name, what)
+    }
+
+    /// Who is watched.
+    fn part(&self, system: &System) -> Result<(Part, Watch), ExperimentError> {
         let receiver = system
             .receivers
             .iter()
@@ -129,28 +244,17 @@ impl CaseSpec {
             .sources
             .iter()
             .position(|source| source.name == self.watch);
-        let (part, watch) = match (receiver, source) {
+        match (receiver, source) {
             (Some(index), _) => {
                 let mark = mark(system).1;
-                (Part::Task(index), Watch::Job { mark })
+                Ok((Part::Task(index), Watch::Job { mark }))
             }
-            (None, Some(index)) => (Part::Request(index), self.watch_line(system, index)?),
-            (None, None) => {
-                return Err(self.wrong(&format!(
-                    "`{}` is neither a receiver nor a source of its system",
-                    self.watch
-                )));
-            }
-        };
-        let analysis = analyse(system);
-        let bound = analysis
-            .row(part)
-            .and_then(|row| row.outcome.as_ref().ok())
-            .map(|solution| solution.response)
-            .ok_or_else(|| {
-                self.wrong(&format!("the analysis has no bound for `{}`", self.watch))
-            })?;
-        Ok((watch, bound))
+            (None, Some(index)) => Ok((Part::Request(index), self.watch_line(system, index)?)),
+            (None, None) => Err(self.wrong(&format!(
+                "`{}` is neither a receiver nor a source of its system",
+                self.watch
+            ))),
+        }
     }
 
     fn watch_line(&self, system: &System, index: usize) -> Result<Watch, ExperimentError> {
@@ -182,6 +286,7 @@ impl CaseSpec {
         system: &System,
         name: &str,
         flavour: &str,
+        more: &[String],
     ) -> Result<PathBuf, ExperimentError> {
         let chip = chip(&ATMEGA128.name).map_err(|error| self.wrong(&error.to_string()))?;
         let plan = Plan::new(system, chip).map_err(Box::new)?;
@@ -196,7 +301,7 @@ impl CaseSpec {
             .ok_or_else(|| self.wrong(&format!("the file has no flavour `{flavour}`")))?;
         let own = Flavour {
             includes: vec![folder.display().to_string()],
-            defines: defines(system),
+            defines: [&defines(system)[..], more].concat(),
             ..Flavour::default()
         };
         bench.compile_parts(&format!("{name}/firmware"), &[common, &own])
@@ -212,7 +317,7 @@ impl CaseSpec {
         let mut spec = traced(elf, plain.cpu.clock_hz, CALIBRATION);
         spec.floods = (1_u64..)
             .zip(lines)
-            .map(|(place, line)| edges(self.name.get_ref(), *line, vec![CALIBRATION_GAP * place]))
+            .map(|(place, line)| edges(self.name, *line, vec![CALIBRATION_GAP * place]))
             .collect();
         let result = self.run(&spec)?;
         for (source, line) in plain.sources.iter().zip(lines) {
@@ -235,7 +340,7 @@ impl CaseSpec {
         }
         let stated = job(plain);
         let mut spec = traced(elf, plain.cpu.clock_hz, CALIBRATION.max(3 * stated));
-        spec.floods = vec![begin(self.name.get_ref(), START)];
+        spec.floods = vec![begin(self.name, START)];
         let measured = worst(&self.run(&spec)?.events, watch).response;
         if measured != stated {
             return Err(self.wrong(&format!(
@@ -247,7 +352,7 @@ impl CaseSpec {
 
     fn run(&self, spec: &RunSpec) -> Result<RunResult, ExperimentError> {
         run(spec).map_err(|cause| ExperimentError::Run {
-            firmware: self.name.get_ref().clone(),
+            firmware: self.name.to_owned(),
             cause: Box::new(cause),
         })
     }
@@ -300,7 +405,10 @@ pub(super) fn begin(name: &str, at: u64) -> Flood {
 }
 
 fn vector(line: Line) -> u8 {
-    let name = line.to_string();
+    vector_of(&line.to_string())
+}
+
+fn vector_of(name: &str) -> u8 {
     let index = ATMEGA128.vectors.iter().position(|known| *known == name);
     index.map_or(0, |index| u8::try_from(index + 1).unwrap_or(0))
 }
@@ -315,10 +423,7 @@ fn mark(system: &System) -> (&'static str, u16) {
 
 fn defines(system: &System) -> Vec<String> {
     let clock = system.cpu.clock_hz;
-    let mut defines = vec![
-        format!("F_CPU={clock}UL"),
-        format!("BOUNDS_MARK={}", mark(system).0),
-    ];
+    let mut defines = vec![format!("F_CPU={clock}UL")];
     for source in &system.sources {
         defines.push(format!(
             "BOUNDS_CYCLES_{}={}",

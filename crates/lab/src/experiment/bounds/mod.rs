@@ -3,6 +3,7 @@
 mod attack;
 mod case;
 mod observe;
+mod random;
 mod search;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,8 @@ use serde::Deserialize;
 use weir_report::Series;
 
 use self::attack::Field;
-use self::case::{Case, CaseSpec, traced};
+use self::case::{Case, CaseSpec, User, traced};
+use self::random::RandomSpec;
 use self::search::{Arena, Effort};
 use super::batch::bar;
 use super::bench::{Bench, as_f64};
@@ -25,12 +27,17 @@ use super::{Detail, ExperimentError, Measured};
 #[serde(deny_unknown_fields)]
 pub(super) struct BoundsSpec {
     /// Where the cases' system files are, from the repository's root.
+    #[serde(default)]
     pub systems: String,
-    /// Runs of each case, adversary by adversary.
+    /// Runs of each case of the file, adversary by adversary.
+    #[serde(default)]
     pub runs: u64,
     /// From which all random numbers come.
     pub seed: u64,
+    #[serde(default)]
     pub case: Vec<CaseSpec>,
+    /// Cases that nobody chose, after the others.
+    pub random: Option<RandomSpec>,
 }
 
 const MIN: &str = "min_ratio";
@@ -38,17 +45,20 @@ const MEDIAN: &str = "median_ratio";
 const MAX: &str = "max_ratio";
 const RATIO: &str = "ratio";
 
-/// Of the ratios the extremes and the median, and each by itself.
+/// What is said of the cases that were drawn begins with this.
+const DRAWN: &str = "random.";
+
+/// Of the ratios the extremes and the median, and each by itself; of those that were drawn the former.
 pub(super) fn known_claims(spec: &BoundsSpec) -> BTreeSet<String> {
-    let of_cases = spec
-        .case
-        .iter()
-        .map(|case| format!("{}.{RATIO}", case.name.get_ref()));
-    [MIN, MEDIAN, MAX]
-        .into_iter()
-        .map(str::to_owned)
-        .chain(of_cases)
-        .collect()
+    let mut known = BTreeSet::new();
+    for (prefix, is_there) in [("", !spec.case.is_empty()), (DRAWN, spec.random.is_some())] {
+        if is_there {
+            known.extend([MIN, MEDIAN, MAX].map(|name| format!("{prefix}{name}")));
+        }
+    }
+    let each = spec.case.iter();
+    known.extend(each.map(|case| format!("{}.{RATIO}", case.name.get_ref())));
+    known
 }
 
 /// One, over the cases.
@@ -71,27 +81,37 @@ impl Outcome {
 
 /// Attacks every case.
 pub(super) fn measure(bench: &Bench, spec: &BoundsSpec) -> Result<Measured, ExperimentError> {
-    let cases = spec
+    let mut cases = spec
         .case
         .par_iter()
         .map(|case| case.prepare(bench, &spec.systems))
         .collect::<Result<Vec<Case>, _>>()?;
-    let bar = bar(spec.runs.saturating_mul(cases.len() as u64));
+    if let Some(random) = &spec.random {
+        cases.extend(random.prepare(bench)?);
+    }
+    let runs = |case: &Case| match &spec.random {
+        Some(random) if case.is_drawn() => random.runs,
+        _ => spec.runs,
+    };
+    let bar = bar(cases.iter().map(runs).sum());
     let outcomes = (0_u64..)
         .zip(cases)
-        .map(|(index, case)| attack(case, spec, index, &bar))
+        .map(|(index, case)| {
+            let effort = Effort {
+                runs: runs(&case),
+                seed: spec.seed.wrapping_add(index),
+            };
+            attack(case, effort, &bar)
+        })
         .collect::<Result<Vec<Outcome>, _>>();
     bar.finish_and_clear();
     summed_up(&outcomes?)
 }
 
-fn attack(
-    case: Case,
-    spec: &BoundsSpec,
-    index: u64,
-    bar: &ProgressBar,
-) -> Result<Outcome, ExperimentError> {
-    let end = Field::end(&case.targets, case.bound);
+fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, ExperimentError> {
+    // More jobs where the user, too, decides how a job begins.
+    let jobs = if case.user == User::default() { 1 } else { 4 };
+    let end = jobs * Field::end(&case.targets, case.bound);
     let arena = Arena {
         name: &case.name,
         spec: traced(&case.elf, case.clock_hz, end),
@@ -101,10 +121,7 @@ fn attack(
             end,
         },
         watch: case.watch,
-    };
-    let effort = Effort {
-        runs: spec.runs,
-        seed: spec.seed.wrapping_add(index),
+        vectors: case.vectors(),
     };
     let found = arena.search(effort, bar)?;
     if found.worst.response == 0 {
@@ -112,6 +129,16 @@ fn attack(
             "the case `{}`: nothing of what is watched ever ran",
             case.name
         )));
+    }
+    let mut case = case;
+    if !case.user.changes.is_empty() {
+        // The board's file has no costs of a limit that changes: what its interrupts took here.
+        case.bound = case.bound_with(found.longest).ok_or_else(|| {
+            ExperimentError::Evaluation(format!(
+                "the case `{}`: the analysis has no bound for what its interrupts took, {:?} cycles",
+                case.name, found.longest
+            ))
+        })?;
     }
     Ok(Outcome {
         observed: found.worst.response,
@@ -121,32 +148,46 @@ fn attack(
 }
 
 fn summed_up(outcomes: &[Outcome]) -> Result<Measured, ExperimentError> {
-    let mut ratios: Vec<f64> = outcomes.iter().map(Outcome::ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (Some(&min), Some(&max), Some(median)) = (ratios.first(), ratios.last(), median(&ratios))
-    else {
+    if outcomes.is_empty() {
         return Err(ExperimentError::Evaluation(
             "there is no case: give at least one".to_owned(),
         ));
-    };
-    let mut values = BTreeMap::from([
-        (MIN.to_owned(), min),
-        (MEDIAN.to_owned(), median),
-        (MAX.to_owned(), max),
-    ]);
-    for outcome in outcomes {
+    }
+    let mut values = BTreeMap::new();
+    for (prefix, is_drawn) in [("", false), (DRAWN, true)] {
+        let of_these = outcomes
+            .iter()
+            .filter(|outcome| outcome.case.is_drawn() == is_drawn);
+        let mut ratios: Vec<f64> = of_these.map(Outcome::ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        if let (Some(&min), Some(&max), Some(median)) =
+            (ratios.first(), ratios.last(), median(&ratios))
+        {
+            values.extend([
+                (format!("{prefix}{MIN}"), min),
+                (format!("{prefix}{MEDIAN}"), median),
+                (format!("{prefix}{MAX}"), max),
+            ]);
+        }
+    }
+    for outcome in outcomes.iter().filter(|outcome| !outcome.case.is_drawn()) {
         values.insert(format!("{}.{RATIO}", outcome.case.name), outcome.ratio());
     }
     let points = (1_u64..)
         .zip(outcomes)
         .map(|(number, outcome)| (as_f64(number), outcome.ratio()))
         .collect();
-    let rows = outcomes
-        .iter()
+    let rows = shown(outcomes)
+        .into_iter()
         .map(|outcome| {
+            let case = &outcome.case;
             vec![
-                outcome.case.name.clone(),
-                outcome.case.bound.to_string(),
+                if case.is_drawn() {
+                    format!("{}: {}", case.name, case.drawn)
+                } else {
+                    case.name.clone()
+                },
+                case.bound.to_string(),
                 outcome.observed.to_string(),
                 format!("{:.3}", outcome.ratio()),
                 outcome.pattern.to_owned(),
@@ -176,6 +217,21 @@ fn summed_up(outcomes: &[Outcome]) -> Result<Measured, ExperimentError> {
         }),
         picture: None,
     })
+}
+
+/// Of the cases that were drawn as many with the least ratios are shown, and with the largest.
+const EXTREMES: usize = 5;
+
+/// The cases of the file, and of those that were drawn the extremes.
+fn shown(outcomes: &[Outcome]) -> Vec<&Outcome> {
+    let (mut drawn, mut all): (Vec<&Outcome>, Vec<&Outcome>) =
+        outcomes.iter().partition(|outcome| outcome.case.is_drawn());
+    drawn.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    if drawn.len() > 2 * EXTREMES {
+        drawn.drain(EXTREMES..drawn.len() - EXTREMES);
+    }
+    all.extend(drawn);
+    all
 }
 
 /// The middle of what is in order; of two middles their mean.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::attack::{Attack, Field};
 use super::case::{begin, edges};
-use super::observe::{Watch, Worst, worst};
+use super::observe::{Watch, Worst, longest_run, worst};
 use crate::experiment::ExperimentError;
 use weir_board::line::Line;
 use weir_board::run::{RunSpec, run};
@@ -26,6 +26,8 @@ pub(super) struct Arena<'a> {
     pub lines: Vec<Line>,
     pub field: Field<'a>,
     pub watch: Watch,
+    /// Vectors whose interrupts are measured.
+    pub vectors: [u8; 2],
 }
 
 /// How hard is searched.
@@ -41,6 +43,8 @@ pub(super) struct Effort {
 pub(super) struct Found {
     pub worst: Worst,
     pub attack: Attack,
+    /// The longest interrupt of each of the arena's vectors, in cycles, in all runs.
+    pub longest: [u64; 2],
 }
 
 /// Attacks that are varied side by side.
@@ -52,9 +56,17 @@ const ROUNDS_ALONE: u64 = 12;
 /// The share of the runs in which patterns are tried.
 const PATTERNS: u64 = 3;
 
+fn longer(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+    [a[0].max(b[0]), a[1].max(b[1])]
+}
+
+fn longest_of(all: &[Found]) -> [u64; 2] {
+    all.iter().map(|found| found.longest).fold([0; 2], longer)
+}
+
 impl Arena<'_> {
     /// Runs one attack.
-    fn fight(&self, attack: &Attack) -> Result<Worst, ExperimentError> {
+    fn fight(&self, attack: Attack) -> Result<Found, ExperimentError> {
         let mut spec = self.spec.clone();
         spec.floods = self
             .lines
@@ -67,7 +79,13 @@ impl Arena<'_> {
             firmware: self.name.to_owned(),
             cause: Box::new(cause),
         })?;
-        Ok(worst(&result.events, self.watch))
+        Ok(Found {
+            worst: worst(&result.events, self.watch),
+            longest: self
+                .vectors
+                .map(|vector| longest_run(&result.events, vector)),
+            attack,
+        })
     }
 
     fn try_all(
@@ -78,9 +96,9 @@ impl Arena<'_> {
         attacks
             .into_par_iter()
             .map(|attack| {
-                let worst = self.fight(&attack)?;
+                let found = self.fight(attack)?;
                 bar.inc(1);
-                Ok(Found { worst, attack })
+                Ok(found)
             })
             .collect()
     }
@@ -97,6 +115,7 @@ impl Arena<'_> {
             .map(|number| Attack::new(&self.field, &mut random(number)))
             .collect();
         let mut climbers = self.try_all(first, bar)?;
+        let mut longest = longest_of(&climbers);
         climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.response));
         climbers.truncate(CLIMBERS);
 
@@ -115,6 +134,7 @@ impl Arena<'_> {
                 .collect();
             number += variations.len() as u64;
             let tried = self.try_all(variations, bar)?;
+            longest = longer(longest, longest_of(&tried));
             for (index, found) in tried.into_iter().enumerate() {
                 // An equal is taken, too: plateaus are crossed on foot.
                 if let Some(climber) = climbers.get_mut(index / TRIES) {
@@ -135,6 +155,7 @@ impl Arena<'_> {
         climbers
             .into_iter()
             .max_by_key(|found| found.worst.response)
+            .map(|found| Found { longest, ..found })
             .ok_or_else(|| {
                 ExperimentError::Evaluation(format!("`{}`: nothing was tried", self.name))
             })
