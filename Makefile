@@ -51,10 +51,7 @@ test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation 
 	$(ALONE) scripts/test-rtl
 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and one in an emulated machine
-# One after the other: weir-linux's tests fork, and change what the machine has once, such as the priority of ksoftirqd.
-	RUST_TEST_THREADS=1 $(CARGO_TEST) $(LINUX)
-# What a packet costs in each mode, beside XDP_DROP's: all claims are met, and it takes two minutes.
-	$(ALONE) scripts/test-guest --if-there lee2010/linux-cost
+	$(ALONE) scripts/test-linux $(LINUX)
 
 test-guest: bootstrap-linux ## all experiments on stock kernels in an emulated machine, in their short forms: an hour
 	$(ALONE) scripts/test-guest
