@@ -98,7 +98,7 @@ module scan #(
 
   // What the machine holds; the runner connects these.
   (* keep *)
-  wire slot, begins, init, scan_b, init_b, write_c, waited, look, checked, entered;
+  wire slot, begins, init, scan_b, init_b, write_c, waited, look, checked;
   (* keep *)
   wire [$clog2(GROUP)-1:0] column;
   (* keep *)
@@ -149,6 +149,7 @@ module scan #(
   wire to_control = reg_which_i == weir_limit_map::RegControl;
   wire to_rate = reg_which_i == weir_limit_map::RegRate;
   wire to_burst = reg_which_i == weir_limit_map::RegBurst;
+  wire to_status = reg_which_i == weir_limit_map::RegStatus;
   wire to_began = reg_which_i == weir_limit_map::RegBegan;
   always_comb begin
     if (waits_for_bus && reg_valid_i) begin
@@ -287,6 +288,7 @@ module scan #(
   end
 
   // ---- Where the scan is: clocks from the beginning of a round; the source's own turn and visit in it; until them.
+  wire at_first = column == '0 && !slot;
   wire [7:0] position = row * (GROUP + 1) + (slot ? GROUP : column);
   wire [7:0] own_column = who % GROUP;
   wire [7:0] own_turn = (who / GROUP) * (GROUP + 1);
@@ -296,10 +298,14 @@ module scan #(
   wire [7:0] to_turn = position <= own_turn ? own_turn - position : own_turn + S - position;
   wire [7:0] bus_visit = (source_before / GROUP) * (GROUP + 1) + source_before % GROUP + 1;
   wire [7:0] to_bus_visit = position <= bus_visit ? bus_visit - position : bus_visit + S - position;
-  wire [7:0] to_first = position <= 1 ? 1 - position : 1 + S - position;
+  // Until the scan's next clock that shows the bus's own before it, for STATUS and HELD: that of the row after this
+  // one, or the first one that is far enough from the source.
+  wire [7:0] bus_row = source_before / GROUP;
+  wire [7:0] next_row = at_first ? row : (row + 1) % Rows;
+  wire [7:0] rows_near = next_row == bus_row ? 2 : next_row == (bus_row + 1) % Rows ? 1 : 0;
+  wire [7:0] to_own_clock = (at_first ? 0 : slot ? 1 : GROUP + 1 - column) + rows_near * (GROUP + 1);
   wire [7:0] to_slot = slot ? 0 : GROUP - column;
   // The position before; what was looked up there, and what before that.
-  wire at_first = column == '0 && !slot;
   localparam logic [$clog2(GROUP)-1:0] LastColumn = GROUP - 1;
   localparam logic [$clog2(Rows)-1:0] LastRow = Rows - 1;
   wire [$clog2(Rows)-1:0] row_before = row == '0 ? LastRow : row - 1'b1;
@@ -393,11 +399,12 @@ module scan #(
       i_pace :
       assert (since_bus == '0 || !config_before || (done ? since_bus <= 2 * GROUP + 2 + (drain[0] ? 1 : drain[1] ? 2 : 3) :
         look ? since_bus <= GROUP + 2 : checked ? since_bus + to_slot <= 2 * GROUP + 2 : since_bus + to_slot <= GROUP + 1));
-      i_bus : assert (since_bus == '0 || config_before || began_before || since_bus + to_bus_visit <= S + 1);
-      i_began :
-      assert ((!entered || (!init && waited && began_before && position >= 2 && position <= S - 1)) &&
-        (since_bus == '0 || !began_before || (entered ? since_bus + (S - 1 - position) <= 2 * S - 1 : since_bus + to_first <= S + 1)));
-      i_since : assert (since_bus == '0 || waits_for_bus);
+      i_shown : assert (!waits_for_bus || !at_first || index_b == IndexBits'(source_before));
+      i_bus :
+      assert (since_bus == '0 || config_before || began_before || since_bus + to_bus_visit <= 2 * GROUP + 2 ||
+        (Rows > 2 && since_bus + to_own_clock <= 2 * GROUP + 2));
+      i_began : assert (since_bus == '0 || !began_before || since_bus + to_slot <= GROUP + 1);
+      i_since : assert (since_bus == '0 || (waits_for_bus && !init_b));
       i_wants :
       assert (!wants || (!taken ? (is_level || fresh) && waiting + to_turn <= S : since_turn <= GROUP + 2 && waiting <= S + since_turn &&
         (since_turn < own_column + 2 ? (is_level ? level_then : came_then) && !held_then : passed)));
@@ -418,7 +425,7 @@ module scan #(
       p_out : assert (deliver[who] == (since_turn == GROUP + 2 && passed));
       p_disable : assert (!off || !deliver[who]);
       if (wants) p_late : assert (waiting <= S + GROUP + 2 && (waiting < S + GROUP + 2 || deliver[who]));
-      if (reg_valid_i && !init) p_ready : assert (since_bus <= (to_control || to_rate || to_burst ? 2 * GROUP + 5 : to_began ? 2 * S - 1 : S + 1));
+      if (reg_valid_i && !init) p_ready : assert (since_bus <= (to_control || to_rate || to_burst ? 2 * GROUP + 5 : to_began ? GROUP + 1 : 2 * GROUP + 2));
 
       c_period : cover (visit && since_visit == S && who == SOURCES - 1);
       c_state : cover (visit && phase != '0 && noted_ghost);
@@ -431,6 +438,8 @@ module scan #(
       c_given_up : cover (wrote && given_up && done && control_before && !bits_before[0] && passed && since_turn == GROUP + 1);
       c_late : cover (wants && waiting == S + GROUP + 2 && deliver[who]);
       c_ready : cover (reg_valid_i && reg_ready && to_rate && since_bus == 2 * GROUP + 5);
+      c_ready_began : cover (reg_valid_i && reg_ready && to_began && since_bus == GROUP + 1);
+      c_ready_status : cover (reg_valid_i && reg_ready && to_status && since_bus == 2 * GROUP + 2);
     end
 endmodule
 

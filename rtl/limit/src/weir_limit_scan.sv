@@ -16,8 +16,9 @@
 //
 // After reset a first round writes the memories. What is requested meanwhile is kept, and the bus waits.
 //
-// A bus access to CONTROL, RATE or BURST ends within 2 * GROUP + 7 clocks (and a write has its effect on all that deliver_o gives from the next clock on);
-// one to STATUS or HELD within S + 2 and one to BEGAN within 2 * S + 2, since they wait for the scan to come by.
+// A bus access ends, however many sources there are, so many clocks after its first at most: CONTROL, RATE and BURST
+// 2 * GROUP + 5 (and a write has its effect on all that deliver_o gives from the next clock on), STATUS and HELD
+// 2 * GROUP + 2, BEGAN GROUP + 1.
 `default_nettype none
 
 module weir_limit_scan #(
@@ -34,7 +35,7 @@ module weir_limit_scan #(
     parameter int OVERLOAD = 1,
     parameter int LOCK = 1,
     parameter int MSI = 0,
-    // Sources in a row, a power of two, at least 2: more make S smaller and the way of a row longer.
+    // Sources in a row, a power of two from 2 to 32: more make S smaller and the way of a row longer.
     parameter int GROUP = 8,
     localparam int LeftBits = BURST_BITS == 0 ? 1 : BURST_BITS,
     // Per source, source 0 in the lowest bits.
@@ -105,7 +106,9 @@ module weir_limit_scan #(
 
   // ---- Requests in, deliveries out.
   logic [GROUP-1:0] row_came, row_level, row_is_level, row_busy, came, level, is_level, busy, given;
-  logic deliver, deliver_b;
+  logic [3*GROUP-1:0] looked;
+  logic [ColumnBits-1:0] first;
+  logic takes, deliver, deliver_b;
   weir_limit_scan_requests #(
       .SOURCES(SOURCES),
       .GROUP(GROUP),
@@ -125,6 +128,7 @@ module weir_limit_scan #(
       .deliver_o,
       .turn_i(turn),
       .row_i(row),
+      .look_i(READBACK != 0 ? index[IndexBits-1:ColumnBits] : row),
       .given_i(given),
       .came_o(row_came),
       .level_o(row_level),
@@ -137,9 +141,13 @@ module weir_limit_scan #(
   ) u_row (
       .clk_i,
       .rst_ni,
-      .d_i({turn ? {row_came, row_level, row_is_level, row_busy} : {came >> 1, level >> 1, is_level >> 1, busy >> 1}, {deliver_b, given[GROUP-1:1]}}),
+      .d_i({takes ? {looked, row_busy} : {came >> 1, level >> 1, is_level >> 1, busy >> 1}, {deliver_b, given[GROUP-1:1]}}),
       .q_o({came, level, is_level, busy, given})
   );
+  // STATUS shows what the bus's source asks.
+  assign takes = turn || (READBACK != 0 && slot);
+  assign first = READBACK != 0 ? index[ColumnBits-1:0] : '0;
+  assign looked = {row_came[GROUP-1:1], row_came[first], row_level[GROUP-1:1], row_level[first], row_is_level[GROUP-1:1], row_is_level[first]};
   assign deliver_b = deliver && !init_b;
 
   wire unused_bits = &{1'b0, reg_source_i};
@@ -194,11 +202,14 @@ module weir_limit_scan #(
       .read_data_o({phase, left, noted})
   );
 
-  // ---- What the bus waits for: the scan at its source.
+  // ---- STATUS and HELD. The bus's clock is a visit of its source, too, which leaves the source as it is, but for HELD.
+  // It does not count for the row of the visits before and that of the visits after it, since these are on their ways
+  // to and from the memories. There the scan has been or soon is at the source.
   //
   // A master may give an access up while it waits (psel_i or penable_i falls). Its first clock is not `active`, and neither is the one in which it is given
   // up, so that nothing of it is left when another one comes.
-  logic waited, active, visits, looks, here;
+  logic waited, active, visits, looks, near, here;
+  logic [RowBits-1:0] row_asked;
   assign visits = reg_which_i == weir_limit_map::RegStatus || reg_which_i == weir_limit_map::RegHeld;
   assign looks  = !visits && reg_which_i != weir_limit_map::RegBegan;
   logic [31:0] status_data, held_data, began_data, config_data;
@@ -212,7 +223,9 @@ module weir_limit_scan #(
       .q_o(waited)
   );
   assign active = waited && reg_valid_i;
-  assign here = scan_b && !init_b && active && visits && index_b == reg_source_i[IndexBits-1:0];
+  assign row_asked = reg_source_i[IndexBits-1:ColumnBits];
+  assign near = row_asked == row || row_asked == index_c[IndexBits-1:ColumnBits];
+  assign here = !init_b && active && visits && index_b == reg_source_i[IndexBits-1:0] && (scan_b || !near);
   assign reg_ready_o = here || began_ready || config_ready;
   assign status_data = READBACK == 0 ? '0 :
       32'(open) << weir_limit_map::StatusOpen | 32'(is_level[0] ? level[0] : waits) << weir_limit_map::StatusNoted |
@@ -231,23 +244,24 @@ module weir_limit_scan #(
     assign held_data = '0;
   end else begin : g_held
     logic [CountBits-1:0] held, held_c;
-    logic counts;
+    logic counts, clears, write_held_c;
     assign counts = came[0] && (noted || !open) && held != '1;
+    assign clears = here && reg_write_i;
     weir_limit_ff #(
-        .WIDTH(CountBits),
+        .WIDTH(CountBits + 1),
         .RESET(RESET)
     ) u_held_next (
         .clk_i,
         .rst_ni,
-        .d_i(init_b || (here && reg_write_i) ? '0 : held + CountBits'(counts)),
-        .q_o(held_c)
+        .d_i({init_b || clears ? '0 : held + CountBits'(counts), scan_b || clears}),
+        .q_o({held_c, write_held_c})
     );
     weir_limit_scan_memory #(
         .WIDTH(CountBits),
         .ADDRESS_BITS(IndexBits)
     ) u_held (
         .clk_i,
-        .write_i(write_c),
+        .write_i(write_held_c),
         .write_address_i(index_c),
         .write_data_i(held_c),
         .read_address_i(index),
@@ -261,22 +275,24 @@ module weir_limit_scan #(
     wire unused = &{1'b0, notify, rests};
   end else begin : g_overload
     weir_limit_scan_overload #(
-        .INDEX_BITS(IndexBits),
-        .PADDED(Rows * GROUP),
+        .GROUP(GROUP),
+        .ROWS (Rows),
         .RESET(RESET)
     ) u_overload (
         .clk_i,
         .rst_ni,
         .index_i(index),
-        .index_b_i(index_b),
+        .row_b_i(index_b[IndexBits-1:ColumnBits]),
         .scan_b_i(scan_b),
         .init_b_i(init_b),
         .index_c_i(index_c),
         .write_c_i(write_c),
-        .begins_i(waits && !open),
+        .slot_i(slot),
+        .begins_i(begins),
+        .starts_i(waits && !open),
         .ends_i(rests && !waits),
         .notify_i(notify),
-        .active_i(active && reg_which_i == weir_limit_map::RegBegan),
+        .active_i(active && !init && reg_which_i == weir_limit_map::RegBegan),
         .write_i(reg_write_i),
         .word_i(reg_source_i[4:0]),
         .wdata_i(reg_wdata_i),

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // OVERLOAD and BEGAN of the memory form. The clocks are weir_limit_scan's: `_b` the visit that is decided, `_c` the one that is written.
 //
-// A word of BEGAN is put together, and cleared, while the scan goes over its 32 sources.
+// BEGAN is in memory by rows, side by side as in a word of the bus. The visits of a row take its bits from there one
+// by one, and put them back whole. So the bus has all of a word in its clock: the row that is visited from the
+// registers, the others from memory. It clears a word at once, or not at all.
 `default_nettype none
 
 module weir_limit_scan_overload #(
-    parameter int INDEX_BITS = 4,
-    // Visits of a round.
-    parameter int PADDED = 16,
-    parameter int RESET = 1
+    parameter int GROUP = 8,
+    parameter int ROWS = 8,
+    parameter int RESET = 1,
+    localparam int RowBits = $clog2(ROWS),
+    localparam int ColumnBits = $clog2(GROUP),
+    localparam int IndexBits = RowBits + ColumnBits
 ) (
     input wire clk_i,
     input wire rst_ni,
-    input wire [INDEX_BITS-1:0] index_i,
-    input wire [INDEX_BITS-1:0] index_b_i,
+    input wire [IndexBits-1:0] index_i,
+    input wire [RowBits-1:0] row_b_i,
     input wire scan_b_i,
     input wire init_b_i,
-    input wire [INDEX_BITS-1:0] index_c_i,
+    input wire [IndexBits-1:0] index_c_i,
     input wire write_c_i,
-    // The visit finds a request and the limit closed; it finds the limiter at rest and nothing that asks.
+    // The clock is the bus's; index_i is the first source of a row.
+    input wire slot_i,
     input wire begins_i,
+    // The visit finds a request and the limit closed; it finds the limiter at rest and nothing that asks.
+    input wire starts_i,
     input wire ends_i,
     input wire notify_i,
-    // The bus wants a word of BEGAN.
+    // The bus wants a word of BEGAN, and it wanted that in the clock before, too.
     input wire active_i,
     input wire write_i,
     input wire [4:0] word_i,
@@ -32,55 +39,131 @@ module weir_limit_scan_overload #(
     output wire overload_o,
     output wire irq_o
 );
-  localparam int LastWord = (PADDED - 1) / 32;
-  // Visits that the last word lacks.
-  localparam int Lacks = 32 * (LastWord + 1) - PADDED;
+  // Rows in a word of the bus, and words.
+  localparam int Lanes = 32 / GROUP;
+  localparam int LaneBits = $clog2(Lanes);
+  localparam int Words = (ROWS + Lanes - 1) / Lanes;
+  localparam int AddressBits = Words < 2 ? 1 : $clog2(Words);
 
-  logic began, counted, overload_next, began_next, counts, overload_c, began_c, counted_c;
-  logic [9:0] index;
-  logic here, entered, last;
-  logic [31:0] word, word_next;
-  logic [INDEX_BITS:0] notices;
-
-  assign index = 10'(index_b_i);
-  assign here = scan_b_i && !init_b_i && active_i && index[9:5] == word_i && (entered || index[4:0] == '0);
-  assign last = index[4:0] == '1 || index_b_i == INDEX_BITS'(PADDED - 1);
-  assign ready_o = here && last;
-  assign word_next = {began, word[31:1]};
-  assign rdata_o = Lacks != 0 && word_i == 5'(LastWord) ? word_next >> Lacks : word_next;
-
-  // Beginning wins over ending and clearing.
-  assign overload_next = begins_i || (overload_o && !ends_i);
-  assign began_next = (overload_next && !overload_o) || (began && !(here && write_i && wdata_i[index[4:0]]));
-  assign counts = began_next && notify_i;
-
+  // ---- OVERLOAD. Beginning wins over ending.
+  logic overload_next, overload_c;
+  assign overload_next = starts_i || (overload_o && !ends_i);
   weir_limit_ff #(
-      .WIDTH(36 + INDEX_BITS + 1),
       .RESET(RESET)
-  ) u_state (
+  ) u_overload_next (
       .clk_i,
       .rst_ni,
-      .d_i({
-        active_i && (here ? !last : entered),
-        here ? word_next : word,
-        init_b_i ? 3'b0 : {overload_next, began_next, counts},
-        !scan_b_i || init_b_i || counts == counted ? notices : counts ? notices + 1'b1 : notices - 1'b1
-      }),
-      .q_o({entered, word, overload_c, began_c, counted_c, notices})
+      .d_i(overload_next && !init_b_i),
+      .q_o(overload_c)
   );
-  // `counted` is what a source last gave to `notices`, the number of those with BEGAN and NOTIFY.
   weir_limit_scan_memory #(
-      .WIDTH(3),
-      .ADDRESS_BITS(INDEX_BITS)
-  ) u_memory (
+      .WIDTH(1),
+      .ADDRESS_BITS(IndexBits)
+  ) u_overload (
       .clk_i,
       .write_i(write_c_i),
       .write_address_i(index_c_i),
-      .write_data_i({overload_c, began_c, counted_c}),
+      .write_data_i(overload_c),
       .read_address_i(index_i),
-      .read_data_o({overload_o, began, counted})
+      .read_data_o(overload_o)
   );
-  assign irq_o = notices != '0;
+
+  // ---- The row that is visited: BEGAN, and `told`, which are the sources with BEGAN that had NOTIFY at their last
+  // visit. The next source's bit is the lowest, what its visit leaves comes in at the top. `loads`: the bits of the
+  // row have come from memory. After the first round they are all 0 without that.
+  logic [GROUP-1:0] began, told, began_now, began_row, told_row, clears_row;
+  logic [GROUP-1:1] told_now;
+  logic [31:0] began_word, told_word;
+  logic [9:0] row, row_b, row_c;
+  logic loads, decides, began_next;
+  assign row = 10'(index_i[IndexBits-1:ColumnBits]);
+  assign row_b = 10'(row_b_i);
+  assign row_c = 10'(index_c_i[IndexBits-1:ColumnBits]);
+  assign decides = scan_b_i && !init_b_i;
+  assign began_now = loads ? began_row : began;
+  assign told_now = loads ? told_row[GROUP-1:1] : told[GROUP-1:1];
+  // Beginning wins over clearing. The bus has its clock when the last source of a row is decided.
+  assign began_next = decides && ((overload_next && !overload_o) || (began_now[0] && !clears_row[GROUP-1]));
+  weir_limit_ff #(
+      .WIDTH(2 * GROUP + 1),
+      .RESET(RESET)
+  ) u_row (
+      .clk_i,
+      .rst_ni,
+      .d_i({
+        began_next, began_now[GROUP-1:1] & ~clears_row[GROUP-2:0], began_next && notify_i, told_now & ~clears_row[GROUP-2:0], begins_i && !init_b_i
+      }),
+      .q_o({began, told, loads})
+  );
+
+  // ---- The bus, and the memory. A lane is a memory of its own, since a row is written while the next one is read.
+  logic [AddressBits-1:0] read_word, write_word;
+  logic [Lanes-1:0] silenced;
+  logic clears;
+  assign ready_o = slot_i && active_i;
+  assign clears = ready_o && write_i;
+  assign read_word = begins_i ? AddressBits'(row >> LaneBits) : AddressBits'(word_i);
+  assign write_word = begins_i ? AddressBits'(row_c >> LaneBits) : AddressBits'(word_i);
+  always_comb begin
+    {began_row, told_row, clears_row} = '0;
+    for (int lane = 0; lane < Lanes; lane++) begin
+      if ((row_b & 10'(Lanes - 1)) == 10'(lane)) begin
+        began_row = began_word[lane*GROUP+:GROUP];
+        told_row  = told_word[lane*GROUP+:GROUP];
+        if (clears && row_b >> LaneBits == 10'(word_i)) clears_row = wdata_i[lane*GROUP+:GROUP];
+      end
+    end
+  end
+  for (genvar lane = 0; lane < Lanes; lane++) begin : g_lane
+    if (lane >= ROWS) begin : g_none
+      assign began_word[lane*GROUP+:GROUP] = '0;
+      assign told_word[lane*GROUP+:GROUP] = '0;
+      assign rdata_o[lane*GROUP+:GROUP] = '0;
+      assign silenced[lane] = 1'b0;
+    end else begin : g_some
+      logic visited, write;
+      logic [GROUP-1:0] left, still_told;
+      assign visited = row_b == (10'(word_i) << LaneBits | 10'(lane));
+      assign rdata_o[lane*GROUP+:GROUP] = visited ? {began[0], began[GROUP-1:1]} : began_word[lane*GROUP+:GROUP];
+      assign left = began_word[lane*GROUP+:GROUP] & ~wdata_i[lane*GROUP+:GROUP];
+      assign still_told = told_word[lane*GROUP+:GROUP] & ~wdata_i[lane*GROUP+:GROUP];
+      assign silenced[lane] = !visited && told_word[lane*GROUP+:GROUP] != '0 && still_told == '0;
+      // The first round writes the lanes that no row has, too.
+      assign write = begins_i ? init_b_i || (row_c & 10'(Lanes - 1)) == 10'(lane) : clears && !visited;
+      weir_limit_scan_memory #(
+          .WIDTH(2 * GROUP),
+          .ADDRESS_BITS(AddressBits)
+      ) u_began (
+          .clk_i,
+          .write_i(write),
+          .write_address_i(write_word),
+          .write_data_i(begins_i ? {began, told} : {left, still_told}),
+          .read_address_i(read_word),
+          .read_data_o({began_word[lane*GROUP+:GROUP], told_word[lane*GROUP+:GROUP]})
+      );
+    end
+  end
+
+  // ---- The interrupt: `notices` rows in memory have a source that is told, or the row that is visited has one. So it
+  // falls in the clock after the write that clears the last one.
+  localparam int CountBits = RowBits + 1;
+  logic [CountBits-1:0] notices, change;
+  always_comb begin
+    change = '0;
+    if (begins_i) change = CountBits'(told != '0);
+    else if (loads) change = {CountBits{told_row != '0}};
+    else if (clears) for (int lane = 0; lane < Lanes; lane++) change = change - CountBits'(silenced[lane]);
+  end
+  weir_limit_ff #(
+      .WIDTH(CountBits),
+      .RESET(RESET)
+  ) u_notices (
+      .clk_i,
+      .rst_ni,
+      .d_i(notices + change),
+      .q_o(notices)
+  );
+  assign irq_o = notices != '0 || told != '0;
 endmodule
 
 `default_nettype wire

@@ -28,8 +28,10 @@ module weir_limit_scan_requests #(
     // One clock: the requests of row_i are taken, and what was given to the row before is handed out.
     input wire turn_i,
     input wire [RowBits-1:0] row_i,
+    // The same in that clock.
+    input wire [RowBits-1:0] look_i,
     input wire [GROUP-1:0] given_i,
-    // Of row_i: what came since the last turn, the level (LEVEL sources), which are LEVEL sources, and which cannot be delivered.
+    // Of look_i: what came since the last turn, the level (LEVEL sources), which are LEVEL sources, and which cannot be delivered.
     output wire [GROUP-1:0] came_o,
     output wire [GROUP-1:0] level_o,
     output wire [GROUP-1:0] is_level_o,
@@ -80,10 +82,10 @@ module weir_limit_scan_requests #(
   wire unused = &{1'b0, level_i, edge_i, msi_valid_i, msi_number_i, deliver};
 
   assign deliver_o = deliver[SOURCES-1:0];
-  assign came_o = came[{row_i, {$clog2(GROUP) {1'b0}}}+:GROUP];
-  assign level_o = levels[{row_i, {$clog2(GROUP) {1'b0}}}+:GROUP];
-  assign is_level_o = kinds[{row_i, {$clog2(GROUP) {1'b0}}}+:GROUP];
-  assign busy_o = busy[{row_i, {$clog2(GROUP) {1'b0}}}+:GROUP];
+  assign came_o = came[{look_i, {$clog2(GROUP) {1'b0}}}+:GROUP];
+  assign level_o = levels[{look_i, {$clog2(GROUP) {1'b0}}}+:GROUP];
+  assign is_level_o = kinds[{look_i, {$clog2(GROUP) {1'b0}}}+:GROUP];
+  assign busy_o = busy[{look_i, {$clog2(GROUP) {1'b0}}}+:GROUP];
 endmodule
 
 `default_nettype wire

@@ -104,22 +104,22 @@ async def given_up(dut):
     first = SOURCE + 32 * other
     for address in (first + RATE, first + CONTROL, first + BURST, first + STATUS, first + HELD, BEGAN, SOURCE + 32 * locked + CONTROL):
         for value in [None] if address == first + STATUS else [None, 0 if address == BEGAN else 2 if address == first + BURST else ENABLE | LIMIT]:
-            for patience in range(1, 2 * SHAPE.period + 3):
+            for patience in range(1, 2 * SHAPE.group + 6):
                 for _ in range(numbers.randrange(SHAPE.period)):
                     await top.step()
                 if await top.access(address, value, patience=patience):
-                    break
+                    continue
                 trials += 1
                 case = f"after an access to {address:#x} with {value} that was given up after {patience} clocks"
                 if await top.write(locked, RATE, 11) or await top.access(SOURCE + 32 * locked + RATE) != 37:
                     wrong.append(f"a locked source's RATE was written {case}")
                 if await top.access(address, value, patience=patience):
-                    break
+                    continue
                 rate = numbers.randrange(1, 1 << SHAPE.rate_bits)
                 if not await top.write(other, RATE, rate) or await top.access(first + RATE) != rate:
                     wrong.append(f"a write was lost {case}")
                 if await top.access(address, value, patience=patience):
-                    break
+                    continue
                 if await top.access(BEGAN) != began:
                     wrong.append(f"BEGAN was not read whole {case}")
     assert trials > 100 and not wrong, f"{len(wrong)} wrong in {trials} trials, such as: {wrong[:3]}"

@@ -3,16 +3,17 @@
 
 import json
 import os
+import random
 from collections import deque
 
 from cocotb.triggers import Timer
-from scan_model import BEGAN, HELD, Model, Shape
+from scan_model import BEGAN, HELD, STATUS, Model, Shape
 
 SHAPE = Shape(**json.loads(os.environ["WEIR_LIMIT_SHAPE"]))
 
 
 class Access:
-    """One access over the bus. `done` is the clock of its ready."""
+    """One access over the bus. `done` is the clock of its ready; it has none if it was given up."""
 
     def __init__(self, which, source, value=None):
         self.which, self.source, self.value = which, source, value
@@ -20,9 +21,8 @@ class Access:
 
     @property
     def bound(self):
-        """Clocks that it may take, as weir_limit_scan states them."""
-        group, period = SHAPE.group, SHAPE.period
-        return {HELD: period + 2, 3: period + 2, BEGAN: 2 * period + 2}.get(self.which, 2 * group + 7)
+        """Clocks that it may wait, as weir_limit_scan states them."""
+        return {STATUS: 2 * SHAPE.group + 2, HELD: 2 * SHAPE.group + 2, BEGAN: SHAPE.group + 1}.get(self.which, 2 * SHAPE.group + 5)
 
 
 class Bench:
@@ -31,6 +31,8 @@ class Bench:
         # What the outputs of weir_limit would hold; `holds`: they hold a delivery until it is acknowledged.
         self.holds = False
         self.held = 0
+        # How probably an access that waits is given up in a clock. None is that may have been done by then: a write to CONTROL, RATE or BURST.
+        self.gives_up = 0.0
 
     async def reset(self, clocks=2):
         """Resets in whatever state it is. The clock that follows is clock 0."""
@@ -48,7 +50,6 @@ class Bench:
         self.access = None
         self.accesses = []
         self.recent = deque(maxlen=Model.BEHIND + 2)
-        self.word = {}
         self.log = [[] for _ in range(SHAPE.sources)]
 
     async def edge(self):
@@ -87,7 +88,9 @@ class Bench:
             levels = self.levels
         edges |= levels & ~self.levels & SHAPE.level
         self.levels = levels
-        if self.access is None and self.queue:
+        if self.access and self.gives_up and (self.access.which >= STATUS or self.access.value is None) and random.random() < self.gives_up:
+            self.access = None
+        elif self.access is None and self.queue:
             self.access = self.queue.popleft()
             self.access.begun = self.clock
         access = self.access
@@ -107,11 +110,11 @@ class Bench:
             access.done, access.error = self.clock, bool(int(dut.reg_error_o.value))
             access.read = int(dut.reg_rdata_o.value) if access.value is None else None
             # All wait for the first round after reset.
-            took = access.done - max(access.begun, SHAPE.period - 1)
+            took = access.done - max(access.begun, SHAPE.period)
             assert took <= access.bound, f"an access to {access.which} took {took} clocks"
             self.accesses.append(access)
             self.access = None
-        self.recent.append((self.clock, access if ready else None, access, bool(int(dut.overload_irq_o.value))))
+        self.recent.append((access if ready else None, bool(int(dut.overload_irq_o.value)), list(model.came), levels))
         self.follow()
         if ready and access.which < 3:
             self.settle(access)
@@ -140,38 +143,28 @@ class Bench:
 
     def follow(self):
         """The visit that was decided BEHIND clocks ago, and the access that met it."""
-        at = self.clock - Model.BEHIND
-        then = next((entry for entry in self.recent if entry[0] == at), None)
-        if then is None:
+        if len(self.recent) < Model.BEHIND + 2:
             return
-        _, done, waiting, _ = then
-        number = self.model.visits.get(self.clock, (None,))[0]
-        clears = set()
-        if done and done.which == HELD and done.value is not None:
-            assert done.source == number
-            clears.add((HELD, number))
-        in_word = waiting and waiting.which == BEGAN and number is not None and number // 32 == waiting.source and at > waiting.begun
-        if in_word and (number % 32 == 0 or self.word):
-            # The scan goes over the word.
-            if waiting.value is not None and waiting.value >> number % 32 & 1:
-                clears.add((BEGAN, number))
-            self.word[number] = None
-        visited = self.model.follow(self.clock, clears)
-        if visited:
-            number, (status, held, began) = visited
-            if number in self.word:
-                self.word[number] = began
-            if done and done.which == 3:
-                assert (done.source, done.read, done.error) == (number, status, False)
-            if done and done.which == HELD:
-                assert (done.source, done.error) == (number, False)
-                assert done.value is not None or done.read == held
-            interrupt = next(entry[3] for entry in self.recent if entry[0] == at + 1)
-            assert interrupt == self.model.interrupts(), f"clock {at + 1}: overload_irq_o is {interrupt}"
+        (_, _, came, levels), (done, _, _, _), (_, interrupt, _, _), _ = self.recent
         if done and done.which == BEGAN:
-            bits = sum(bit << number % 32 for number, bit in self.word.items())
-            assert len(self.word) == min(32, SHAPE.sources - 32 * done.source) and done.read in (bits, None) and not done.error
-            self.word = {}
+            # Before the visit, whose beginning wins.
+            assert done.read in (self.model.began(done.source), None) and not done.error
+            self.model.clear_began(done.source, done.value or 0)
+        of_source = done is not None and done.which in (STATUS, HELD)
+        clears_held = of_source and done.value is not None
+        visited = self.model.follow(self.clock, clears_held)
+        if of_source:
+            if visited:
+                number, (status, held) = visited
+                assert number == done.source
+            else:
+                # In the bus's own clock, which was the one before.
+                source = self.model.sources[done.source]
+                status, held = source.look(came[done.source], bool(levels >> done.source & 1))
+                if clears_held:
+                    source.held_back = 0
+            assert not done.error and done.read in (status if done.which == STATUS else held, None)
+        assert interrupt == self.model.interrupts(), f"clock {self.clock + 1 - Model.BEHIND}: overload_irq_o is {interrupt}"
 
 
 async def started(dut):

@@ -54,14 +54,19 @@ class Source(model.Limiter):
     def refuses(self, which, value):
         return self.has(LOCK) and (which in (RATE, BURST) or (value ^ self.control) & ~ENABLE != 0)
 
-    def visit(self, came, level, busy, clear_held, clear_began):
-        """Returns whether it is delivered, and what STATUS and HELD read in this visit, and its bit of BEGAN."""
+    def look(self, came, level):
+        """What STATUS and HELD read."""
+        noted, self.noted = self.noted, not self.level and (self.noted or came)
+        status, self.noted = self.status(level), noted
+        return status, self.held_back
+
+    def visit(self, came, level, busy, clear_held):
+        """Returns whether it is delivered, and what STATUS and HELD read in this visit."""
+        read = self.look(came, level)
         counts = came and (self.noted or not self.status(level) & 1)
         self.noted = not self.level and (self.noted or came)
         self.output = busy
-        read = (self.status(level), self.held_back, self.began)
         self.held_back = 0 if clear_held else min(self.held_back + counts, (1 << self.shape.held_bits) - 1)
-        self.began = self.began and not clear_began
         # A burst that became smaller counts at once, even if there is a delivery at each visit.
         self.left = min(self.left, self.burst)
         return self.clock(level, False, False), read
@@ -86,15 +91,23 @@ class Model:
         since = clock - self.shape.period
         return since // (self.shape.group + 1) % self.shape.rows if since >= 0 and since % (self.shape.group + 1) == 0 else None
 
-    def follow(self, clock, clears):
-        """Follows the visit that was decided in `clock` - BEHIND. `clears`: what the bus cleared in it, as {(HELD or BEGAN, source)}.
-        Returns the source and what could be read from it, or None."""
+    def began(self, word):
+        """What a word of BEGAN reads."""
+        return sum(source.began << place for place, source in enumerate(self.sources[32 * word : 32 * word + 32]))
+
+    def clear_began(self, word, bits):
+        for place, source in enumerate(self.sources[32 * word : 32 * word + 32]):
+            if bits >> place & 1:
+                source.began = self.noticed[32 * word + place] = False
+
+    def follow(self, clock, clears_held):
+        """Follows the visit that was decided in `clock` - BEHIND. Returns the source and what could be read from it, or None."""
         row_taken = self.visits.pop(clock, None)
         if row_taken is None:
             return None
         number, came, level, busy = row_taken
         source = self.sources[number]
-        deliver, read = source.visit(came, level, busy, (HELD, number) in clears, (BEGAN, number) in clears)
+        deliver, read = source.visit(came, level, busy, clears_held)
         self.noticed[number] = source.began and source.has(NOTIFY)
         if deliver:
             row_turn = clock - self.BEHIND - 1 - number % self.shape.group
