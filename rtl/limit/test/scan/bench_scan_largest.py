@@ -5,7 +5,7 @@ import random
 
 import cocotb
 from bench_scan_top import ALL, SHAPE, Top
-from model import CONTROL, ENABLE, LIMIT, RATE, SOURCE, TICK
+from model import BEGAN, CONTROL, ENABLE, LIMIT, RATE, SOURCE, STATUS, TICK
 
 # Clocks from an edge at a pin until its output has been seen, at most: the synchroniser, the scan, the output's register and the clock that sees it.
 LATEST = SHAPE.sync + SHAPE.lateness + 2
@@ -61,3 +61,21 @@ async def intervals_are_exact(dut):
         assert top.clock < 20 * SHAPE.period
     for source, clocks in rises.items():
         assert {later - earlier for earlier, later in zip(clocks[1:], clocks[2:])} == {SHAPE.interval(rates[source])}, f"source {source}"
+
+
+@cocotb.test()
+async def bus_is_bounded(dut):
+    """LIMIT-SILICON-9: an access to the last source waits no longer than one of few, wherever it meets the scan."""
+    top = await Top(dut).start()
+    # After the first round.
+    for _ in range(SHAPE.period):
+        await top.step()
+    last = SOURCE + 32 * (SHAPE.sources - 1)
+    for _ in range(100):
+        for address, bound in ((last + CONTROL, 2 * SHAPE.group + 5), (last + STATUS, 2 * SHAPE.group + 2), (BEGAN + SHAPE.sources // 32 * 4 - 4, SHAPE.group + 1)):
+            for _ in range(random.randrange(SHAPE.group)):
+                await top.step()
+            begun = top.clock
+            assert await top.access(address) is not None
+            # Neither the clock of the setup nor the last one is waited for.
+            assert top.clock - begun - 2 <= bound, f"{address:#x}"
