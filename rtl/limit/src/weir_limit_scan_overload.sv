@@ -128,8 +128,9 @@ module weir_limit_scan_overload #(
       assign left = began_word[lane*GROUP+:GROUP] & ~wdata_i[lane*GROUP+:GROUP];
       assign still_told = told_word[lane*GROUP+:GROUP] & ~wdata_i[lane*GROUP+:GROUP];
       assign silenced[lane] = !visited && told_word[lane*GROUP+:GROUP] != '0 && still_told == '0;
-      // The first round writes the lanes that no row has, too.
-      assign write = begins_i ? init_b_i || (row_c & 10'(Lanes - 1)) == 10'(lane) : clears && !visited;
+      // The first round writes the lanes that no row has, too. What the bus writes of the row that is visited is stale,
+      // and is written anew in the next clock.
+      assign write = begins_i ? init_b_i || (row_c & 10'(Lanes - 1)) == 10'(lane) : clears;
       weir_limit_scan_memory #(
           .WIDTH(2 * GROUP),
           .ADDRESS_BITS(AddressBits)
