@@ -175,8 +175,13 @@ pub(crate) fn own_limit(flavour: Flavour, limit: &SoftwareLimit) -> Vec<Lack> {
             let least = c_least_ticks(limit.policy, limit.burst);
             if (1..least).contains(&limit.interval_ticks) {
                 lacks.push(Lack::new(
-                    format!("the interval of {} ticks is too short", limit.interval_ticks),
-                    format!("{least} or more are needed: choose a smaller prescaler, or a lower rate"),
+                    format!(
+                        "the interval of {} ticks is too short",
+                        limit.interval_ticks
+                    ),
+                    format!(
+                        "{least} or more are needed: choose a smaller prescaler, or a lower rate"
+                    ),
                 ));
             }
             let span = limit.interval_ticks.saturating_mul(u64::from(limit.burst));
