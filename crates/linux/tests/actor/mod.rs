@@ -58,10 +58,11 @@ impl Actor {
     /// The same in the caller's namespace.
     pub fn here(part: impl FnOnce()) -> Self {
         let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).expect("a pipe");
+        let parent = nix::unistd::getpid().as_raw();
         // SAFETY: the child only makes system calls, and never returns.
         match unsafe { fork() }.expect("a process") {
             ForkResult::Child => {
-                die_with_parent();
+                die_with(parent);
                 part();
                 // Children of the part may have copies of the pipe, so its end would say nothing.
                 let _ = nix::unistd::write(&write, b"x");
@@ -93,10 +94,15 @@ impl Drop for Actor {
     }
 }
 
-fn die_with_parent() {
+/// Ends this process with its parent, which may have ended since it made this one.
+fn die_with(parent: libc::pid_t) {
     // SAFETY: system calls without memory.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // 0: it has another namespace of processes, and cannot tell.
+        if ![parent, 0].contains(&libc::getppid()) {
+            libc::_exit(1);
+        }
         // Whatever happens, nothing is left for long.
         libc::alarm(60);
     }
@@ -111,9 +117,11 @@ fn wait() -> ! {
 
 /// Makes a child that has all that the actor has, and does `part`.
 pub fn child(part: impl FnOnce()) {
+    // SAFETY: a system call without memory.
+    let parent = unsafe { libc::getpid() };
     // SAFETY: the child only makes system calls, and never returns.
     if done(unsafe { libc::fork() }) == 0 {
-        die_with_parent();
+        die_with(parent);
         part();
         wait();
     }
