@@ -63,6 +63,81 @@ fn an_interface_in_another_network_namespace_is_found_there() {
     }
 }
 
+/// A network namespace that no thread is in: who holds it, and where it can be opened.
+type Kept = (Box<dyn std::any::Any>, String);
+
+/// Kept by a descriptor of this process.
+fn kept_open() -> Kept {
+    let made = std::thread::spawn(|| {
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+        fs::File::open("/proc/thread-self/ns/net").unwrap()
+    });
+    let file = made.join().unwrap();
+    let path = format!(
+        "/proc/{}/fd/{}",
+        std::process::id(),
+        std::os::fd::AsRawFd::as_raw_fd(&file)
+    );
+    (Box::new(file), path)
+}
+
+/// A process that is killed with the test.
+struct Keeper(Child);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Kept by a mount that only another mount namespace shows.
+fn kept_mounted(machine: &Machine) -> Kept {
+    let place = machine.folder.path().join("kept");
+    let mut keeper = machine.ground.receiver.command("unshare");
+    keeper
+        .args(["--mount", "sh", "-c"])
+        .arg("touch $0 && unshare --net=$0 true && touch $0.there && exec sleep 100")
+        .arg(&place);
+    let keeper = Keeper(keeper.spawn().unwrap());
+    until("it is mounted", || place.with_extension("there").exists());
+    let path = format!("/proc/{}/root{}", keeper.0.id(), place.display());
+    (Box::new(keeper), path)
+}
+
+#[test]
+fn an_interface_in_a_namespace_that_no_thread_is_in_is_found_there() {
+    for is_mounted in [false, true] {
+        for how in [Signal::SIGTERM, Signal::SIGKILL] {
+            let Some(machine) = Machine::new() else {
+                return;
+            };
+            let before = machine.settings();
+            let (_held, path) = if is_mounted {
+                kept_mounted(&machine)
+            } else {
+                kept_open()
+            };
+            let run = machine.run();
+            let name = &machine.ground.receiver.interface;
+            let receiver = &machine.ground.receiver;
+            receiver.ip(&format!("link set {name} netns {path}"));
+            let mut up = Command::new("nsenter");
+            up.arg(format!("--net={path}"))
+                .args(["ip", "link", "set", name, "up"]);
+            assert!(up.status().unwrap().success());
+            assert_ne!(files(name, Path::new(&path)), before.files);
+            signal(&run, how);
+            let (code, text) = ended(run);
+            assert_eq!(code, (how == Signal::SIGTERM).then_some(0), "{text}");
+            let stopped = machine.weir("stop").output().unwrap();
+            assert!(stopped.status.success(), "{}", said(&stopped));
+            assert_eq!(files(name, Path::new(&path)), before.files, "{text}");
+            assert!(machine.is_clean());
+        }
+    }
+}
+
 #[test]
 fn one_that_may_not_be_looked_for_is_not_said_to_be_gone() {
     let Some(machine) = Machine::new() else {
@@ -294,4 +369,65 @@ fn a_hang_up_has_the_file_read_anew() {
     ] {
         assert!(text.contains(said), "no `{said}` in {text}");
     }
+}
+
+#[test]
+fn what_cannot_be_begun_after_a_hang_up_leaves_all_as_it_was() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let receiver = &machine.ground.receiver;
+    receiver.ip("link add weir-b type veth peer name weir-c");
+    receiver.ip("link set weir-b up");
+    receiver.offload_of("weir-b", ground::Offload::Receive, true);
+    let before = machine.settings();
+    let of_first = fs::read_to_string(machine.file()).unwrap();
+    machine.write("weir-b");
+    let of_second = fs::read_to_string(machine.file()).unwrap();
+    let file = machine.folder.path().join("second.toml");
+    fs::write(&file, &of_second).unwrap();
+    fs::write(machine.file(), &of_first).unwrap();
+
+    let run = machine.run();
+    let changed = machine.settings();
+    assert_ne!(changed, before);
+    let mut second = receiver.command(env!("CARGO_BIN_EXE_weir-linux"));
+    second
+        .args(["run", "--state"])
+        .args([&machine.folder.path().join("another"), &file])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let second = second.spawn().unwrap();
+    let deferred = || {
+        let open = Interface::find("weir-b", Some(&receiver.path())).unwrap();
+        open.open().unwrap().read("gro_flush_timeout").unwrap()
+    };
+    until("the second run is ready", || deferred().trim() == "1000000");
+
+    // An interface that another run looks after; and what is no file.
+    fs::write(machine.file(), &of_second).unwrap();
+    signal(&run, Signal::SIGHUP);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    until("the first is ready again", || {
+        machine.said()["changes"].as_u64() >= Some(1)
+    });
+    assert_eq!(machine.settings(), changed);
+    fs::remove_file(machine.file()).unwrap();
+    nix::unistd::mkfifo(&machine.file(), nix::sys::stat::Mode::S_IRUSR).unwrap();
+    signal(&run, Signal::SIGHUP);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(machine.settings(), changed);
+    let text = machine.end(run, Signal::SIGTERM, &before);
+    for said in [
+        "what it asked for before is carried out again",
+        "is no file",
+    ] {
+        assert!(text.contains(said), "no `{said}` in {text}");
+    }
+    // The other run is nothing that was left here.
+    let stopped = machine.weir("stop").output().unwrap();
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    signal(&second, Signal::SIGTERM);
+    assert_eq!(ended(second).0, Some(0));
 }

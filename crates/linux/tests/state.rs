@@ -207,6 +207,10 @@ timeout -k 5 45 "$WEIR" run --state "$STATE" "$FILE" >"$OUT/second" 2>&1
 echo "second $?"
 sleep 5
 kill -0 $first && echo "first goes on"
+sed -i 's/absolute = "1ms"/absolute = "2ms"/' "$FILE"
+kill -HUP $first
+sleep 3
+kill -0 $first && echo "first goes on after a reload"
 timeout -k 5 45 "$WEIR" stop --state "$STATE" >"$OUT/stop" 2>&1
 echo "stop $?"
 kill -9 $first 2>/dev/null
@@ -239,9 +243,16 @@ fn a_disk_that_is_full_keeps_no_run_from_ending() {
     let codes = String::from_utf8(ended.stdout).unwrap();
     assert_eq!(
         codes.lines().collect::<Vec<_>>(),
-        ["second 2", "first goes on", "stop 0", "first 0"],
+        [
+            "second 2",
+            "first goes on",
+            "first goes on after a reload",
+            "stop 0",
+            "first 0"
+        ],
         "{all}"
     );
     assert!(text("second").contains("os error 28"), "{all}");
+    assert!(text("first").contains("all goes on as before"), "{all}");
     assert_eq!(machine.settings(), before);
 }

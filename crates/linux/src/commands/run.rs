@@ -2,6 +2,7 @@
 //! `weir linux run`: carries a system out until it is told to stop, and puts everything back.
 use std::fs::File;
 use std::iter;
+use std::mem;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -59,6 +60,8 @@ somebody else has set it since, 1 if something could not be put back, and 2 if i
 /// A file that is no system for Linux; what this machine does not have; a setting that is refused. Everything is put back then.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut node = arguments.node()?;
+    // What was carried out before the file was read anew.
+    let mut before = None;
     // Before anything is changed, since without it Ctrl-C would put nothing back.
     let signals = Signals::new()?;
     let mut said = Said::new(arguments.json);
@@ -68,7 +71,20 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             End::Stopped if is_whole => return Ok(Outcome::Good),
             End::Stopped => return Ok(Outcome::Bad),
             // What could not be put back is tried again as that of a crashed run.
-            End::Another(new) => node = *new,
+            End::Another(new) => before = Some(mem::replace(&mut node, *new)),
+            End::NotBegun(error) => {
+                let Some(last) = before.take() else {
+                    return Err(error);
+                };
+                tell_reload(
+                    &last,
+                    &said,
+                    &format!(
+                        "what the file asks for now cannot be carried out, and what it asked for before is carried out again: {error:?}"
+                    ),
+                );
+                node = last;
+            }
         }
     }
 }
@@ -91,6 +107,8 @@ enum End {
     Stopped,
     /// The file asks for something else.
     Another(Box<Node>),
+    /// It could not begin, and nothing of it stays.
+    NotBegun(miette::Report),
 }
 
 /// Carries `node` out, and puts everything back: whether all of it could be.
@@ -101,7 +119,10 @@ fn carry_out(
     said: &mut Said,
 ) -> miette::Result<(End, bool)> {
     let folder = &arguments.state.state;
-    let (mut journal, left) = Journal::open(folder).into_diagnostic()?;
+    let (mut journal, left) = match Journal::open(folder).into_diagnostic() {
+        Ok(opened) => opened,
+        Err(error) => return Ok((End::NotBegun(error), true)),
+    };
     let ended = restored::forget_crashed(folder)
         .map_err(miette::Report::from)
         .and_then(|()| {
@@ -145,12 +166,10 @@ fn until_told(
     journal: &mut Journal,
     said: &mut Said,
 ) -> miette::Result<(End, serde_json::Value)> {
-    let mut told = Told::new(&arguments.state.state, node, &arguments.system.system)?;
-    let mut parts = Parts::start(node, arguments.yes_checksums).wrap_err("nothing was changed")?;
-    parts
-        .turn(journal, said)
-        .wrap_err("nothing stays changed but what is named above")?;
-    told.tell(parts.status())?;
+    let (mut told, mut parts) = match begin(node, arguments, journal, said) {
+        Ok(begun) => begun,
+        Err(error) => return Ok((End::NotBegun(error), serde_json::Value::Null)),
+    };
     notify(&[NotifyState::Ready]);
     said.step(
         "ready",
@@ -185,19 +204,51 @@ fn until_told(
     Ok((end, parts.status()))
 }
 
+/// Changes what `node` asks for, and lets other commands know.
+fn begin<'a>(
+    node: &Node,
+    arguments: &'a Args,
+    journal: &mut Journal,
+    said: &mut Said,
+) -> miette::Result<(Told<'a>, Parts)> {
+    let mut told = Told::new(&arguments.state.state, node, &arguments.system.system)?;
+    let mut parts = Parts::start(node, arguments.yes_checksums).wrap_err("nothing was changed")?;
+    parts
+        .turn(journal, said)
+        .wrap_err("nothing stays changed but what is named above")?;
+    told.tell(parts.status())?;
+    Ok((told, parts))
+}
+
+/// Tells what becomes of a reload.
+fn tell_reload(node: &Node, said: &Said, text: &str) {
+    said.step(
+        "reloading",
+        text,
+        json!({ "system": node.name, "text": text }),
+    );
+}
+
 /// What the file says now; none if that is what is carried out already, or cannot be.
 fn reloaded(node: &Node, arguments: &Args, said: &Said) -> Option<Box<Node>> {
     let times = NotifyState::monotonic_usec_now().ok();
     let reloading: Vec<_> = iter::once(NotifyState::Reloading).chain(times).collect();
     notify(&reloading);
-    let told = |text: &str| {
-        said.step(
-            "reloading",
-            text,
-            json!({ "system": node.name, "text": text }),
-        );
+    let told = |text: &str| tell_reload(node, said, text);
+    let file = &arguments.system.system;
+    let new = if file.is_file() {
+        arguments.node()
+    } else {
+        // A pipe would be waited for.
+        Err(miette::miette!("{} is no file", file.display()))
     };
-    let new = match arguments.node() {
+    let with_room = new.and_then(|new| {
+        if new != *node {
+            Journal::has_room(&arguments.state.state).into_diagnostic()?;
+        }
+        Ok(new)
+    });
+    let new = match with_room {
         Ok(new) if new == *node => {
             told("the file asks for what is carried out already");
             None

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run tells whoever looks at its terminal, or at the journal of its service.
+use std::cell::Cell;
 use std::collections::HashSet;
-use std::io::Write as _;
+use std::os::fd::{AsFd, BorrowedFd};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
+
+/// For so long a reader who does not read keeps a run waiting, in milliseconds; after that not
+/// again before he has read.
+const PATIENCE: u16 = 1_000;
+/// As many bytes as a pipe that has room takes at once (PIPE_BUF).
+const AT_ONCE: usize = 4_096;
 
 /// Tells it, in words or as one JSON object a line.
 #[derive(Debug)]
 pub struct Said {
     json: bool,
     lines: HashSet<String>,
+    /// Lines that nobody was there to read.
+    unread: Cell<u64>,
 }
 
 impl Said {
@@ -19,6 +29,7 @@ impl Said {
         Self {
             json,
             lines: HashSet::new(),
+            unread: Cell::new(0),
         }
     }
 
@@ -29,14 +40,13 @@ impl Said {
 
     /// The same, of which programs are told more: `event` is its name, and the object `more` has its further members.
     pub fn event(&self, event: &str, text: &str, mut more: Value) {
-        // That nobody reads any longer is no reason to end.
-        let _ = if self.json {
+        if self.json {
             more["event"] = event.into();
             more["text"] = text.into();
-            writeln!(std::io::stdout(), "{more}")
+            self.write(std::io::stdout(), &more.to_string());
         } else {
-            writeln!(std::io::stderr(), "weir linux: {text}")
-        };
+            self.write(std::io::stderr(), &format!("weir linux: {text}"));
+        }
     }
 
     /// The same, but only once.
@@ -49,11 +59,84 @@ impl Said {
 
     /// A step of the run: `text` in words, or an object that has `event` as its name and the members of `more`.
     pub fn step(&self, event: &str, text: &str, mut more: Value) {
-        let _ = if self.json {
+        if self.json {
             more["event"] = event.into();
-            writeln!(std::io::stdout(), "{more}")
+            self.write(std::io::stdout(), &more.to_string());
         } else {
-            writeln!(std::io::stdout(), "{text}")
+            self.write(std::io::stdout(), text);
+        }
+    }
+
+    /// Writes a line. That nobody reads is no reason to end, nor to wait: a pipe that is full, or a
+    /// terminal that is stopped, would keep a run from putting back.
+    fn write(&self, to: impl AsFd, line: &str) {
+        let unread = self.unread.get();
+        let patience = if unread == 0 { PATIENCE } else { 0 };
+        let missed = match (unread, self.json) {
+            (0, _) => String::new(),
+            (count, true) => {
+                let text = format!("{count} lines were left out, since nobody read them");
+                format!("{}\n", json!({ "event": "note", "text": text }))
+            }
+            (count, false) => {
+                format!("weir linux: {count} lines were left out, since nobody read them\n")
+            }
         };
+        let is_told = told(to.as_fd(), format!("{missed}{line}\n").as_bytes(), patience);
+        self.unread.set(if is_told { 0 } else { unread + 1 });
+    }
+}
+
+/// Writes it all, if there is room for each piece in time. Whoever has closed his end is told, too.
+fn told(to: BorrowedFd<'_>, bytes: &[u8], patience: u16) -> bool {
+    for piece in bytes.chunks(AT_ONCE) {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let mut room = [PollFd::new(to, PollFlags::POLLOUT)];
+            if matches!(poll(&mut room, PollTimeout::from(patience)), Ok(0) | Err(_)) {
+                return false;
+            }
+            match nix::unistd::write(to, rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(nix::errno::Errno::EINTR | nix::errno::Errno::EAGAIN) => {}
+                Err(_) => return true,
+            }
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read as _;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_reader_who_does_not_read_keeps_nobody_waiting() {
+        let (reader, writer) = nix::unistd::pipe().unwrap();
+        let said = Said::new(false);
+        let begin = Instant::now();
+        for number in 0..5_000 {
+            said.write(&writer, &format!("{number} {}", "x".repeat(90)));
+        }
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert!(said.unread.get() > 4_000);
+        let mut bytes = vec![0; 1 << 20];
+        let length = File::from(reader.try_clone().unwrap())
+            .read(&mut bytes)
+            .unwrap();
+        assert!(length > 10_000);
+        // Whoever reads again is told what he has missed.
+        said.write(&writer, "again");
+        drop(writer);
+        let mut text = String::new();
+        File::from(reader).read_to_string(&mut text).unwrap();
+        assert!(
+            text.contains(" lines were left out, since nobody read them\nagain\n"),
+            "{text}"
+        );
     }
 }

@@ -146,6 +146,9 @@ pub const FOLDER: &str = "/run/weir";
 
 const VERSION: u32 = 1;
 
+/// Bytes for the journal of some tens of settings.
+const ROOM: usize = 16_384;
+
 impl<S: Adjustable> Log<S> {
     /// Puts back what runs that ended without doing so have left, and begins the journal of this run. `folder` is made if it is not there.
     ///
@@ -208,13 +211,13 @@ impl<S: Adjustable> Log<S> {
         }
     }
 
-    /// The processes whose runs go on.
+    /// The processes whose runs go on and have this folder.
     ///
     /// # Errors
     /// When the folder or a file in it cannot be read.
     pub fn running(folder: &Path) -> Result<Vec<u32>, JournalError<S>> {
         match state::alone(folder) {
-            Ok(_alone) => Ok(restore::living::<S>(folder, None)
+            Ok(_alone) => Ok(restore::here::<S>(folder, None, false)
                 .map_err(unkept(folder))?
                 .into_iter()
                 .filter_map(|journal| journal.pid)
@@ -222,6 +225,21 @@ impl<S: Adjustable> Log<S> {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(unkept(folder)(error)),
         }
+    }
+
+    /// Whether a journal of some settings could be begun now.
+    ///
+    /// # Errors
+    /// When the folder has no room for it.
+    pub fn has_room(folder: &Path) -> Result<(), JournalError<S>> {
+        let path = folder.join(format!("{}.room", process::id()));
+        let mut options = state::file();
+        options.write(true).create(true).truncate(true);
+        let written = state::open_file(&path, &options)
+            .and_then(|mut file| file.write_all(&[0; ROOM]).and_then(|()| file.sync_all()));
+        // Its bytes are for the journal.
+        let _ = fs::remove_file(&path);
+        written.map_err(unkept(&path))
     }
 
     /// Keeps other runs away from what is named `what` (letters, digits, `-`, `_` and `.`) until this one ends.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::iter;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -85,24 +86,32 @@ impl Namespace {
         inside(path, Self::own)
     }
 
-    /// Where they are found, each at least once: by their names, by where they are mounted, or by
-    /// the threads that are in them.
+    /// Where they are found, each at least once: by their names, by where a process has them
+    /// mounted, by the threads that are in them, or by who has them open. One that nothing but a
+    /// socket keeps is not found.
     pub fn paths() -> impl Iterator<Item = PathBuf> {
-        let mounts = Process::myself().and_then(|myself| myself.mountinfo());
-        let mounted = mounts.into_iter().flatten().filter_map(|mount| {
-            let is_one = mount.fs_type == "nsfs" && mount.root.starts_with("net:");
-            is_one.then_some(mount.mount_point)
-        });
+        let processes = || folder("/proc").filter(|path| is_number(path));
+        let named = folder("/run/netns");
+        let mut looked_at = BTreeSet::new();
+        let mounted = iter::once(PathBuf::from("/proc/self"))
+            .chain(processes())
+            .filter(move |process| looked_at.insert(view(process)))
+            .flat_map(|process| mounted_by(&process));
         // Threads too: a program may hold a namespace by one of its threads only.
-        let threads = folder("/proc")
-            .filter(|path| is_number(path))
+        let threads = processes()
             .flat_map(|path| folder(path.join("task")))
             .map(|path| path.join("ns/net"));
+        let open = processes()
+            .flat_map(|path| folder(path.join("fd")))
+            .filter(|path| {
+                let target = fs::read_link(path).unwrap_or_default();
+                target.to_string_lossy().starts_with("net:[")
+            });
         let mut seen = BTreeSet::new();
-        let named = folder("/run/netns");
         named
             .chain(mounted)
             .chain(threads)
+            .chain(open)
             .filter(move |path| match fs::metadata(path) {
                 Ok(namespace) => seen.insert(namespace.ino()),
                 // What may not be looked at may be one.
@@ -370,6 +379,27 @@ fn elsewhere(device: u64) -> io::Result<OpenInterface> {
     } else {
         io::Error::from_raw_os_error(libc::ENODEV)
     })
+}
+
+/// What tells apart how processes see the mounts: their mount namespace, and their root.
+fn view(process: &Path) -> Option<(u64, u64, u64)> {
+    let namespace = fs::metadata(process.join("ns/mnt")).ok()?;
+    let root = fs::metadata(process.join("root")).ok()?;
+    Some((namespace.ino(), root.dev(), root.ino()))
+}
+
+/// The network namespaces that a process sees mounted, as this process reaches them.
+fn mounted_by(process: &Path) -> Vec<PathBuf> {
+    let mounts = Process::new_with_root(process.to_owned()).and_then(|of| of.mountinfo());
+    mounts
+        .into_iter()
+        .flatten()
+        .filter(|mount| mount.fs_type == "nsfs" && mount.root.starts_with("net:"))
+        .filter_map(|mount| {
+            let below = mount.mount_point.strip_prefix("/").ok()?;
+            Some(process.join("root").join(below))
+        })
+        .collect()
 }
 
 fn folder(path: impl AsRef<Path>) -> impl Iterator<Item = PathBuf> {
