@@ -56,11 +56,30 @@
 /* The channel's instant, which may have passed since the machine was given its own. */
 #define WEIR_AVR_PERFORM_AT(channel, is_short, step) WEIR_AVR_AT_SOON(channel, is_short, (step).at)
 
-/* After a request, or from a thread: there `is_short` is true, since it may take longer. */
+/* After a request. */
 #define WEIR_AVR_PERFORM_CHANNEL(channel, is_short, step, watched)                                                                         \
     do {                                                                                                                                   \
         if (((step).arm && !(watched)) || (step).watch) {                                                                                  \
             WEIR_AVR_PERFORM_AT(channel, is_short, step);                                                                                  \
+        }                                                                                                                                  \
+        if ((step).arm) {                                                                                                                  \
+            WEIR_AVR_ARM(channel);                                                                                                         \
+        }                                                                                                                                  \
+    } while (0)
+
+/*
+ * True iff `at` has passed, and the channel interrupts within 16 ticks as it is: a match sets the flag one tick later. It is left so: who asks again and
+ * again would put it off again and again.
+ */
+#define WEIR_AVR_IS_COMING(channel, at)                                                                                                    \
+    ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) != 0 &&                                                                   \
+     (weir_ticks_t) (WEIR_AVR_NOW(channel) - (at)) < WEIR_TICKS_HALF &&                                                                    \
+     (WEIR_AVR_PASSED(channel) || (weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_NOW(channel)) <= 16u))
+/* For the user, from a thread or any interrupt. */
+#define WEIR_AVR_PERFORM_USER(channel, step)                                                                                               \
+    do {                                                                                                                                   \
+        if (((step).arm || (step).watch) && !WEIR_AVR_IS_COMING(channel, (step).at)) {                                                     \
+            WEIR_AVR_PERFORM_AT(channel, true, step);                                                                                      \
         }                                                                                                                                  \
         if ((step).arm) {                                                                                                                  \
             WEIR_AVR_ARM(channel);                                                                                                         \
@@ -112,7 +131,7 @@
             to.burst = burst;                                                                                                              \
             error = weir_limit_reconfigure(&name##_limit, &to, WEIR_AVR_NOW(channel), &step);                                              \
             WEIR_AVR_PERFORM_LINE(line, step);                                                                                             \
-            WEIR_AVR_PERFORM_CHANNEL(channel, true, step, false);                                                                          \
+            WEIR_AVR_PERFORM_USER(channel, step);                                                                                          \
         }                                                                                                                                  \
         return error;                                                                                                                      \
     }
@@ -155,7 +174,7 @@
     WEIR_INLINE void name##_perform(weir_limit_step_t step)                                                                                \
     {                                                                                                                                      \
         if (own) {                                                                                                                         \
-            WEIR_AVR_PERFORM_CHANNEL(channel, true, step, false);                                                                          \
+            WEIR_AVR_PERFORM_USER(channel, step);                                                                                          \
         }                                                                                                                                  \
         WEIR_AVR_PERFORM_LINE(line, step);                                                                                                 \
     }                                                                                                                                      \

@@ -14,7 +14,7 @@
  *   r6  strict, bursty: EIMSK while the limiter masks; bucket: the compare value one interval after a restart
  *   r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
  *   r8  the line's pending bit
- *   r9  strict, lazy: HELD, SUSTAINED and AGED; bucket: HELD, SUSTAINED and STAY; bursty: the line's pending bit, 0 while a request is held
+ *   r9  strict, eager: the timer's flag bit; lazy: HELD, SUSTAINED and AGED; bucket: HELD, SUSTAINED and STAY; bursty: the line's pending bit, 0 while a request is held
  *   r10 bursty: SUSTAINED; bucket: the next token's instant while the limiter masks, else scratch
  *
  * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt function, with every register and SREG as they were.
@@ -39,6 +39,18 @@ register uint8_t weir_fast_r7 __asm__("r7");
 register uint8_t weir_fast_r8 __asm__("r8");
 register uint8_t weir_fast_r9 __asm__("r9");
 register uint8_t weir_fast_r10 __asm__("r10");
+
+/*
+ * A register that interrupts change as well, read and written when that is said: the compiler takes these variables for its own, and would use again what it
+ * has read or written before.
+ */
+#define WEIR_FAST_GET(number)                                                                                                              \
+    __extension__({                                                                                                                        \
+        uint8_t weir_got_;                                                                                                                 \
+        __asm__ volatile("mov %0, " number : "=r"(weir_got_));                                                                             \
+        weir_got_;                                                                                                                         \
+    })
+#define WEIR_FAST_SET(number, value) __asm__ volatile("mov " number ", %0" ::"r"((uint8_t) (value)))
 
 /* Bits of r9; for bursty of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from r7 clears them without touching SREG. */
 #define WEIR_FAST_HELD 3
@@ -79,11 +91,11 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  .if %[kind] == 1\n  out %[eimsk], r6\n  .elseif %[kind] == 3\n  in r2, %[sreg]\n  .else\n  in r3, %[tifr]\n  .endif\n"              \
     "  rjmp weir_fast_request\n"                                                                                                           \
     ".elseif \\v == %[timer_vector]\n"                                                                                                     \
-    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[eimsk], r5\n"                                                                          \
+    "  .if %[kind] == 1\n  out %[tccr], r7\n  out %[tifr], r9\n"                                                                           \
     "  .elseif %[kind] == 4\n  in r3, %[eifr]\n  sbrc r3, %[bit]\n"                                                                        \
     "  .else\n  in r2, %[sreg]\n  rjmp weir_fast_expired\n  .endif\n"                                                                      \
     ".elseif \\v == %[timer_vector] + 1 && %[kind] == 1\n"                                                                                 \
-    "  reti\n  nop\n"                                                                                                                      \
+    "  out %[eimsk], r5\n  reti\n"                                                                                                         \
     ".elseif \\v == %[timer_vector] + 1 && %[kind] == 4\n"                                                                                 \
     "  rjmp weir_fast_expired\n  rjmp weir_fast_expired_idle\n"                                                                            \
     ".else\n"                                                                                                                              \
@@ -92,7 +104,10 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endr\n"                                                                                                                              \
     ".popsection\n"
 
-/* regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in the vector's slot: mask, start; stop, unmask. */
+/*
+ * regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in the vector's slot: mask, start; stop, unmask. Its flag is
+ * cleared in between: one taken a whole wrap late may find a second match before it has stopped the timer.
+ */
 #define WEIR_FAST_STRICT_EAGER_CODE                                                                                                        \
     ".if %[kind] == 1\n"                                                                                                                   \
     "weir_fast_request:\n"                                                                                                                 \
@@ -126,6 +141,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
     "  out %[eimsk], r5\n"                                                                                                                 \
     "5: out %[tcnt], r7\n"                                                                                                                 \
+    "  out %[tifr], r7\n" /* of a second match, if this comes a whole wrap late */                                                         \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  rjmp weir_fast_serve\n"                                                                                                             \
     "4: mov r9, r7\n  set\n  bld r9, %[aged]\n" /* nothing to serve: unmask; the next request is in time */                                \
@@ -230,7 +246,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  push r24\n" /* empty: hold, mask until the next token, which is due in r24 + 1 ticks */                                             \
     "  mov r24, r10\n"                                                                                                                     \
     "  subi r24, %[slack] + 1\n"                                                                                                           \
-    "  cpi r24, 2\n"                                                                                                                       \
+    "  cpi r24, 3\n"                                                                                                                       \
     "  in r10, %[ocr]\n"                                                                                                                   \
     "  ldi r24, %[slack]\n"                                                                                                                \
     "  brlo 3f\n"                                                                                                                          \
@@ -245,8 +261,8 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  pop r24\n"                                                                                                                          \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  reti\n"                                                                                                                             \
-    "3: sub r10, r24\n" /* too near to be sure of: two ticks from now */                                                                   \
-    "  in r24, %[tcnt]\n  subi r24, -2\n  out %[ocr], r24\n"                                                                               \
+    "3: sub r10, r24\n" /* too near to be sure of: three ticks from now */                                                                 \
+    "  in r24, %[tcnt]\n  subi r24, -3\n  out %[ocr], r24\n"                                                                               \
     "  rjmp 5b\n"                                                                                                                          \
     "4: out %[sreg], r2\n  rjmp 0b\n"                                                                                                      \
     "weir_fast_expired_idle:\n"                                                                                                            \
@@ -316,9 +332,9 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
     ATOMIC_BLOCK(ATOMIC_RESTORESTATE)
     {
         weir_fast_off = on ? (uint8_t) (weir_fast_off | bit) : (uint8_t) (weir_fast_off & ~bit);
-        weir_fast_r5 = on ? (uint8_t) (weir_fast_r5 | bit) : (uint8_t) (weir_fast_r5 & ~bit);
+        WEIR_FAST_SET("r5", on ? WEIR_FAST_GET("r5") | bit : WEIR_FAST_GET("r5") & ~bit);
         if (weir_fast_off_in_r6 != 0) {
-            weir_fast_r6 = weir_fast_off;
+            WEIR_FAST_SET("r6", weir_fast_off);
         }
         EIMSK = on ? (uint8_t) (EIMSK | bit) : (uint8_t) (EIMSK & ~bit);
     }
@@ -383,9 +399,11 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
             bool eager = WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER;                                                                 \
             weir_fast_r7 = eager ? 0 : (uint8_t) WEIR_AVR_OF(timer, BIT);                                                                  \
             weir_fast_r8 = WEIR_AVR_OF(line, BIT);                                                                                         \
-            weir_fast_r9 = WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT) : 1u << WEIR_FAST_AGED;                     \
+            weir_fast_r9 = WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT)                                             \
+                           : eager                                    ? WEIR_AVR_OF(timer, BIT)                                            \
+                                                                      : 1u << WEIR_FAST_AGED;                                                                                 \
             weir_fast_r10 = 0;                                                                                                             \
-            weir_fast_r5 = EIMSK | WEIR_AVR_OF(line, BIT);                                                                                 \
+            WEIR_FAST_SET("r5", EIMSK | WEIR_AVR_OF(line, BIT));                                                                           \
             weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                     \
             weir_fast_burst = (config).burst;                                                                                              \
             weir_fast_rest = (uint8_t) ((config).burst - 2u);                                                                              \
@@ -414,14 +432,14 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                 /* A bucket is full at once. */                                                                                            \
                 WEIR_AVR_NOW(timer) = (uint8_t) (WEIR_AVR_AT(timer) - 2u);                                                                 \
             }                                                                                                                              \
-            EIMSK = weir_fast_r5;                                                                                                          \
+            EIMSK = WEIR_FAST_GET("r5");                                                                                                   \
         }                                                                                                                                  \
     }                                                                                                                                      \
     WEIR_INLINE void name##_disable(void)                                                                                                  \
     {                                                                                                                                      \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            weir_fast_r5 &= (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                             \
+            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") & ~WEIR_AVR_OF(line, BIT));                                                            \
             EIMSK = weir_fast_off;                                                                                                         \
             if (WEIR_FAST_KIND(config) != WEIR_FAST_STRICT_EAGER && (TIMSK & WEIR_AVR_OF(timer, BIT)) != 0) {                              \
                 /* Masked: the expiry waits for the user, its flag remembers that it was due. */                                           \
@@ -434,7 +452,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
     {                                                                                                                                      \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            weir_fast_r5 |= WEIR_AVR_OF(line, BIT);                                                                                        \
+            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") | WEIR_AVR_OF(line, BIT));                                                             \
             if (weir_fast_parked != 0) {                                                                                                   \
                 weir_fast_parked = 0;                                                                                                      \
                 if (WEIR_AVR_PASSED(timer)) {                                                                                              \
@@ -445,7 +463,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                 WEIR_AVR_ARM(timer);                                                                                                       \
             } else if (WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER ? WEIR_AVR_OF(timer, CONTROL) == 0                                 \
                                                                         : (TIMSK & WEIR_AVR_OF(timer, BIT)) == 0) {                        \
-                EIMSK = weir_fast_r5;                                                                                                      \
+                EIMSK = WEIR_FAST_GET("r5");                                                                                               \
             }                                                                                                                              \
         }                                                                                                                                  \
     }

@@ -12,14 +12,10 @@
 
 #include "weir/avr/fast.h"
 
-#define WEIR_FAST_LEFT_WEIR_AVR_INT0 weir_fast_r4
-#define WEIR_FAST_LEFT_WEIR_AVR_INT1 weir_fast_r6
-#define WEIR_FAST_LEFT_WEIR_AVR_INT2 weir_fast_r7
-#define WEIR_FAST_LEFT_WEIR_AVR_INT3 weir_fast_r8
-#define WEIR_FAST_LEFT_REGISTER_WEIR_AVR_INT0 "r4"
-#define WEIR_FAST_LEFT_REGISTER_WEIR_AVR_INT1 "r6"
-#define WEIR_FAST_LEFT_REGISTER_WEIR_AVR_INT2 "r7"
-#define WEIR_FAST_LEFT_REGISTER_WEIR_AVR_INT3 "r8"
+#define WEIR_FAST_LEFT_WEIR_AVR_INT0 "r4"
+#define WEIR_FAST_LEFT_WEIR_AVR_INT1 "r6"
+#define WEIR_FAST_LEFT_WEIR_AVR_INT2 "r7"
+#define WEIR_FAST_LEFT_WEIR_AVR_INT3 "r8"
 
 #define WEIR_FAST_TEXT_(x) #x
 #define WEIR_FAST_TEXT(x) WEIR_FAST_TEXT_(x)
@@ -29,23 +25,23 @@
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check_shared, .policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__)              \
     static const weir_limit_config_t name##_config = {.policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__};               \
     static uint8_t name##_burst;                                                                                                           \
-    WEIR_AVR_DEFINE_FAST_SHARED_(name, WEIR_AVR_##line, WEIR_FAST_LEFT_WEIR_AVR_##line, WEIR_FAST_LEFT_REGISTER_WEIR_AVR_##line)
+    WEIR_AVR_DEFINE_FAST_SHARED_(name, WEIR_AVR_##line, WEIR_FAST_LEFT_WEIR_AVR_##line)
 
-#define WEIR_AVR_DEFINE_FAST_SHARED_(name, line, left, left_register)                                                                      \
+#define WEIR_AVR_DEFINE_FAST_SHARED_(name, line, left)                                                                                     \
     __attribute__((naked, used)) static void name##_entry(void)                                                                            \
     {                                                                                                                                      \
-        __asm__ volatile(".pushsection .text.weir_" #name ", \"ax\", @progbits\n.subsection 0\n"                                           \
-                         "1: push r24\n  in r24, %[eimsk]\n  andi r24, %[others]\n  out %[eimsk], r24\n  pop r24\n"                        \
-                         "  rjmp 2f\n"                                                                                                     \
-                         ".global " WEIR_FAST_TEXT(WEIR_AVR_OF(line, VECTOR)) "\n" WEIR_FAST_TEXT(                                         \
-                             WEIR_AVR_OF(line, VECTOR)) ":\n"                                                                              \
-                                                        "  in r2, %[sreg]\n"                                                               \
-                                                        "  dec " left_register "\n"                                                        \
-                                                        "  breq 1b\n"                                                                      \
-                                                        "2: out %[sreg], r2\n"                                                             \
-                                                        ".popsection\n"                                                                    \
-                         :                                                                                                                 \
-                         : [sreg] "I"(_SFR_IO_ADDR(SREG)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)), [others] "n"(0xff ^ WEIR_AVR_OF(line, BIT))); \
+        __asm__ volatile(                                                                                                                  \
+            ".pushsection .text.weir_" #name ", \"ax\", @progbits\n.subsection 0\n"                                                        \
+            "1: push r24\n  in r24, %[eimsk]\n  andi r24, %[others]\n  out %[eimsk], r24\n  pop r24\n"                                     \
+            "  rjmp 2f\n"                                                                                                                  \
+            ".global " WEIR_FAST_TEXT(WEIR_AVR_OF(line, VECTOR)) "\n" WEIR_FAST_TEXT(WEIR_AVR_OF(line, VECTOR)) ":\n"                      \
+                                                                                                                "  in r2, %[sreg]\n"       \
+                                                                                                                "  dec " left "\n"         \
+                                                                                                                "  breq 1b\n"              \
+                                                                                                                "2: out %[sreg], r2\n"     \
+                                                                                                                ".popsection\n"            \
+            :                                                                                                                              \
+            : [sreg] "I"(_SFR_IO_ADDR(SREG)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)), [others] "n"(0xff ^ WEIR_AVR_OF(line, BIT)));              \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
@@ -53,8 +49,8 @@
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             name##_burst = name##_config.burst;                                                                                            \
-            left = name##_burst;                                                                                                           \
-            weir_fast_r5 = (uint8_t) (weir_fast_r5 | EIMSK | WEIR_AVR_OF(line, BIT));                                                      \
+            WEIR_FAST_SET(left, name##_burst);                                                                                             \
+            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") | EIMSK | WEIR_AVR_OF(line, BIT));                                                     \
             WEIR_AVR_UNMASK(line);                                                                                                         \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -62,7 +58,7 @@
     {                                                                                                                                      \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            weir_fast_r5 &= (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                             \
+            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") & ~WEIR_AVR_OF(line, BIT));                                                            \
             WEIR_AVR_MASK(line);                                                                                                           \
         }                                                                                                                                  \
     }                                                                                                                                      \
@@ -70,15 +66,15 @@
     {                                                                                                                                      \
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
-            weir_fast_r5 |= WEIR_AVR_OF(line, BIT);                                                                                        \
-            if (left != 0) {                                                                                                               \
+            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") | WEIR_AVR_OF(line, BIT));                                                             \
+            if (WEIR_FAST_GET(left) != 0) {                                                                                                \
                 WEIR_AVR_UNMASK(line);                                                                                                     \
             }                                                                                                                              \
         }                                                                                                                                  \
     }                                                                                                                                      \
     WEIR_INLINE void name##_clear(void)                                                                                                    \
     {                                                                                                                                      \
-        __asm__ volatile("lds " left_register ", %[burst]" ::[burst] "i"(&name##_burst));                                                  \
+        __asm__ volatile("lds " left ", %[burst]" ::[burst] "i"(&name##_burst));                                                           \
     }                                                                                                                                      \
     __attribute__((signal, used, noinline,                                                                                                 \
                    section(".text.weir_" #name ",\"ax\",@progbits\n\t.subsection 1 ;"))) void __vector_weir_fast_##name(void)
@@ -100,7 +96,7 @@
         ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
         {                                                                                                                                  \
             WEIR_AVR_AT(channel) = (uint16_t) ((period) - 1u);                                                                             \
-            WEIR_AVR_NOW(channel) = 0;                                                                                                     \
+            WEIR_AVR_NOW(channel) = 0xffffu; /* what is written cannot match: not even a period of one tick is missed */                   \
             WEIR_AVR_OF(channel, CONTROL) |= WEIR_AVR_OF(channel, CLEAR_ON_MATCH);                                                         \
             WEIR_AVR_FORGET(channel);                                                                                                      \
             WEIR_AVR_ARM(channel);                                                                                                         \

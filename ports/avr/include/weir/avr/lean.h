@@ -62,17 +62,18 @@
 #define WEIR_AVR_IS_LONG(config) ((config).interval - (config).lag >= 16u)
 
 /*
- * Has the channel match `ahead` ticks from now, and `once` forgets what it matched before. Whatever the compiler is, at most 13 cycles pass from reading the
+ * Has the channel match `ahead` ticks from now, and forgets what it matched before. Whatever the compiler is, at most 13 cycles pass from reading the
  * counter to clearing the flag, so that the match is still ahead then if `ahead` ticks are longer: it is neither missed for a whole wrap nor forgotten. TIMER1C
  * and timer 3 have registers beyond the reach of `in` and `out`.
  */
-#define WEIR_AVR_AT_IN(channel, ahead, once)                                                                                               \
+#define WEIR_AVR_AT_IN(channel, ahead)                                                                                                     \
     do {                                                                                                                                   \
         weir_ticks_t weir_in_;                                                                                                             \
         if (_SFR_IO_REG_P(WEIR_AVR_NOW(channel)) && _SFR_IO_REG_P(WEIR_AVR_AT(channel)) && _SFR_IO_REG_P(WEIR_AVR_OF(channel, FLAGS))) {   \
-            WEIR_AVR_AT_IN_(channel, ahead, "in %A0, %i1\n in %B0, %i1+1", "out %i2+1, %B0\n out %i2, %A0", once("out %i5, %A0"));         \
+            WEIR_AVR_AT_IN_(channel, ahead, "in %A0, %i1\n in %B0, %i1+1", "out %i2+1, %B0\n out %i2, %A0",                                \
+                            "\n ldi %A0, %4\n out %i5, %A0");                                                                              \
         } else {                                                                                                                           \
-            WEIR_AVR_AT_IN_(channel, ahead, "lds %A0, %1\n lds %B0, %1+1", "sts %2+1, %B0\n sts %2, %A0", once("sts %5, %A0"));            \
+            WEIR_AVR_AT_IN_(channel, ahead, "lds %A0, %1\n lds %B0, %1+1", "sts %2+1, %B0\n sts %2, %A0", "\n ldi %A0, %4\n sts %5, %A0"); \
         }                                                                                                                                  \
     } while (0)
 #define WEIR_AVR_AT_IN_(channel, ahead, read, write, forget)                                                                               \
@@ -81,9 +82,6 @@
                      : "n"(_SFR_MEM_ADDR(WEIR_AVR_NOW(channel))), "n"(_SFR_MEM_ADDR(WEIR_AVR_AT(channel))), "n"(ahead),                    \
                        "n"(WEIR_AVR_OF(channel, BIT)), "n"(_SFR_MEM_ADDR(WEIR_AVR_OF(channel, FLAGS)))                                     \
                      : "memory")
-#define WEIR_AVR_ONCE(forget) "\n ldi %A0, %4\n" forget
-/* In the channel's own interrupt: its flag was cleared on the way in. */
-#define WEIR_AVR_CLEARED(forget)
 
 /*
  * True iff the channel's instant, `at`, has passed or is reached right now: a match may have missed it. Instants lie less than half the timer's range away.
@@ -128,13 +126,13 @@
 #define WEIR_AVR_AT_ONCE(channel, is_short)                                                                                                \
     do {                                                                                                                                   \
         if (is_short) {                                                                                                                    \
-            WEIR_AVR_AT_IN(channel, 3, WEIR_AVR_ONCE);                                                                                     \
+            WEIR_AVR_AT_IN(channel, 3);                                                                                                    \
             weir_ticks_t weir_three_ = WEIR_AVR_AT(channel);                                                                               \
             if (!WEIR_AVR_IS_REACHED(channel, weir_three_) || WEIR_AVR_PASSED(channel)) {                                                  \
                 break;                                                                                                                     \
             }                                                                                                                              \
         }                                                                                                                                  \
-        WEIR_AVR_AT_IN(channel, 16, WEIR_AVR_ONCE);                                                                                        \
+        WEIR_AVR_AT_IN(channel, 16);                                                                                                       \
     } while (0)
 
 /**
@@ -150,11 +148,14 @@
             WEIR_AVR_AT_ONCE(channel, is_short);                                                                                           \
         }                                                                                                                                  \
     } while (0)
-/** One interval from now; `once` is WEIR_AVR_ONCE, or WEIR_AVR_CLEARED where the flag is clear. */
-#define WEIR_AVR_AT_INTERVAL(channel, config, lag, once)                                                                                   \
+/**
+ * One interval from now. What was matched before is forgotten in the channel's own interrupt, too: one taken a whole wrap late may find a second match before
+ * the register has moved on.
+ */
+#define WEIR_AVR_AT_INTERVAL(channel, config, lag)                                                                                         \
     do {                                                                                                                                   \
         if (WEIR_AVR_IS_LONG(config)) {                                                                                                    \
-            WEIR_AVR_AT_IN(channel, (config).interval - (lag), once);                                                                      \
+            WEIR_AVR_AT_IN(channel, (config).interval - (lag));                                                                            \
         } else {                                                                                                                           \
             WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), WEIR_AVR_NOW(channel) + (config).interval - (lag));                       \
         }                                                                                                                                  \
@@ -192,7 +193,7 @@
 #define WEIR_AVR_STRICT_EAGER_REQUEST(line, channel, config, state, serve)                                                                 \
     do {                                                                                                                                   \
         WEIR_AVR_MASK(line);                                                                                                               \
-        WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, WEIR_AVR_ONCE);                                                                \
+        WEIR_AVR_AT_INTERVAL(channel, config, (config).lag);                                                                               \
         WEIR_AVR_ARM(channel);                                                                                                             \
         serve;                                                                                                                             \
     } while (0)
@@ -200,7 +201,7 @@
 #define WEIR_AVR_STRICT_EAGER_EXPIRED(line, channel, config, state, serve)                                                                 \
     do {                                                                                                                                   \
         if (WEIR_AVR_PENDING(line) && ((state).flags & WEIR_LIMIT_IS_USER_OFF) == 0) {                                                     \
-            WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, WEIR_AVR_CLEARED);                                                         \
+            WEIR_AVR_AT_INTERVAL(channel, config, (config).lag);                                                                           \
             WEIR_AVR_ACK(line);                                                                                                            \
             serve;                                                                                                                         \
         } else {                                                                                                                           \
@@ -216,7 +217,7 @@
 #define WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
         if (WEIR_AVR_PASSED(channel) || ((state).flags & WEIR_LIMIT_IS_AGED) != 0) {                                                       \
-            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                      \
+            WEIR_AVR_AT_INTERVAL(channel, config, 0u);                                                                                     \
             (state).flags = WEIR_AVR_ZERO;                                                                                                 \
             serve;                                                                                                                         \
         } else {                                                                                                                           \
@@ -232,7 +233,7 @@
         weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
         WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
         if (WEIR_UNLIKELY(WEIR_AVR_IS_REACHED(channel, weir_next_))) {                                                                     \
-            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                      \
+            WEIR_AVR_AT_INTERVAL(channel, config, 0u);                                                                                     \
         }                                                                                                                                  \
     } while (0)
 
@@ -269,8 +270,8 @@
 
 /* strict: counted from the service, less the least latency if the next service is an expiry's, too. */
 #define WEIR_AVR_STRICT_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
-    WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_CLEARED),         \
-                                 WEIR_AVR_AT_INTERVAL(channel, config, (config).lag, WEIR_AVR_CLEARED))
+    WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_INTERVAL(channel, config, 0u),                           \
+                                 WEIR_AVR_AT_INTERVAL(channel, config, (config).lag))
 
 /* paced: counted from the nominal instant. */
 #define WEIR_AVR_PACED_LAZY_REQUEST(line, channel, config, state, serve) WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)
@@ -289,7 +290,7 @@
                     WEIR_AVR_ARM(channel);                                                                                                 \
                     break;                                                                                                                 \
                 }                                                                                                                          \
-                WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                  \
+                WEIR_AVR_AT_INTERVAL(channel, config, 0u);                                                                                 \
                 (state).count = 1;                                                                                                         \
             } else if ((state).flags != WEIR_AVR_ZERO) {                                                                                   \
                 /* The last of a burst after one that had to wait: masked with it, unless its period is over. */                           \
@@ -401,7 +402,7 @@
         weir_ticks_t weir_last_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) - (config).interval);               \
         WEIR_AVR_AT(channel) = weir_last_;                                                                                                 \
         if (WEIR_AVR_IS_REACHED(channel, weir_last_)) {                                                                                    \
-            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                      \
+            WEIR_AVR_AT_INTERVAL(channel, config, 0u);                                                                                     \
         } else {                                                                                                                           \
             WEIR_AVR_BUCKET_FULL_AT(channel, config, WEIR_AVR_AT(channel) + (config).interval);                                            \
         }                                                                                                                                  \
@@ -410,7 +411,7 @@
 #define WEIR_AVR_BUCKET_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
         if (WEIR_AVR_PASSED(channel)) {                                                                                                    \
-            WEIR_AVR_AT_INTERVAL(channel, config, 0u, WEIR_AVR_ONCE);                                                                      \
+            WEIR_AVR_AT_INTERVAL(channel, config, 0u);                                                                                     \
         } else {                                                                                                                           \
             if (WEIR_AVR_BUCKET_EMPTY(channel, config)) {                                                                                  \
                 weir_ticks_t weir_due_ = (weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_BUCKET_SLACK(config));                            \
