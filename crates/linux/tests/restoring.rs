@@ -101,7 +101,9 @@ fn kept_mounted(machine: &Machine) -> Kept {
         .arg(&place);
     let keeper = Keeper(keeper.spawn().unwrap());
     until("it is mounted", || place.with_extension("there").exists());
-    let path = format!("/proc/{}/root{}", keeper.0.id(), place.display());
+    // As its own mounts show it.
+    let process = format!("/proc/{}", keeper.0.id());
+    let path = [process.as_str(), "root"].join("/") + &place.display().to_string();
     (Box::new(keeper), path)
 }
 
