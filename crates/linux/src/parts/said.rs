@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
-/// For so long a reader who does not read keeps a run waiting, in milliseconds; after that not
-/// again before he has read.
+/// The longest wait for a reader, in milliseconds. After it a run waits no more until the reader
+/// has read.
 const PATIENCE: u16 = 1_000;
-/// As many bytes as a pipe that has room takes at once (PIPE_BUF).
+/// The bytes that a pipe with room takes at once (PIPE_BUF).
 const AT_ONCE: usize = 4_096;
 
 /// Tells it, in words or as one JSON object a line.
@@ -18,7 +18,7 @@ const AT_ONCE: usize = 4_096;
 pub struct Said {
     json: bool,
     lines: HashSet<String>,
-    /// Lines that nobody was there to read.
+    /// Number of lines left out since the reader last read.
     unread: Cell<u64>,
 }
 
@@ -87,7 +87,8 @@ impl Said {
     }
 }
 
-/// Writes it all, if there is room for each piece in time. Whoever has closed his end is told, too.
+/// Writes all bytes, and returns false if a piece finds no room within `patience` milliseconds. A
+/// reader that has closed its end counts as told.
 fn told(to: BorrowedFd<'_>, bytes: &[u8], patience: u16) -> bool {
     for piece in bytes.chunks(AT_ONCE) {
         let mut rest = piece;

@@ -237,7 +237,7 @@ impl<S: Adjustable> Log<S> {
         options.write(true).create(true).truncate(true);
         let written = state::open_file(&path, &options)
             .and_then(|mut file| file.write_all(&[0; ROOM]).and_then(|()| file.sync_all()));
-        // Its bytes are for the journal.
+        // Frees the room for the journal.
         let _ = fs::remove_file(&path);
         written.map_err(unkept(&path))
     }

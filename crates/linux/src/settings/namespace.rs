@@ -381,7 +381,7 @@ fn elsewhere(device: u64) -> io::Result<OpenInterface> {
     })
 }
 
-/// What tells apart how processes see the mounts: their mount namespace, and their root.
+/// The mount namespace and the root of a process: two with the same see the same mounts.
 fn view(process: &Path) -> Option<(u64, u64, u64)> {
     let namespace = fs::metadata(process.join("ns/mnt")).ok()?;
     let root = fs::metadata(process.join("root")).ok()?;
