@@ -58,6 +58,8 @@ struct Case {
     /// Cycles for which the main loop keeps interrupts off, and lets them on.
     off: u64,
     on: u64,
+    /// Whether `off` grows from turn to turn, by up to SWEEP.
+    sweep: bool,
     /// Cycles of work in the handler.
     work: u64,
     /// What the limit changes to: intervals and bursts.
@@ -93,6 +95,9 @@ const FAST_PACES: [(Policy, Timing); 4] = [
     (Policy::Bursty, Timing::Lazy),
     (Policy::Bucket, Timing::Lazy),
 ];
+
+/// Cycles by which TEST_OFF_SWEEP of limited.c lengthens what interrupts are off for, at most.
+const SWEEP: u64 = 3 * 255;
 
 /// Cycles of the longest interval that is tried: runs are long enough for dozens of it.
 const LONGEST: u64 = 200_000;
@@ -197,9 +202,39 @@ impl Case {
             user,
             off,
             on,
+            sweep: false,
             work,
             changes,
         }
+    }
+
+    /// One whose main loop keeps interrupts off for about as long as its timer takes to wrap: an expiry
+    /// comes so late that the compare register matches again meanwhile.
+    fn a_wrap_late(flavour: Flavour, seed: u64) -> Self {
+        let mut case = Self::new(flavour, seed);
+        let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0x0ff);
+        let wrap = if flavour == Flavour::Fast {
+            256 * case.limit.prescaler
+        } else {
+            // Longer ones take a second each.
+            case.limit.prescaler = 1;
+            case.limit.config.interval = log_uniform(random, 200, 2_000);
+            case.changes.clear();
+            65_536
+        };
+        let since = random.random_range(0..case.interval());
+        case.off = if random.random_bool(0.7) {
+            wrap - SWEEP / 2 + since
+        } else {
+            log_uniform(random, wrap / 3, wrap * 2)
+        };
+        case.on = case.off / 2 + 300;
+        let lag = 16 / case.limit.prescaler;
+        if case.limit.config.policy == Policy::Strict && lag < case.limit.config.interval {
+            case.limit.config.lag = one_of(random, &[0, lag]);
+        }
+        case.sweep = true;
+        case
     }
 
     fn firmware(&self) -> Elf {
@@ -207,6 +242,9 @@ impl Case {
         defines.push(format!("TEST_USER={}", self.user));
         defines.push(format!("TEST_OFF={}", self.off));
         defines.push(format!("TEST_ON={}", self.on));
+        if self.sweep {
+            defines.push("TEST_OFF_SWEEP".to_owned());
+        }
         defines.push(format!("TEST_WORK={}", self.work));
         if !self.changes.is_empty() {
             let pairs = self.changes.iter();
@@ -267,7 +305,8 @@ impl Case {
             900
         };
         let calls = if self.changes.is_empty() { 0 } else { 2_500 };
-        self.off + self.work + steps + calls + self.ticks()
+        let sweep = if self.sweep { SWEEP } else { 0 };
+        self.off + sweep + self.work + steps + calls + self.ticks()
     }
 
     /// LIMIT-*-1 and LIMIT-CHANGE-2: in no window more than the curve of the shortest interval with the largest burst.
@@ -335,11 +374,14 @@ impl Case {
     }
 }
 
-fn judge(flavour: Flavour, seed: u64) {
-    let case = Case::new(flavour, seed);
+fn judge(case: &Case, seed: u64) {
     let elf = case.firmware();
     let interval = case.interval();
-    let cycles = (40 * interval).clamp(400_000, 3_000_000);
+    let cycles = if case.sweep {
+        (100 * (case.off + case.on)).clamp(1_000_000, 8_000_000)
+    } else {
+        (40 * interval).clamp(400_000, 3_000_000)
+    };
     let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0x5eed);
     let mut served = 0;
 
@@ -379,13 +421,13 @@ fn judge(flavour: Flavour, seed: u64) {
 }
 
 /// All seeds, and what each that fails says.
-fn every_seed(flavour: Flavour) {
+fn every_seed(case: fn(u64) -> Case) {
     let seeds = seeds();
     let failed: Vec<String> = seeds
         .par_iter()
         .copied()
         .filter_map(|seed| {
-            let result = std::panic::catch_unwind(|| judge(flavour, seed));
+            let result = std::panic::catch_unwind(|| judge(&case(seed), seed));
             let cause = result.err()?;
             let text = cause.downcast_ref::<String>().cloned();
             Some(text.unwrap_or_else(|| format!("seed {seed}: a panic without a text")))
@@ -402,10 +444,20 @@ fn every_seed(flavour: Flavour) {
 
 #[test]
 fn limits_of_the_c_flavour_keep_their_contracts_whatever_they_are() {
-    every_seed(Flavour::C);
+    every_seed(|seed| Case::new(Flavour::C, seed));
 }
 
 #[test]
 fn limits_of_the_fast_flavour_keep_their_contracts_whatever_they_are() {
-    every_seed(Flavour::Fast);
+    every_seed(|seed| Case::new(Flavour::Fast, seed));
+}
+
+#[test]
+fn limits_of_the_c_flavour_keep_their_contracts_a_wrap_late() {
+    every_seed(|seed| Case::a_wrap_late(Flavour::C, seed));
+}
+
+#[test]
+fn limits_of_the_fast_flavour_keep_their_contracts_a_wrap_late() {
+    every_seed(|seed| Case::a_wrap_late(Flavour::Fast, seed));
 }

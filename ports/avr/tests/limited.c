@@ -8,9 +8,12 @@
  * TEST_MARK       a compare register that nobody else uses
  * TEST_WORK       cycles of work in the handler
  * TEST_OFF        the thread keeps interrupts off for so many cycles, TEST_ON cycles apart
+ * TEST_OFF_SWEEP  each time for 3 cycles more than before, up to 765, then from TEST_OFF again
  * TEST_USER       the user switches the line off and on at random: 1 from the thread, 2 from an interrupt, 3 both
  * TEST_CHANGES    the limit changes, at random instants, among {TEST_INTERVAL, TEST_BURST} and this list of pairs
  */
+#include <util/delay_basic.h>
+
 #include "watched.h"
 
 #ifndef TEST_LIMIT
@@ -127,6 +130,12 @@ int main(void)
 #if TEST_OFF
         cli();
         __builtin_avr_delay_cycles(TEST_OFF);
+#ifdef TEST_OFF_SWEEP
+        static uint8_t turn;
+        if (++turn != 0) {
+            _delay_loop_1(turn);
+        }
+#endif
         sei();
         __builtin_avr_delay_cycles(TEST_ON);
 #endif

@@ -9,13 +9,13 @@
  *
  *   r2  SREG while an entry runs
  *   r3  scratch
- *   r4  strict, eager: the clock select; bursty: requests left; bucket: the interval
+ *   r4  strict, eager: the clock select; strict, lazy: the compare value one interval less the lag after a restart; bursty: requests left; bucket: the interval
  *   r5  EIMSK while the limiter lets pass: the user's bits
  *   r6  strict, bursty: EIMSK while the limiter masks; bucket: the compare value one interval after a restart
  *   r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
  *   r8  the line's pending bit
  *   r9  strict, eager: the timer's flag bit; lazy: HELD, SUSTAINED and AGED; bucket: HELD, SUSTAINED and STAY; bursty: the line's pending bit, 0 while a request is held
- *   r10 bursty: SUSTAINED; bucket: the next token's instant while the limiter masks, else scratch
+ *   r10 strict, lazy: the compare value one interval after a restart; bursty: SUSTAINED; bucket: the next token's instant while the limiter masks, else scratch
  *
  * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt function, with every register and SREG as they were.
  */
@@ -115,7 +115,10 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  out %[tccr], r4\n"                                                                                                                  \
     ".endif\n"
 
-/* The compare flag says that the interval has passed; a request that finds it starts the next one. */
+/*
+ * The compare flag says that the interval has passed; a request that finds it starts the next one. The lag is that of an expiry: an interval that a request
+ * may end has none.
+ */
 #define WEIR_FAST_STRICT_LAZY_CODE                                                                                                         \
     ".if %[kind] == 2\n"                                                                                                                   \
     "9: sbrc r9, %[aged]\n  rjmp 7f\n"                                                                                                     \
@@ -132,6 +135,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  sbrs r9, %[held]\n"                                                                                                                 \
     "  out %[eifr], r8\n"                                                                                                                  \
     "2: mov r9, r7\n  set\n  bld r9, %[sustained]\n" /* serve, and stay masked */                                                          \
+    ".if %[lag]\n  out %[ocr], r4\n.endif\n" /* the next service is an expiry's, too: due sooner by the lag */                             \
     "  rjmp 5f\n"                                                                                                                          \
     "3: sbrs r9, %[held]\n"                                                                                                                \
     "  rjmp 4f\n"                                                                                                                          \
@@ -140,6 +144,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  set\n  bld r9, %[sustained]\n  clt\n  bld r9, %[held]\n" /* serve, and unmask */                                                    \
     "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
     "  out %[eimsk], r5\n"                                                                                                                 \
+    ".if %[lag]\n  out %[ocr], r10\n.endif\n"                                                                                              \
     "5: out %[tcnt], r7\n"                                                                                                                 \
     "  out %[tifr], r7\n" /* of a second match, if this comes a whole wrap late */                                                         \
     "  out %[sreg], r2\n"                                                                                                                  \
@@ -152,7 +157,8 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "weir_fast_request:\n"                                                                                                                 \
     "  sbrs r3, %[flag]\n"                                                                                                                 \
     "  rjmp 9b\n"                                                                                                                          \
-    "7: out %[tcnt], r7\n"                                                                                                                 \
+    "7:\n.if %[lag]\n  out %[ocr], r10\n.endif\n"                                                                                          \
+    "  out %[tcnt], r7\n"                                                                                                                  \
     "  out %[tifr], r7\n"                                                                                                                  \
     "  mov r9, r7\n"                                                                                                                       \
     ".endif\n"
@@ -214,6 +220,10 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
  * The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant, and so does
  * r10, unless that has passed when it is written: then the line is unmasked. While a request is held, r10 lies one interval further back, so that an expiry
  * which adds one to it finds that instant passed, too: what is late and what was held share a branch, and what is neither pays for one comparison.
+ * An expiry that comes a wrap late may find a second match before the register has moved on. That interrupts at once, an interval early: forgotten where
+ * this could be taken for late, and else no harm, since a bucket is full by then and both have their tokens.
+ * An expiry later than can be told finds neither. It serves what is pending in place of what is held, and leaves r10 equal to the compare register. Who
+ * serves what is held then finds r10 an interval ahead of itself, and takes that back.
  * The flag is set one tick after the match. Timer 0 restarts its prescaler with the count, and so matches one tick earlier: the flag is set after exactly
  * one interval. A whole bucket is 240 ticks at most, an interval 120. A token counts as late up to 127 ticks after its instant where its limiter need not tell
  * more (L <= (N-1)T in core/CONTRACTS.md), which is a cycle cheaper, and up to 255 less an interval else.
@@ -277,7 +287,8 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "8: clt\n  bld r9, %[held]\n" /* r10: the next token; r3: by how much the one that is used now was late */                             \
     "  ldi r24, %[slack]\n"                                                                                                                \
     "  cp r24, r3\n  brsh 1f\n"                                                                                                            \
-    "  mov r24, r3\n" /* it has been full: one interval from now */                                                                        \
+    "  mov r24, r3\n  add r3, r4\n  brcc 1f\n" /* it has been full: one interval from now */                                               \
+    "  sub r10, r4\n  ldi r24, %[slack]\n" /* r10 was an interval ahead (or the expiry nearly a wrap late: as if it were) */               \
     "1: add r24, r10\n  out %[ocr], r24\n"                                                                                                 \
     "  out %[tifr], r7\n"                                                                                                                  \
     "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
@@ -285,17 +296,17 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  pop r24\n"                                                                                                                          \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  rjmp weir_fast_serve\n"                                                                                                             \
-    "7: add r10, r4\n  out %[ocr], r10\n" /* serve what is held, and stay masked */                                                        \
+    "7: add r10, r4\n  out %[ocr], r10\n  out %[tifr], r7\n" /* serve what is held, and stay masked */                                     \
     "  in r3, %[tcnt]\n  sub r3, r10\n  add r3, r4\n"                                                                                      \
     "  brcc 8b\n"                                                                                                                          \
     "  clt\n  bld r9, %[held]\n"                                                                                                           \
     "  pop r24\n"                                                                                                                          \
     "  out %[sreg], r2\n"                                                                                                                  \
     "  rjmp weir_fast_serve\n"                                                                                                             \
-    "6: in r24, %[ocr]\n  subi r24, -(%[slack])\n" /* nothing to serve: unmask */                                                          \
+    "6: in r24, %[ocr]\n  subi r24, lo8(-(%[slack]))\n" /* nothing to serve: unmask */                                                     \
     "  out %[ocr], r24\n"                                                                                                                  \
     "  in r3, %[tcnt]\n  sub r24, r3\n  dec r24\n"                                                                                         \
-    "  cpi r24, %[slack]\n  brlo 1f\n"                                                                                                     \
+    "  cpi r24, %[whole]\n  brlo 1f\n" /* within an interval more: a second match, of a wrap ago */                                        \
     "  mov r24, r3\n  subi r24, -2\n  out %[ocr], r24\n" /* full already: the flag is to say so */                                         \
     "1: mov r9, r7\n"                                                                                                                      \
     "  in r3, %[timsk]\n  eor r3, r7\n  out %[timsk], r3\n"                                                                                \
@@ -314,6 +325,7 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     "  add r10, r4\n  out %[ocr], r10\n" /* serve what is pending, and stay masked */                                                      \
     "  in r3, %[tcnt]\n  sub r3, r10\n"                                                                                                    \
     ".if %[slack] < 128\n  brpl 9b\n.else\n  add r3, r4\n  brcc 9b\n.endif\n"                                                              \
+    ".if (%[slack] >= 128) || (2 * (%[whole] - %[slack]) > 128)\n  out %[tifr], r7\n.endif\n" /* a second match would look late */         \
     "  out %[eifr], r8\n"                                                                                                                  \
     "  out %[sreg], r2\n"                                                                                                                  \
     ".endif\n"
@@ -379,11 +391,11 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
             : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                                            \
               [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                                      \
               [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),                  \
-              [aged] "n"(WEIR_FAST_AGED), [stay] "n"(WEIR_FAST_STAY), [slack] "n"((uint8_t) (((config).burst - 1u) * (config).interval)),  \
-              [sreg] "I"(_SFR_IO_ADDR(SREG)), [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)),                          \
-              [eifr] "I"(_SFR_IO_ADDR(EIFR)), [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)),                            \
-              [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))), [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))),                   \
-              [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                                                                      \
+              [aged] "n"(WEIR_FAST_AGED), [stay] "n"(WEIR_FAST_STAY), [slack] "n"((((config).burst - 1u) * (config).interval) & 255u),     \
+              [lag] "n"((config).lag), [whole] "n"(((config).burst * (config).interval) & 255u), [sreg] "I"(_SFR_IO_ADDR(SREG)),           \
+              [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)), [eifr] "I"(_SFR_IO_ADDR(EIFR)),                          \
+              [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)), [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))),       \
+              [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))), [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                \
     }                                                                                                                                      \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
@@ -414,7 +426,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                                : weir_fast_off;                                                                                            \
             weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                    \
             WEIR_AVR_DISARM(timer);                                                                                                        \
-            WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (config).lag);                                              \
+            WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (eager ? (config).lag : 0u));                               \
             if (eager) {                                                                                                                   \
                 weir_fast_r4 = WEIR_AVR_OF(timer, CONTROL);                                                                                \
                 WEIR_AVR_OF(timer, CONTROL) = 0;                                                                                           \
@@ -426,6 +438,10 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
                 WEIR_AVR_NOW(timer) = 0;                                                                                                   \
                 WEIR_AVR_FORGET(timer);                                                                                                    \
             } else {                                                                                                                       \
+                if (WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_LAZY) {                                                                     \
+                    weir_fast_r4 = (uint8_t) (WEIR_AVR_AT(timer) - (config).lag);                                                          \
+                    weir_fast_r10 = WEIR_AVR_AT(timer);                                                                                    \
+                }                                                                                                                          \
                 if (WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET) {                                                                          \
                     WEIR_AVR_AT(timer) = weir_fast_r6;                                                                                     \
                 }                                                                                                                          \

@@ -227,7 +227,10 @@
         }                                                                                                                                  \
     } while (0)
 
-/* The next instant from the nominal one; from now if that is a whole interval late. */
+/*
+ * The next instant from the nominal one; from now if that is a whole interval late. The flag is left as it
+ * is: a second match, a whole wrap late, serves one more. That is within J, and a bucket is full by then.
+ */
 #define WEIR_AVR_AT_NEXT(channel, config)                                                                                                  \
     do {                                                                                                                                   \
         weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                               \
