@@ -149,6 +149,11 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
             ],
             FAST_POLICY,
         ),
+        (
+            Flavour::Fast,
+            &[("TEST_POLICY", BURSTY), ("TEST_BURST", "129")],
+            FAST_POLICY,
+        ),
         (Flavour::Fast, &[("TEST_POLICY", BUCKET)], FAST_POLICY),
         (
             Flavour::Fast,

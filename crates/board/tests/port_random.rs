@@ -237,6 +237,38 @@ impl Case {
         case
     }
 
+    /// One with as large a burst as its machine counts, or nearly.
+    fn largest_burst(flavour: Flavour, seed: u64) -> Self {
+        let mut case = Self::new(flavour, seed);
+        let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0xb5);
+        let (policy, bursts): (_, &[u8]) = match (flavour, random.random_bool(0.6)) {
+            (Flavour::Fast, true) => (Policy::Bursty, &[127, 128]),
+            (Flavour::Fast, false) => (Policy::Bucket, &[59, 60]),
+            (_, true) => (Policy::Bursty, &[127, 128, 129, 254, 255]),
+            (_, false) => (Policy::Bucket, &[127, 128, 254, 255]),
+        };
+        let burst = one_of(random, bursts);
+        let config = &mut case.limit.config;
+        config.policy = policy;
+        config.burst = burst;
+        config.lag = 0;
+        config.timing = match (flavour, policy) {
+            (Flavour::Fast, _) => Timing::Lazy,
+            (_, Policy::Bursty) => one_of(random, &[Timing::Lazy, Timing::Eager, Timing::OneShot]),
+            _ => one_of(random, &[Timing::Lazy, Timing::Eager]),
+        };
+        // A bursty period is long enough for its requests.
+        (case.limit.prescaler, config.interval) = match (flavour, policy) {
+            (Flavour::Fast, Policy::Bursty) => (1024, 200),
+            (Flavour::Fast, _) => (64, 4),
+            (_, Policy::Bursty) => (64, 4_000),
+            _ => (64, 32_767 / (u64::from(burst) + 1)),
+        };
+        case.changes.clear();
+        (case.off, case.on, case.work) = (0, 0, 0);
+        case
+    }
+
     fn firmware(&self) -> Elf {
         let mut defines = self.limit.defines();
         defines.push(format!("TEST_USER={}", self.user));
@@ -324,8 +356,9 @@ impl Case {
         };
         // The tick in which an instant lies is not known.
         let slop = self.machine.way() + self.limit.prescaler + config.lag * self.limit.prescaler;
+        let most = 200.max(4 * config.burst as usize);
         for (first, &from) in served.iter().enumerate() {
-            for (more, &to) in served[first..].iter().enumerate().take(200) {
+            for (more, &to) in served[first..].iter().enumerate().take(most) {
                 let count = more as u64 + 1;
                 let most = curve(config.policy, interval, burst, to - from + late + slop);
                 assert!(
@@ -460,4 +493,14 @@ fn limits_of_the_c_flavour_keep_their_contracts_a_wrap_late() {
 #[test]
 fn limits_of_the_fast_flavour_keep_their_contracts_a_wrap_late() {
     every_seed(|seed| Case::a_wrap_late(Flavour::Fast, seed));
+}
+
+#[test]
+fn limits_of_the_c_flavour_keep_their_contracts_with_the_largest_bursts() {
+    every_seed(|seed| Case::largest_burst(Flavour::C, seed));
+}
+
+#[test]
+fn limits_of_the_fast_flavour_keep_their_contracts_with_the_largest_bursts() {
+    every_seed(|seed| Case::largest_burst(Flavour::Fast, seed));
 }

@@ -58,15 +58,16 @@ register uint8_t weir_fast_r10 __asm__("r10");
 #define WEIR_FAST_STAY 5
 #define WEIR_FAST_AGED 5
 
-/* Which entry: known to the assembler as a number. */
+/* Which entry: known to the assembler as a number. A bursty one counts down to below 0 in a byte: from 128 at most. */
 #define WEIR_FAST_STRICT_EAGER 1
 #define WEIR_FAST_STRICT_LAZY 2
 #define WEIR_FAST_BURSTY 3
 #define WEIR_FAST_BUCKET 4
 #define WEIR_FAST_KIND(config)                                                                                                             \
-    ((config).policy == WEIR_LIMIT_STRICT && (config).timing == WEIR_LIMIT_EAGER                        ? WEIR_FAST_STRICT_EAGER           \
-     : (config).policy == WEIR_LIMIT_STRICT && (config).timing == WEIR_LIMIT_LAZY                       ? WEIR_FAST_STRICT_LAZY            \
-     : (config).policy == WEIR_LIMIT_BURSTY && (config).timing == WEIR_LIMIT_LAZY && (config).burst > 1 ? WEIR_FAST_BURSTY                 \
+    ((config).policy == WEIR_LIMIT_STRICT && (config).timing == WEIR_LIMIT_EAGER  ? WEIR_FAST_STRICT_EAGER                                 \
+     : (config).policy == WEIR_LIMIT_STRICT && (config).timing == WEIR_LIMIT_LAZY ? WEIR_FAST_STRICT_LAZY                                  \
+     : (config).policy == WEIR_LIMIT_BURSTY && (config).timing == WEIR_LIMIT_LAZY && (config).burst > 1 && (config).burst <= 128           \
+         ? WEIR_FAST_BURSTY                                                                                                                \
      : (config).policy == WEIR_LIMIT_BUCKET && (config).timing == WEIR_LIMIT_LAZY && (config).burst > 1 ? WEIR_FAST_BUCKET                 \
                                                                                                         : 0)
 /* The longest interval (in ticks) that fits: the timer has 8 bits, and a bucket looks `burst` intervals ahead. */
@@ -75,7 +76,7 @@ register uint8_t weir_fast_r10 __asm__("r10");
      ((config).policy == WEIR_LIMIT_BUCKET ? (uint32_t) (config).interval * (config).burst <= 240u : (config).interval <= 250u))
 
 void weir_avr_fast_lacks_this_policy(void)
-    __attribute__((error("fast has strict (eager or lazy), bursty (lazy, burst 2 or more) and bucket (lazy, burst 2 or more)")));
+    __attribute__((error("fast has strict (eager or lazy), bursty (lazy, burst 2 to 128) and bucket (lazy, burst 2 or more)")));
 void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interval must be 4 to 250 ticks of the 8-bit timer, for a bucket "
                                                                     "burst intervals together at most 240: choose another prescaler")));
 

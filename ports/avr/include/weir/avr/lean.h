@@ -283,10 +283,13 @@
 
 /* ------------------------------------------------------------------------------------------------ bursty, lazy (regehr2005 §3.3) */
 
+/* The first request too many takes the count of a burst of 255 to 0. */
+#define WEIR_AVR_BURSTY_WRAPPED(config, state) ((config).burst == UINT8_MAX && (state).count == 0)
+
 #define WEIR_AVR_BURSTY_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
-        if (++(state).count >= (config).burst) {                                                                                           \
-            if ((state).count > (config).burst) {                                                                                          \
+        if (++(state).count >= (config).burst || WEIR_AVR_BURSTY_WRAPPED(config, state)) {                                                 \
+            if ((state).count > (config).burst || WEIR_AVR_BURSTY_WRAPPED(config, state)) {                                                \
                 if (!WEIR_AVR_PASSED(channel)) {                                                                                           \
                     (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;                                                             \
                     WEIR_AVR_MASK(line);                                                                                                   \
