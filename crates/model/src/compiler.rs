@@ -2,6 +2,8 @@
 //! The version of a compiler, on which the costs of a board's interrupts depend.
 use std::fmt::{self, Display, Formatter};
 
+use weir_target::Board;
+
 /// A compiler's command and version, such as `avr-gcc 14.2.0`. Ordered by the version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CompilerVersion {
@@ -52,6 +54,20 @@ impl Display for CompilerVersion {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.command, self.number())
     }
+}
+
+/// The compilers with which the costs of the board of this name were measured; none: Weir does not know the board.
+///
+/// # Panics
+/// Not with the boards that are part of this program.
+#[must_use]
+pub fn board_compilers(board: &str) -> Option<Vec<CompilerVersion>> {
+    let version = |line: &String| {
+        CompilerVersion::parse(line)
+            .unwrap_or_else(|| panic!("a file of boards/, which is part of this program: {line}"))
+    };
+    let compilers = Board::named(board)?.compilers();
+    Some(compilers.iter().map(version).collect())
 }
 
 #[cfg(test)]

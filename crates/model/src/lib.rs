@@ -2,7 +2,6 @@
 //! What Weir's programs have in common: quantities with units, and the description of systems.
 //!
 //! [`load`] reads a system file (docs/system-file.md) and gives the [`System`] that it means, or every error of it, each with its place in the text.
-mod board;
 mod compiler;
 mod diagnostics;
 mod exact;
@@ -16,8 +15,7 @@ mod silicon;
 pub mod system;
 pub mod worst_rates;
 
-pub use board::{BoardTimer, board_compilers, board_timers};
-pub use compiler::CompilerVersion;
+pub use compiler::{CompilerVersion, board_compilers};
 pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
 pub use linux::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 pub use load::{FILE_BYTES_MOST, load, parse};

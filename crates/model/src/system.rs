@@ -6,6 +6,8 @@
 
 use std::net::IpAddr;
 
+pub use weir_target::{Policy, Timing};
+
 use crate::{Linux, Rate, Silicon, SiliconLimit};
 
 /// A whole system. Names are unique among sources, timers, receivers and flows each.
@@ -206,61 +208,6 @@ impl Limit {
     #[must_use]
     pub fn delay(&self) -> u64 {
         self.silicon.map_or(0, |silicon| silicon.delay)
-    }
-}
-
-/// The policies of core/CONTRACTS.md, and polling (regehr2005 §5.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// Every request is served.
-    Off,
-    /// A minimum time between two (LIMIT-STRICT-1).
-    Strict,
-    /// Strict with nominal instants (LIMIT-PACED-1).
-    Paced,
-    /// N per period (LIMIT-BURSTY-1 and -2).
-    Bursty,
-    /// A token bucket (LIMIT-BUCKET-1).
-    Bucket,
-    /// No interrupt of its own: a timer looks after it.
-    Poll,
-}
-
-impl Policy {
-    /// As a system file, a certificate and the costs of a board call it; C says the same in capitals.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Strict => "strict",
-            Self::Paced => "paced",
-            Self::Bursty => "bursty",
-            Self::Bucket => "bucket",
-            Self::Poll => "poll",
-        }
-    }
-}
-
-/// When a limiter masks its source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Timing {
-    /// With the request that used up what the policy allows.
-    Eager,
-    /// With the first request beyond it.
-    Lazy,
-    /// Bursty only: the period begins with a request.
-    OneShot,
-}
-
-impl Timing {
-    /// As a system file, a certificate and the costs of a board call it; C says the same in capitals.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Eager => "eager",
-            Self::Lazy => "lazy",
-            Self::OneShot => "one_shot",
-        }
     }
 }
 

@@ -152,16 +152,21 @@ impl Candidate {
 }
 
 fn of_board(board: &str) -> Vec<Candidate> {
-    let timers = weir_model::board_timers(board).unwrap_or_default();
-    timers
-        .into_iter()
-        .map(|timer| Candidate {
-            name: timer.name,
-            divisors: timer.divisors,
-            channels: timer.channels,
-            timer: None,
-        })
-        .collect()
+    let Some(board) = weir_target::Board::named(board) else {
+        return Vec::new();
+    };
+    let channels = |index| {
+        board
+            .channels()
+            .filter(move |channel| channel.index == index)
+    };
+    let candidate = |(index, timer): (usize, &weir_target::TimerFacts)| Candidate {
+        name: timer.name.clone(),
+        divisors: timer.divisors.clone(),
+        channels: channels(index).map(|channel| channel.name()).collect(),
+        timer: None,
+    };
+    board.timers.iter().enumerate().map(candidate).collect()
 }
 
 /// Without a board every `[[timer]]` is a counter with one channel.

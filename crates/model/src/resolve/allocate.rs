@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use miette::SourceSpan;
+use weir_target::{Misfit, Range};
 
-use super::port::{Misfit, Range};
 use super::timers::{Bank, Counter};
 use super::units::{Clock, Digits};
 use crate::diagnostics::{Problem, Problems};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the interrupts of limiters cost: the board's table, the file's numbers before it.
 use miette::SourceSpan;
+use weir_target::{Board, Events};
 
 use super::cpu::Processor;
 use super::units::Clock;
-use crate::board::{Board, Events};
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::Amount;
 use crate::file::sections as raw;
@@ -118,7 +118,11 @@ pub(crate) fn events(
     let Some(of_board) = board.events(flavour, &path, channel) else {
         problems.add(
             Problem::new(
-                format!("the flavour `{flavour}` has no limit `{}`", path.join(".")),
+                format!(
+                    "the flavour `{}` has no limit `{}`",
+                    flavour.name(),
+                    path.join(".")
+                ),
                 at,
                 "not in this flavour",
             )

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor: a board's or the file's own.
 use miette::SourceSpan;
+use weir_target::{Board, Flavour, Rules};
 
 use super::costs;
 use super::units::Clock;
-use crate::board::{self, Board};
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::Text;
 use crate::file::sections::{self as raw, Interrupts, Root, Tasks};
@@ -25,24 +25,30 @@ pub(crate) struct Processor<'a> {
 }
 
 /// Whose vectors and timers there are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Hardware {
     /// The file's own.
     Own,
     /// A board's, with a flavour of its port.
     Board {
         board: &'static Board,
-        flavour: String,
+        flavour: Flavour,
     },
 }
 
 impl Processor<'_> {
     /// The board and the flavour of its port, if there is one.
-    pub fn board(&self) -> Option<(&'static Board, &str)> {
-        match &self.hardware {
+    pub fn board(&self) -> Option<(&'static Board, Flavour)> {
+        match self.hardware {
             Hardware::Own => None,
             Hardware::Board { board, flavour } => Some((board, flavour)),
         }
+    }
+
+    /// What the flavour of the board's port can do; none: there is no board, or nothing in software that is analysed.
+    pub fn rules(&self) -> Option<&'static Rules> {
+        let (board, flavour) = self.board()?;
+        board.rules(flavour)
     }
 }
 
@@ -61,7 +67,7 @@ pub(crate) fn resolve<'a>(
     let nesting = nesting(cpu, board, problems);
     let clock = Clock { hz: clock_hz? };
     let longest_instruction = match board.filter(|_| cpu.longest_instruction.is_absent()) {
-        Some(board) => Some(board.longest_instruction()),
+        Some(board) => Some(board.interrupt.longest_instruction_cycles),
         None => stated(
             &cpu.longest_instruction,
             "longest_instruction",
@@ -80,7 +86,7 @@ pub(crate) fn resolve<'a>(
     };
     let mut processor = Processor {
         cpu: Cpu {
-            board: board.map(|board| board.name().to_owned()),
+            board: board.map(|board| board.name.clone()),
             flavour: None,
             clock_hz: clock.hz,
             nesting: nesting?,
@@ -96,7 +102,9 @@ pub(crate) fn resolve<'a>(
         hardware,
         costs: cpu.costs.get(),
     };
-    processor.cpu.flavour = processor.board().map(|(_, flavour)| flavour.to_owned());
+    processor.cpu.flavour = processor
+        .board()
+        .map(|(_, flavour)| flavour.name().to_owned());
     // A file without sources needs no costs.
     if let Some(first) = root.source.elements().first() {
         processor.cpu.unlimited = costs::unlimited(&processor, first.at, problems)?;
@@ -118,8 +126,11 @@ fn hardware(cpu: &raw::Cpu, problems: &mut Problems<'_>) -> Option<Hardware> {
         }
         return Some(Hardware::Own);
     };
-    let Some(board) = board::by_name(&name) else {
-        let known: Vec<&str> = board::all().into_iter().map(Board::name).collect();
+    let Some(board) = Board::named(&name) else {
+        let known: Vec<&str> = Board::all()
+            .iter()
+            .map(|board| board.name.as_str())
+            .collect();
         problems.add(
             Problem::new(
                 format!("there is no board `{}`", printable(&name)),
@@ -134,27 +145,31 @@ fn hardware(cpu: &raw::Cpu, problems: &mut Problems<'_>) -> Option<Hardware> {
         return None;
     };
     let flavour = cpu.flavour.or(Text(FLAVOUR.to_owned()))?.0;
-    if !board.flavours().contains(&flavour.as_str()) {
+    let known = board.flavours();
+    let Some(of_port) = Flavour::named(&flavour).filter(|of| known.contains(&of.name())) else {
         problems.add(
             Problem::new(
                 format!(
                     "the port of {} has no flavour `{}`",
-                    board.name(),
+                    board.name,
                     printable(&flavour)
                 ),
                 cpu.flavour.at,
                 "unknown flavour",
             )
-            .help(did_you_mean(&flavour, "flavours", &board.flavours())),
+            .help(did_you_mean(&flavour, "flavours", &known)),
         );
         return None;
-    }
-    Some(Hardware::Board { board, flavour })
+    };
+    Some(Hardware::Board {
+        board,
+        flavour: of_port,
+    })
 }
 
 fn clock(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> Option<u64> {
     if let Some(board) = board.filter(|_| cpu.clock.is_absent()) {
-        return Some(board.clock_hz());
+        return Some(board.clock_hz);
     }
     let rate = stated(&cpu.clock, "clock", "\"16MHz\"", cpu.at, problems)?;
     let whole = rate.whole_hertz();
@@ -182,7 +197,7 @@ fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -
     if cpu.interrupts.or(Interrupts::Flat)? == Interrupts::Grouped {
         problems.add(
             Problem::new(
-                format!("on {} no interrupt preempts another", board.name()),
+                format!("on {} no interrupt preempts another", board.name),
                 cpu.interrupts.at,
                 "not on this board",
             )

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use miette::SourceSpan;
+use weir_target::Board;
 
 use super::cpu::{Processor, stated};
 use crate::Level;
-use crate::board::Board;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::{Name, Vector};
 use crate::file::sections::{Number32, Source};
@@ -69,18 +69,28 @@ fn of_board(
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) -> Option<Level> {
-    let level = board.level(name);
+    let level = of_vector(board, name);
     if level.is_none() {
+        let known: Vec<&str> = board.vectors.iter().map(String::as_str).collect();
         problems.add(
             Problem::new(
-                format!("{} has no vector `{name}`", board.name()),
+                format!("{} has no vector `{name}`", board.name),
                 at,
                 "unknown vector",
             )
-            .help(did_you_mean(name, "vectors", &board.vectors())),
+            .help(did_you_mean(name, "vectors", &known)),
         );
     }
     level
+}
+
+/// Where a vector of a board stands. No interrupt of any board preempts another, so there is one group; the vector's number is the order.
+pub(crate) fn of_vector(board: &Board, vector: &str) -> Option<Level> {
+    Some(Level {
+        vector: vector.to_owned(),
+        group: 0,
+        order: board.vector(vector)?,
+    })
 }
 
 /// Reports a group or an order beside a board.
@@ -95,7 +105,7 @@ fn refuse_place(at: SourceSpan, board: &Board, problems: &mut Problems<'_>) {
         Problem::new(
             format!(
                 "the places of interrupts on {} are those of its vector table",
-                board.name()
+                board.name
             ),
             at,
             "a place of one's own",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits: which kind of limiter a file asks for, and whether its keys go together.
 use miette::SourceSpan;
+use weir_target::Range;
 
 use super::allocate::Use;
 use super::costs::{self, Table};
 use super::cpu::Processor;
 use super::limit_keys::Keys;
-use super::port::{Port, Range};
 use super::timers::{Bank, Found};
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::Round;
@@ -128,11 +128,11 @@ fn software(
 ) -> Option<Plan> {
     if let Some((board, _)) = processor
         .board()
-        .filter(|(board, _)| board.channels().is_empty())
+        .filter(|(board, _)| board.channels().next().is_none())
     {
         problems.add(
             Problem::new(
-                format!("what a limit in software does on {} is not measured", board.name()),
+                format!("what a limit in software does on {} is not measured", board.name),
                 limit.at,
                 "in software",
             )
@@ -150,9 +150,8 @@ fn software(
     ) {
         return None;
     }
-    let counts = matches!(policy, Policy::Bursty | Policy::Bucket);
     let quoted = format!("policy = \"{}\"", policy.name());
-    if !counts
+    if !policy.counts()
         && !keys.refuse(
             &["burst"],
             &format!("{quoted}, which lets one through at a time"),
@@ -185,9 +184,9 @@ fn software(
         );
         return None;
     }
-    let port = processor.board().map(|(_, flavour)| Port { flavour });
     if limit.timer.is_absent() {
-        let bits = port.and_then(|port| port.bits(Table::Own(policy, Timing::Lazy)));
+        let rules = processor.rules().filter(|_| policy != Policy::Poll);
+        let bits = rules.map(|rules| rules.own_bits);
         let mut known: Vec<&str> = if policy == Policy::Bursty {
             bank.shared
                 .iter()
@@ -300,8 +299,10 @@ fn own(
     bank: &Bank,
     problems: &mut Problems<'_>,
 ) -> Option<Plan> {
-    let port = processor.board().map(|(_, flavour)| Port { flavour });
-    let default = port.map_or(Timing::Lazy, |port| port.timing(policy));
+    let rules = processor.rules();
+    let default = rules
+        .filter(|_| policy == Policy::Strict)
+        .map_or(Timing::Lazy, |rules| rules.strict_timing);
     let timing = match limit.timing.optional()? {
         None => default,
         Some(TimingWord::Lazy) => Timing::Lazy,
@@ -314,22 +315,25 @@ fn own(
         is_line(source, false, processor, problems)?;
         Table::Own(policy, timing)
     };
-    // What the flavour lacks altogether is said before what its timers cannot do.
-    let able = processor
-        .board()
-        .is_none_or(|(board, flavour)| board.events(flavour, &table.path(), None).is_some());
     let (cycles, at) = interval(limit, burst, processor, problems)?;
     let counter = bank.counter_of(channel)?;
-    let range = match port {
-        None if policy == Policy::Poll => Range::of_period(counter.bits),
+    let offer =
+        |burst| rules.map(|rules| (rules, (rules.offers)(policy, timing, burst, counter.bits)));
+    let least = rules
+        .filter(|_| policy.counts())
+        .map_or(1, |rules| rules.least_burst);
+    // What the flavour lacks altogether is said before what its timers cannot do.
+    let range = match offer(burst.max(least)) {
         None => Range::of_core(policy, burst, counter.bits),
-        Some(port) if able => {
-            if let Some(bits) = port.bits(table).filter(|&bits| bits != counter.bits) {
+        Some((rules, Some(range))) => {
+            let flavour = processor.board().map_or("", |(_, flavour)| flavour.name());
+            let bits = rules.own_bits;
+            if policy != Policy::Poll && bits != counter.bits {
                 problems.add(
                     Problem::new(
                         format!(
-                            "the flavour `{}` limits with {bits}-bit timers, and {} has {} bits",
-                            port.flavour, counter.name, counter.bits
+                            "the flavour `{flavour}` limits with {bits}-bit timers, and {} has {} bits",
+                            counter.name, counter.bits
                         ),
                         limit.timer.at,
                         "not this timer",
@@ -341,13 +345,11 @@ fn own(
                 );
                 return None;
             }
-            let least = port.least_burst(policy);
             if burst < least {
                 problems.add(
                     Problem::new(
                         format!(
-                            "in the flavour `{}`, {} has a burst of {least} or more",
-                            port.flavour,
+                            "in the flavour `{flavour}`, {} has a burst of {least} or more",
                             policy.name()
                         ),
                         if limit.burst.is_stated() { limit.burst.at } else { limit.policy.at },
@@ -357,9 +359,9 @@ fn own(
                 );
                 return None;
             }
-            port.range(policy, burst, counter.bits)
+            range
         }
-        Some(_) => {
+        Some((_, None)) => {
             // Reports what the flavour has.
             costs::events(processor, table, None, limit.policy.at, problems);
             return None;
@@ -438,20 +440,21 @@ fn is_line(
     let Vector::Named(Name(vector)) = source.vector.get()? else {
         return None;
     };
-    let mut lines = board.lines();
-    let port = Port { flavour };
-    if let Some(most) = port.shared_lines().filter(|_| shared) {
+    let mut lines = board.line_names();
+    let most = processor.rules().and_then(|rules| rules.shared_lines);
+    if let Some(most) = most.filter(|_| shared) {
         lines.truncate(most);
     }
     // One that does not exist has been reported.
-    if lines.contains(&vector.as_str()) || board.level(vector).is_none() {
+    if lines.contains(&vector.as_str()) || board.vector(vector).is_none() {
         return Some(());
     }
     problems.add(
         Problem::new(
             format!(
-                "the flavour `{flavour}` of {}'s port limits {}, and not {vector}",
-                board.name(),
+                "the flavour `{}` of {}'s port limits {}, and not {vector}",
+                flavour.name(),
+                board.name,
                 lines.join(", ")
             ),
             source.vector.at,
@@ -470,7 +473,7 @@ pub(crate) fn refuse_second(
 ) {
     let Some((_, flavour)) = processor
         .board()
-        .filter(|(_, flavour)| Port { flavour }.limits_one())
+        .filter(|_| processor.rules().is_some_and(|rules| rules.limits_one))
     else {
         return;
     };
@@ -483,12 +486,17 @@ pub(crate) fn refuse_second(
         if other && (own(plan) || matches!(plan, Plan::Shared { .. })) {
             problems.add(
                 Problem::new(
-                    format!("the flavour `{flavour}` limits one source, or up to four that share a timer"),
+                    format!(
+                        "the flavour `{}` limits one source, or up to four that share a timer",
+                        flavour.name()
+                    ),
                     source.limit.at,
                     "one more",
                 )
                 .and_at(first.limit.at, "this one has a timer of its own")
-                .help("let them share a [[timer]], limit one of them only, or write flavour = \"c\""),
+                .help(
+                    "let them share a [[timer]], limit one of them only, or write flavour = \"c\"",
+                ),
             );
         }
     }

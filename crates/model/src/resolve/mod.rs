@@ -10,7 +10,6 @@ mod levels;
 mod limit_keys;
 mod limits;
 mod linux;
-mod port;
 mod receivers;
 mod silicon;
 mod sources;

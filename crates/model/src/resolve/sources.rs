@@ -2,6 +2,8 @@
 //! Sources with their limits, and the timers that they share.
 use std::collections::HashSet;
 
+use weir_target::Flavour;
+
 use super::allocate::{Counted, Use, allocate};
 use super::band::{self, Effective, Near};
 use super::costs::{self, Table};
@@ -424,7 +426,7 @@ fn registers(
     problems: &mut Problems<'_>,
 ) -> Option<u64> {
     let Some(stated) = source.registers.optional()? else {
-        let is_compiled = matches!(processor.board(), Some((_, "c")));
+        let is_compiled = matches!(processor.board(), Some((_, Flavour::C)));
         return Some(if is_compiled {
             handler.cycles.min(ALL_REGISTERS)
         } else {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The timers that limits can use: a board's compare channels, and the file's `[[timer]]`s.
 use miette::SourceSpan;
+use weir_target::{Board, Range};
 
 use super::allocate::Use;
-use super::costs::Table;
 use super::cpu::{Processor, stated};
 use super::levels;
-use super::port::{Port, Range};
 use crate::Level;
-use crate::board::Board;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::exact::Round;
 use crate::file::leaf::Name;
@@ -68,7 +66,7 @@ impl Bank {
         let mut bank = Self::default();
         if let Some((board, _)) = processor.board() {
             bank.counters = board
-                .timers()
+                .timers
                 .iter()
                 .map(|timer| Counter {
                     name: timer.name.clone(),
@@ -78,19 +76,18 @@ impl Bank {
                 .collect();
             bank.channels = board
                 .channels()
-                .into_iter()
-                .map(|channel| Channel {
-                    name: channel.name,
-                    counter: channel.timer,
-                    level: channel.level,
+                .filter_map(|channel| {
+                    Some(Channel {
+                        name: channel.name(),
+                        counter: channel.index,
+                        level: levels::of_vector(board, channel.vector)?,
+                    })
                 })
                 .collect();
         }
         for timer in root.timer.elements() {
             let added = match processor.board() {
-                Some((board, flavour)) => {
-                    bank.add_of_board(timer, board, Port { flavour }, processor, problems)
-                }
+                Some((board, _)) => bank.add_of_board(timer, board, processor, problems),
                 None => bank.add_own(timer, processor, problems),
             };
             if let (None, Some(Name(name))) = (added, timer.name.get()) {
@@ -104,7 +101,6 @@ impl Bank {
         &mut self,
         timer: &Timer,
         board: &Board,
-        port: Port<'_>,
         processor: &Processor<'_>,
         problems: &mut Problems<'_>,
     ) -> Option<()> {
@@ -117,7 +113,7 @@ impl Bank {
         for (_, at, key) in of_board.into_iter().filter(|key| key.0) {
             problems.add(
                 Problem::new(
-                    format!("the timers of {} are what they are", board.name()),
+                    format!("the timers of {} are what they are", board.name),
                     at,
                     format!("`{key}` is for systems without a board"),
                 )
@@ -125,6 +121,8 @@ impl Bank {
             );
         }
         let Name(name) = timer.name.get()?;
+        let rules = processor.rules();
+        let is_wide = |bits| rules.is_none_or(|rules| rules.shared_bits == bits);
         if self.channels.iter().any(|channel| channel.name == *name) {
             problems.add(
                 Problem::new(
@@ -145,8 +143,7 @@ impl Bank {
                 )
                 .help(format!(
                     "add channel = \"…\"; the channels are {}",
-                    self.names(|bits| port.bits(Table::Shared).is_none_or(|need| need == bits))
-                        .join(", ")
+                    self.names(is_wide).join(", ")
                 )),
             );
             return None;
@@ -154,18 +151,13 @@ impl Bank {
         let Name(wanted) = timer.channel.get()?;
         let channel = self.channel(wanted, timer.channel.at, board, problems)?;
         let counter = self.counter_of(channel)?;
-        let unfit = if port
-            .bits(Table::Shared)
-            .is_some_and(|bits| bits != counter.bits)
-        {
+        let unfit = if !is_wide(counter.bits) {
             Some(format!("{} has {} bits", counter.name, counter.bits))
-        } else if port.shares(wanted) {
+        } else if rules.is_none_or(|rules| rules.shares(wanted, counter.bits)) {
             None
         } else {
-            Some(format!(
-                "in the flavour `{}` it is not channel A",
-                port.flavour
-            ))
+            let flavour = processor.board().map_or("", |(_, flavour)| flavour.name());
+            Some(format!("in the flavour `{flavour}` it is not channel A"))
         };
         if let Some(why) = unfit {
             problems.add(
@@ -310,7 +302,7 @@ impl Bank {
         if found.is_none() {
             problems.add(
                 Problem::new(
-                    format!("{} has no compare channel `{name}`", board.name()),
+                    format!("{} has no compare channel `{name}`", board.name),
                     at,
                     "unknown channel",
                 )

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The flavours of ports/avr: what its headers check (weir/avr/check.h, lean.h, fast.h), said before anything is compiled.
+use crate::{Policy, Range, Rules, Timing};
+
+/// The smallest prescaler of short intervals, and of all in the flavour `fast`: its entries need a few cycles between two ticks.
+pub const SHORT_DIVISOR: u64 = 8;
+/// `burst` intervals of at most so many ticks are short: one byte of the counter tells their instants apart.
+pub const SHORT_TICKS: u64 = 240;
+/// The fewest ticks of the flavour `fast`.
+pub const FAST_LEAST_TICKS: u64 = 4;
+/// The most ticks that an 8-bit timer holds beside those that the entries of `fast` need.
+const FAST_MOST_TICKS: u64 = 250;
+
+/// `c`: any 16-bit channel.
+pub static C: Rules = Rules {
+    own_bits: 16,
+    shared_bits: 16,
+    shared_letter: None,
+    shared_lines: None,
+    least_divisor: 1,
+    limits_one: false,
+    strict_timing: Timing::Lazy,
+    offers: c_offers,
+    least_burst: 1,
+};
+
+/// `fast`: one source on an 8-bit timer, or up to four that share channel A of a 16-bit one, which restarts at its match.
+pub static FAST: Rules = Rules {
+    own_bits: 8,
+    shared_bits: 16,
+    shared_letter: Some('A'),
+    shared_lines: Some(4),
+    least_divisor: SHORT_DIVISOR,
+    limits_one: true,
+    strict_timing: Timing::Eager,
+    offers: fast_offers,
+    least_burst: 2,
+};
+
+fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Range> {
+    let core = Range::of_core(policy, burst, bits);
+    match policy {
+        Policy::Off => None,
+        Policy::Poll => Some(core),
+        _ if timing == Timing::OneShot && policy != Policy::Bursty => None,
+        _ => Some(Range {
+            // The board's costs hold from there on (lean.h, WEIR_AVR_IS_LONG, WEIR_AVR_BUCKET_IS_LONG).
+            least: if policy == Policy::Bucket && burst > 6 {
+                40
+            } else {
+                16
+            },
+            short: SHORT_TICKS / burst.max(1),
+            ..core
+        }),
+    }
+}
+
+fn fast_offers(policy: Policy, timing: Timing, burst: u64, _bits: u32) -> Option<Range> {
+    let most = match (policy, timing) {
+        (Policy::Strict, Timing::Eager | Timing::Lazy) => FAST_MOST_TICKS,
+        (Policy::Bursty, Timing::Lazy) if burst >= FAST.least_burst => FAST_MOST_TICKS,
+        // A bucket looks `burst` intervals ahead.
+        (Policy::Bucket, Timing::Lazy) if burst >= FAST.least_burst => SHORT_TICKS / burst,
+        _ => return None,
+    };
+    Some(Range {
+        least: FAST_LEAST_TICKS,
+        most,
+        least_divisor: FAST.least_divisor,
+        short: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Misfit;
+
+    /// The numbers that weir/avr/check.h and fast.h print.
+    #[test]
+    fn the_ranges_are_those_of_the_headers() {
+        let c = |policy, burst| c_offers(policy, Timing::Lazy, burst, 16).unwrap();
+        assert_eq!(c(Policy::Strict, 1).most, 16383);
+        assert_eq!(c(Policy::Bucket, 4).most, 32767 / 5);
+        let fast = |policy, burst| fast_offers(policy, Timing::Lazy, burst, 8);
+        assert_eq!(fast(Policy::Bucket, 4).unwrap().most, 60);
+        assert_eq!(fast(Policy::Strict, 1).unwrap().most, 250);
+        assert_eq!(fast(Policy::Bursty, 1), None);
+    }
+
+    #[test]
+    fn an_interval_is_never_shorter_than_asked() {
+        let range = c_offers(Policy::Strict, Timing::Lazy, 1, 16).unwrap();
+        assert_eq!(range.ticks(16001, 8), Ok(2001));
+        assert_eq!(range.ticks(16000, 8), Ok(2000));
+        assert_eq!(range.ticks(200_000, 8), Err(Misfit::TooLong));
+        // One byte of the counter tells its instants apart, and changes too fast without a prescaler.
+        assert_eq!(range.ticks(240, 1), Err(Misfit::Divisor));
+        assert_eq!(range.ticks(241, 1), Ok(241));
+        assert_eq!(range.ticks(240, 8), Ok(30));
+        let fast = fast_offers(Policy::Strict, Timing::Lazy, 1, 8).unwrap();
+        assert_eq!(fast.ticks(24, 8), Err(Misfit::TooShort));
+        assert_eq!(fast.ticks(32, 8), Ok(4));
+        assert_eq!(fast.ticks(100, 1), Err(Misfit::Divisor));
+    }
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! boards/*/board.toml: the boards, their interrupts and timers.
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::costs::Costs;
+use crate::{Events, Flavour, Port, Rules};
+
+/// A board, with what was measured on it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Board {
+    /// Its name: the folder's.
+    pub name: String,
+    /// The chip's name, as `weir generate --chip` and a compiler take it; none: the chip has no name of its own.
+    pub chip: Option<String>,
+    /// Whose rules its limits follow.
+    pub port: Port,
+    /// Its usual clock in Hz.
+    pub clock_hz: u64,
+    /// The names of its vectors, the first served first; the first has the number 1.
+    pub vectors: Vec<String>,
+    /// What taking an interrupt costs.
+    pub interrupt: InterruptFacts,
+    /// Its timers; none: its port cannot limit anything that Weir analyses.
+    #[serde(default, rename = "timer")]
+    pub timers: Vec<TimerFacts>,
+    /// Its external interrupts, which its port limits.
+    #[serde(default, rename = "line")]
+    pub lines: Vec<LineFacts>,
+    /// Bytes of RAM at address 0, where the processor starts; none: it starts elsewhere.
+    pub ram_bytes: Option<u32>,
+    /// What only AVR microcontrollers have.
+    pub avr: Option<Avr>,
+    #[serde(skip)]
+    costs: Option<Costs>,
+}
+
+/// What taking an interrupt costs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptFacts {
+    /// The longest instruction, in cycles: an interrupt waits for its end.
+    pub longest_instruction_cycles: u64,
+}
+
+/// A timer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimerFacts {
+    /// As its channels' and vectors' names begin: `TIMER1`.
+    pub name: String,
+    /// Its width.
+    pub bits: u32,
+    /// What resets its prescaler; timers with the same one share it.
+    pub prescaler: String,
+    /// What it can divide the clock by, in ascending order; on AVR by the clock select bits, from 1 on.
+    pub divisors: Vec<u64>,
+}
+
+/// An external interrupt.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineFacts {
+    /// `INT0`.
+    pub name: String,
+    /// `PD0`; none: a wire of its own.
+    pub pin: Option<String>,
+    /// Whether its edges are sampled by the clock: such lines know the mode "any change".
+    #[serde(default)]
+    pub sampled: bool,
+}
+
+/// What the emulator of an AVR microcontroller has to know.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Avr {
+    /// avr-gcc's family of instruction sets.
+    pub elf_arch: u32,
+    /// The flash in bytes.
+    pub flash_bytes: u32,
+    /// The first address of the internal RAM in data space.
+    pub ram_start: u16,
+    /// The last one.
+    pub ram_end: u16,
+    /// Cycles from the end of the interrupted instruction to the first one in the vector.
+    pub response_cycles: u64,
+    /// Cycles more when the processor slept.
+    pub wakeup_cycles: u64,
+    /// Bytes between two vectors.
+    pub vector_bytes: u32,
+}
+
+/// A compare channel of a board's timer.
+#[derive(Debug, Clone, Copy)]
+pub struct Channel<'a> {
+    /// The timer it belongs to.
+    pub timer: &'a TimerFacts,
+    /// Its index in [`Board::timers`].
+    pub index: usize,
+    /// Its compare interrupt: `TIMER1_COMPA`.
+    pub vector: &'a str,
+    /// `A`; empty where the timer has but one.
+    pub letter: &'a str,
+}
+
+impl Channel<'_> {
+    /// As the port calls it: `TIMER1A`, `TIMER0`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}{}", self.timer.name, self.letter)
+    }
+}
+
+impl Board {
+    /// The board of these texts: board.toml and costs.toml.
+    ///
+    /// # Errors
+    /// What the reader of TOML says.
+    pub fn parse(facts: &str, costs: &str) -> Result<Self, toml::de::Error> {
+        let mut board: Self = toml::from_str(facts)?;
+        board.costs = Some(toml::from_str(costs)?);
+        Ok(board)
+    }
+
+    /// All boards, by name.
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        &BOARDS
+    }
+
+    /// The board of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        Self::all().iter().find(|board| board.name == name)
+    }
+
+    /// The board with the chip of this name.
+    #[must_use]
+    pub fn with_chip(chip: &str) -> Option<&'static Self> {
+        Self::all()
+            .iter()
+            .find(|board| board.chip.as_deref() == Some(chip))
+    }
+
+    /// The number of a vector, its place in the order of priority, from 1 on.
+    #[must_use]
+    pub fn vector(&self, name: &str) -> Option<u32> {
+        let index = self.vectors.iter().position(|known| known == name)?;
+        u32::try_from(index).ok()?.checked_add(1)
+    }
+
+    /// True iff this is one of its external interrupts.
+    #[must_use]
+    pub fn is_line(&self, name: &str) -> bool {
+        self.lines.iter().any(|line| line.name == name)
+    }
+
+    /// The names of its external interrupts.
+    #[must_use]
+    pub fn line_names(&self) -> Vec<&str> {
+        self.lines.iter().map(|line| line.name.as_str()).collect()
+    }
+
+    /// The compare channels in the order of the timers: a vector `TIMER1_COMPA` is the channel `TIMER1A`.
+    pub fn channels(&self) -> impl Iterator<Item = Channel<'_>> {
+        self.timers.iter().enumerate().flat_map(|(index, timer)| {
+            self.vectors.iter().filter_map(move |vector| {
+                let rest = vector.strip_prefix(timer.name.as_str())?;
+                Some(Channel {
+                    timer,
+                    index,
+                    vector,
+                    letter: rest.strip_prefix("_COMP")?,
+                })
+            })
+        })
+    }
+
+    /// The flavours of its port whose costs were measured.
+    #[must_use]
+    pub fn flavours(&self) -> Vec<&'static str> {
+        let measured = |flavour: &Flavour| self.costs().limiter.contains_key(flavour.name());
+        Flavour::ALL
+            .into_iter()
+            .filter(measured)
+            .map(Flavour::name)
+            .collect()
+    }
+
+    /// What a flavour of its port can do; none: nothing in software that is analysed.
+    #[must_use]
+    pub fn rules(&self, flavour: Flavour) -> Option<&'static Rules> {
+        self.port.rules(flavour)
+    }
+
+    /// What a flavour's events cost: `path` is the policy and, where it has one, the timing. Of the `channel` if that was measured, else the worst of all. None: the
+    /// flavour does not have this.
+    #[must_use]
+    pub fn events(&self, flavour: Flavour, path: &[&str], channel: Option<&str>) -> Option<Events> {
+        self.costs().events(flavour.name(), path, channel)
+    }
+
+    /// What a flavour can do: `bucket (eager, lazy)`, `off`, ….
+    #[must_use]
+    pub fn abilities(&self, flavour: Flavour) -> Vec<String> {
+        self.costs().abilities(flavour.name())
+    }
+
+    /// The compilers with which its costs were measured: `avr-gcc 14.2.0`.
+    #[must_use]
+    pub fn compilers(&self) -> &[String] {
+        &self.costs().compilers
+    }
+
+    /// What its costs rest on.
+    #[must_use]
+    pub fn costs_from(&self) -> String {
+        format!(
+            "boards/{}/costs.toml, {}",
+            self.name,
+            self.compilers().join(" and ")
+        )
+    }
+
+    fn costs(&self) -> &Costs {
+        static NONE: LazyLock<Costs> = LazyLock::new(Costs::default);
+        self.costs.as_ref().unwrap_or(&NONE)
+    }
+}
+
+/// The texts of boards/*/board.toml and costs.toml, by build.rs.
+const TEXTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/boards.rs"));
+
+static BOARDS: LazyLock<Vec<Board>> = LazyLock::new(|| {
+    TEXTS
+        .iter()
+        .map(|(facts, costs)| {
+            Board::parse(facts, costs).unwrap_or_else(|error| {
+                panic!("a file of boards/, which is part of this program: {error}")
+            })
+        })
+        .collect()
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Policy, Timing};
+
+    const FACTS: &str = r#"
+        name = "test"
+        port = "avr"
+        clock_hz = 1_000_000
+        vectors = ["LINE", "TIMER5_COMPA", "TIMER5_OVF", "TIMER6_COMP"]
+        interrupt = { longest_instruction_cycles = 3 }
+        timer = [
+            { name = "TIMER5", bits = 16, prescaler = "A", divisors = [1, 8] },
+            { name = "TIMER6", bits = 8, prescaler = "A", divisors = [8] },
+        ]
+        line = [{ name = "LINE" }]
+    "#;
+    const COSTS: &str = r#"
+        compilers = ["cc 1.0.0", "cc 2.0.0"]
+        [limiter.c.off]
+        request_served = { "1.0.0" = 20, "2.0.0" = 18 }
+        [limiter.c.strict.lazy]
+        request_served = { "1.0.0" = 58, "2.0.0" = 60 }
+        request_refused = { "1.0.0" = 50, "2.0.0" = 44 }
+        [channel.TIMER5A.c.strict.lazy]
+        request_served = { "1.0.0" = 55, "2.0.0" = 55 }
+    "#;
+
+    /// Adding a board takes these two texts, and nothing else.
+    #[test]
+    fn a_board_follows_from_its_folder() {
+        let board = Board::parse(FACTS, COSTS).unwrap();
+        let channels: Vec<(String, usize, Option<u32>)> = board
+            .channels()
+            .map(|channel| (channel.name(), channel.index, board.vector(channel.vector)))
+            .collect();
+        assert_eq!(
+            channels,
+            [
+                ("TIMER5A".to_owned(), 0, Some(2)),
+                ("TIMER6".to_owned(), 1, Some(4))
+            ]
+        );
+        assert_eq!(board.vector("LINE"), Some(1));
+        assert_eq!(board.vector("TIMER7_COMPA"), None);
+        assert_eq!(board.flavours(), ["c"]);
+        let rules = board.rules(Flavour::C).unwrap();
+        assert!(rules.shares("TIMER5A", 16));
+        assert!((rules.offers)(Policy::Strict, Timing::Lazy, 1, 16).is_some());
+    }
+
+    #[test]
+    fn the_costs_of_a_channel_precede_the_worst_of_all() {
+        let board = Board::parse(FACTS, COSTS).unwrap();
+        let events = |channel| {
+            let path = ["strict", "lazy"];
+            board.events(Flavour::C, &path, channel).unwrap()
+        };
+        assert_eq!(events(None).request_served, Some(60));
+        assert_eq!(events(None).request_refused, Some(50));
+        assert_eq!(events(None).expiry_empty, None);
+        assert_eq!(events(Some("TIMER5A")).request_served, Some(55));
+        assert_eq!(events(Some("TIMER6")).request_served, Some(60));
+        let off = board.events(Flavour::C, &["off"], None).unwrap();
+        assert_eq!(off.request_served, Some(20));
+        assert_eq!(board.events(Flavour::C, &["strict", "eager"], None), None);
+        assert_eq!(board.events(Flavour::Fast, &["off"], None), None);
+        assert_eq!(board.abilities(Flavour::C), ["off", "strict (lazy)"]);
+    }
+
+    #[test]
+    fn every_board_of_the_repository_is_whole() {
+        assert!(Board::named("atmega128").is_some());
+        for board in Board::all() {
+            // A limit in software that is analysed needs channels, and lines.
+            assert!(board.channels().next().is_none() || !board.lines.is_empty());
+            for line in &board.lines {
+                assert!(board.vector(&line.name).is_some(), "{}", line.name);
+            }
+            for name in board.flavours() {
+                let flavour = Flavour::named(name).unwrap();
+                let off = board.events(flavour, &["off"], None).unwrap();
+                assert!(off.request_served.unwrap() > 0, "{name}");
+            }
+        }
+    }
+
+    /// What a flavour can do is said by its rules and by what was measured.
+    #[test]
+    fn what_a_port_offers_was_measured_and_nothing_else() {
+        for board in Board::all() {
+            for flavour in Flavour::ALL {
+                let Some(rules) = board.rules(flavour) else {
+                    continue;
+                };
+                for policy in Policy::ALL {
+                    for timing in Timing::ALL {
+                        let burst = if policy.counts() { 2 } else { 1 };
+                        let offer = (rules.offers)(policy, timing, burst, rules.own_bits);
+                        let path = match policy {
+                            Policy::Off => continue,
+                            Policy::Poll => vec!["poll"],
+                            _ => vec![policy.name(), timing.name()],
+                        };
+                        let is_measured = board.events(flavour, &path, None).is_some();
+                        assert_eq!(offer.is_some(), is_measured, "{flavour:?} {path:?}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! boards/*/costs.toml: what limiters cost where they were measured.
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// boards/NAME/costs.toml; the means of the paper's Table 2 are left alone. Each event has a table of its cycles by compiler.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Costs {
+    /// For which it holds.
+    pub compilers: Vec<String>,
+    /// By flavour: a policy's table holds either events or a table of them per timing.
+    pub limiter: BTreeMap<String, toml::Table>,
+    /// The same where the channel is known.
+    #[serde(default)]
+    pub channel: BTreeMap<String, BTreeMap<String, toml::Table>>,
+}
+
+/// The worst of all compilers that a table of cycles by compiler names.
+fn worst<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    Ok(BTreeMap::<String, u64>::deserialize(value)?
+        .into_values()
+        .max())
+}
+
+/// The events of a limiter that happen, with their cycles (boards/*/costs.toml says what each is).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Events {
+    /// The line's interrupt that runs the handler.
+    #[serde(deserialize_with = "worst")]
+    pub request_served: Option<u64>,
+    /// The line's that does not.
+    #[serde(deserialize_with = "worst")]
+    pub request_refused: Option<u64>,
+    /// The timer's that runs the handler.
+    #[serde(deserialize_with = "worst")]
+    pub expiry_served: Option<u64>,
+    /// The timer's that does not.
+    #[serde(deserialize_with = "worst")]
+    pub expiry_empty: Option<u64>,
+    /// A shared timer's without its sources.
+    #[serde(deserialize_with = "worst")]
+    pub expiry_base: Option<u64>,
+    /// What a source adds to that.
+    #[serde(deserialize_with = "worst")]
+    pub clear_empty: Option<u64>,
+    /// What it adds with a request that waits.
+    #[serde(deserialize_with = "worst")]
+    pub clear_served: Option<u64>,
+}
+
+impl Events {
+    /// These, and `other` where these say nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            request_served: self.request_served.or(other.request_served),
+            request_refused: self.request_refused.or(other.request_refused),
+            expiry_served: self.expiry_served.or(other.expiry_served),
+            expiry_empty: self.expiry_empty.or(other.expiry_empty),
+            expiry_base: self.expiry_base.or(other.expiry_base),
+            clear_empty: self.clear_empty.or(other.clear_empty),
+            clear_served: self.clear_served.or(other.clear_served),
+        }
+    }
+}
+
+impl Costs {
+    /// As [`crate::Board::events`].
+    pub fn events(&self, flavour: &str, path: &[&str], channel: Option<&str>) -> Option<Events> {
+        let at = |table: &toml::Table| -> Option<Events> {
+            let (last, tables) = path.split_last()?;
+            let mut table = table;
+            for name in tables {
+                table = table.get(*name)?.as_table()?;
+            }
+            table.get(*last)?.clone().try_into().ok()
+        };
+        let of_channel = channel
+            .and_then(|channel| self.channel.get(channel)?.get(flavour))
+            .and_then(at);
+        of_channel.or_else(|| at(self.limiter.get(flavour)?))
+    }
+
+    /// What a flavour can do: `bucket (eager, lazy)`, `off`, ….
+    pub fn abilities(&self, flavour: &str) -> Vec<String> {
+        let Some(policies) = self.limiter.get(flavour) else {
+            return Vec::new();
+        };
+        policies
+            .iter()
+            .map(|(policy, table)| {
+                let timings: Vec<&str> = table
+                    .as_table()
+                    .into_iter()
+                    .flatten()
+                    // A timing has a table of events, each with a table by compiler; an event has that table only.
+                    .filter(|(_, value)| {
+                        value
+                            .as_table()
+                            .is_some_and(|table| table.values().all(toml::Value::is_table))
+                    })
+                    .map(|(timing, _)| timing.as_str())
+                    .collect();
+                if timings.is_empty() {
+                    policy.clone()
+                } else {
+                    format!("{policy} ({})", timings.join(", "))
+                }
+            })
+            .collect()
+    }
+}
