@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the boards have in common, and in what they differ: names, clocks, lines, compilers.
+use weir_target::Board;
+
 use crate::chip::ATMEGA128;
 use crate::firmware::Toolchain;
 use crate::line::{Line, NameError};
@@ -33,31 +35,31 @@ impl Machine {
             })
     }
 
+    /// Its facts.
+    #[must_use]
+    pub fn board(self) -> &'static Board {
+        match self {
+            Self::Atmega128 => ATMEGA128.board,
+            Self::Soc => *soc::BOARD,
+        }
+    }
+
     /// As on the command line and in experiments.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Atmega128 => &ATMEGA128.name,
-            Self::Soc => &soc::FACTS.name,
-        }
+        &self.board().name
     }
 
     /// The usual clock in Hz.
     #[must_use]
     pub fn clock_hz(self) -> u64 {
-        match self {
-            Self::Atmega128 => ATMEGA128.clock_hz,
-            Self::Soc => soc::FACTS.clock_hz,
-        }
+        self.board().clock_hz
     }
 
     /// How many interrupt lines it has, INT0 upwards; at most [`Line::MOST`].
     #[must_use]
     pub fn lines(self) -> usize {
-        match self {
-            Self::Atmega128 => ATMEGA128.lines.len(),
-            Self::Soc => soc::FACTS.lines,
-        }
+        self.board().lines.len()
     }
 
     /// The line of this name.

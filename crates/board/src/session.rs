@@ -60,7 +60,7 @@ fn result(
     start: u64,
 ) -> RunResult {
     let mut vectors = Vec::new();
-    for (number, name) in (1_u8..).zip(&chip.vectors) {
+    for (number, name) in (1_u8..).zip(&chip.board.vectors) {
         let used = board.vector(number);
         if used.taken > 0 || used.cycles > 0 {
             vectors.push(VectorUse {

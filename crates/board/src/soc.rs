@@ -3,7 +3,7 @@
 //! `weir-soc`, which `boards/soc/build` makes.
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use weir_target::Board;
 
 mod answer;
 mod moves;
@@ -13,22 +13,7 @@ mod simulator;
 pub(crate) use session::run;
 pub use simulator::{Simulator, SimulatorError};
 
-/// What of the board is a fact and no choice; what only analysis needs is left alone.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Facts {
-    /// As on the command line.
-    pub name: String,
-    /// The usual clock in Hz.
-    pub clock_hz: u64,
-    /// At address 0.
-    pub ram_bytes: u32,
-    /// INT0 upwards.
-    pub lines: usize,
-}
-
-/// Those of `boards/soc/board.toml`.
-pub(crate) static FACTS: LazyLock<Facts> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../../boards/soc/board.toml")).unwrap_or_else(|error| {
-        panic!("boards/soc/board.toml, which is part of this program: {error}")
-    })
+/// The board, as `boards/soc/board.toml` describes it.
+pub(crate) static BOARD: LazyLock<&'static Board> = LazyLock::new(|| {
+    Board::named("soc").unwrap_or_else(|| panic!("boards/soc is part of this program"))
 });

@@ -8,7 +8,7 @@ use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use miette::{IntoDiagnostic, miette};
 use serde::Serialize;
-use weir_generate::{CHIPS, Plan, PlannedSource, chip, header, write};
+use weir_generate::{Plan, PlannedSource, chip, chips, header, write};
 use weir_model::System;
 use weir_report::{Align, Emphasis, Grid, rate, time};
 
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     system: PathBuf,
 
     /// The chip that is to keep the limits, in software
-    #[arg(long, value_parser = PossibleValuesParser::new(CHIPS), required_unless_present = "rtl", conflicts_with = "rtl")]
+    #[arg(long, value_parser = PossibleValuesParser::new(chips()), required_unless_present = "rtl", conflicts_with = "rtl")]
     chip: Option<String>,
 
     /// Write an instance of the limiter in silicon for the limits in hardware, and its driver's header

@@ -8,7 +8,7 @@ use weir_report::{rate, time};
 use crate::c_text::{c_string, call, comment, definition};
 use crate::output::MARKER;
 use crate::plan::{LineStart, Plan, PlannedSource, SoftwareLimit};
-use crate::port::Flavour;
+use weir_target::Flavour;
 
 /// The schema of the system files that Weir reads.
 const SCHEMA: u32 = 1;

@@ -17,11 +17,11 @@ mod port;
 mod refusal;
 mod silicon;
 
-pub use chip::{CHIPS, Chip, UnknownChip, chip};
+pub use chip::{UnknownChip, chip, chips};
 pub use header::header;
 pub use identifier::{IdentifierError, c_identifier};
 pub use output::{MARKER, OutputError, write, write_files};
 pub use plan::{LineStart, Plan, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
-pub use port::Flavour;
 pub use refusal::{Reason, Refused};
 pub use silicon::{SiliconPlan, SiliconSource, silicon_header, silicon_module};
+pub use weir_target::{Board, Flavour};

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use weir_model::{Policy, Source, Timing};
 
-use crate::port::Flavour;
+use weir_target::Flavour;
 
 /// What a chip is told about a system. Everything in it can be compiled.
 #[derive(Debug, Clone, Serialize)]

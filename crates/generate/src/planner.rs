@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use weir_model::{Expiry, Nesting, Place, Policy, Source, System, Timing};
+use weir_target::{Board, Channel, Flavour};
 
-use crate::chip::{Channel, Chip};
 use crate::identifier::c_identifier;
 use crate::plan::{LineStart, Plan, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
-use crate::port::{self, Flavour, Lack};
+use crate::port::{Lack, Port};
 use crate::refusal::{Reason, Refused};
 
 impl<'a> Plan<'a> {
@@ -15,7 +15,7 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     /// What the chip or its port lacks: every reason, not only the first.
-    pub fn new(system: &'a System, chip: &'a Chip) -> Result<Self, Refused> {
+    pub fn new(system: &'a System, chip: &'a Board) -> Result<Self, Refused> {
         let mut planner = Planner {
             system,
             chip,
@@ -26,7 +26,7 @@ impl<'a> Plan<'a> {
             Some(plan) if planner.reasons.is_empty() => Ok(plan),
             _ => Err(Refused {
                 system: system.name.clone(),
-                chip: chip.name.clone(),
+                chip: chip.chip().to_owned(),
                 reasons: planner.reasons,
             }),
         }
@@ -35,7 +35,7 @@ impl<'a> Plan<'a> {
 
 struct Planner<'a> {
     system: &'a System,
-    chip: &'a Chip,
+    chip: &'a Board,
     reasons: Vec<Reason>,
 }
 
@@ -68,25 +68,25 @@ impl<'a> Planner<'a> {
 
     /// None only after a refusal.
     fn plan(&mut self) -> Option<Plan<'a>> {
-        let flavour = self.flavour()?;
+        let port = self.port()?;
         let sources: Vec<PlannedSource<'a>> = self
             .system
             .sources
             .iter()
-            .filter_map(|source| self.source(flavour, source))
+            .filter_map(|source| self.source(port, source))
             .collect();
-        let shared_timer = self.shared_timer(flavour, &sources);
+        let shared_timer = self.shared_timer(port, &sources);
         let timers = self.timers(&sources);
         self.find_collisions(&sources);
-        self.find_shared_vectors(flavour, &sources, shared_timer.as_ref());
-        if flavour == Flavour::Fast {
+        self.find_shared_vectors(port, &sources, shared_timer.as_ref());
+        if port.flavour == Flavour::Fast {
             self.find_excess_of_fast(&sources);
         }
         Some(Plan {
             system: &self.system.name,
             sha256: &self.system.sha256,
-            chip: &self.chip.name,
-            flavour,
+            chip: self.chip.chip(),
+            flavour: port.flavour,
             clock_hz: self.system.cpu.clock_hz,
             sources,
             timers,
@@ -94,17 +94,17 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn flavour(&mut self) -> Option<Flavour> {
+    fn port(&mut self) -> Option<Port<'a>> {
         let cpu = &self.system.cpu;
         let chip = self.chip;
-        if cpu.board.as_deref() != Some(&chip.board) {
+        if cpu.board.as_deref() != Some(&chip.name) {
             let what = cpu.board.as_ref().map_or_else(
                 || "the processor is the file's own".to_owned(),
                 |board| format!("the board is `{board}`"),
             );
             let right = format!(
                 "say board = \"{}\", whose costs were measured with this code",
-                chip.board
+                chip.name
             );
             self.refuse("cpu", Lack::new(what, right));
         } else if cpu.nesting != Nesting::Flat {
@@ -114,35 +114,41 @@ impl<'a> Planner<'a> {
                     "the interrupts nest",
                     format!(
                         "say interrupts = \"flat\": no interrupt of the {} preempts another",
-                        chip.name
+                        chip.chip()
                     ),
                 ),
             );
         }
         let name = cpu.flavour.as_deref().unwrap_or("c");
-        let flavour = Flavour::of(name);
-        if flavour.is_none() {
+        let of_port = Flavour::named(name).and_then(|flavour| {
+            Some(Port {
+                chip,
+                flavour,
+                rules: chip.rules(flavour)?,
+            })
+        });
+        if of_port.is_none() {
             let what = format!("the port has no flavour `{name}`");
             self.refuse(
                 "cpu",
                 Lack::new(what, "say flavour = \"c\" or flavour = \"fast\""),
             );
         }
-        flavour.filter(|_| self.reasons.is_empty())
+        of_port.filter(|_| self.reasons.is_empty())
     }
 
-    fn source(&mut self, flavour: Flavour, source: &'a Source) -> Option<PlannedSource<'a>> {
+    fn source(&mut self, port: Port<'a>, source: &'a Source) -> Option<PlannedSource<'a>> {
         let place = format!("source `{}`", source.name);
         let vector = source.level.vector.as_str();
         let known = self.reasons.len();
         let identifier = self.identifier(&place, &source.name);
         let is_line = self.chip.is_line(vector);
-        if !self.chip.has_vector(vector) {
-            let what = format!("the {} has no vector `{vector}`", self.chip.name);
+        if self.chip.vector(vector).is_none() {
+            let what = format!("the {} has no vector `{vector}`", self.chip.chip());
             let right = format!("its vectors are {}", self.chip.vectors.join(", "));
             self.refuse(&place, Lack::new(what, right));
         } else if source.limit.policy != Policy::Off && !is_line {
-            let lines: Vec<&str> = self.chip.line_names().collect();
+            let lines = self.chip.line_names();
             let right = format!("limit one of {}, or say policy = \"off\"", lines.join(", "));
             let what = format!("{vector} is no external line, and the port limits no other");
             self.refuse(&place, Lack::new(what, right));
@@ -160,11 +166,11 @@ impl<'a> Planner<'a> {
                 None
             }
             _ if source.limit.place == Place::Hardware => {
-                let what = format!("the {} has no limiter in hardware", self.chip.name);
+                let what = format!("the {} has no limiter in hardware", self.chip.chip());
                 self.refuse(&place, Lack::new(what, "say place = \"software\""));
                 None
             }
-            _ => self.limit(flavour, &place, source),
+            _ => self.limit(port, &place, source),
         };
         let start = match limit {
             Some(_) => LineStart::Limiter,
@@ -193,12 +199,7 @@ impl<'a> Planner<'a> {
             .ok()
     }
 
-    fn limit(
-        &mut self,
-        flavour: Flavour,
-        place: &str,
-        source: &'a Source,
-    ) -> Option<SoftwareLimit> {
+    fn limit(&mut self, port: Port<'a>, place: &str, source: &'a Source) -> Option<SoftwareLimit> {
         let limit = &source.limit;
         // A shared timer measures the interval of all its sources.
         let (name, shared, tick, cycles) = match &limit.expiry {
@@ -213,8 +214,8 @@ impl<'a> Planner<'a> {
                 return None;
             }
         };
-        let channel = self.channel(flavour, place, name, shared)?;
-        if let Some(lack) = port::prescaler(flavour, &channel, shared, tick) {
+        let channel = self.channel(port, place, name, shared)?;
+        if let Some(lack) = port.prescaler(&channel, shared, tick) {
             self.refuse(place, lack);
             return None;
         }
@@ -241,9 +242,9 @@ impl<'a> Planner<'a> {
             },
         };
         let lacks = if shared {
-            port::shared_limit(flavour, &source.level.vector, &planned)
+            port.shared_limit(&source.level.vector, &planned)
         } else {
-            port::own_limit(flavour, &planned)
+            port.own_limit(&planned)
         };
         for lack in lacks {
             self.refuse(place, lack);
@@ -253,12 +254,12 @@ impl<'a> Planner<'a> {
 
     fn channel(
         &mut self,
-        flavour: Flavour,
+        port: Port<'a>,
         place: &str,
         name: &str,
         shared: bool,
     ) -> Option<Channel<'a>> {
-        port::channel(self.chip, flavour, name, shared)
+        port.channel(name, shared)
             .map_err(|lack| self.refuse(place, lack))
             .ok()
     }
@@ -266,7 +267,7 @@ impl<'a> Planner<'a> {
     /// The shared timer that sources use; the port has one for all of them.
     fn shared_timer(
         &mut self,
-        flavour: Flavour,
+        port: Port<'a>,
         sources: &[PlannedSource<'a>],
     ) -> Option<SharedTimer<'a>> {
         let users = |index: usize| {
@@ -297,7 +298,7 @@ impl<'a> Planner<'a> {
             let right = "put all sources on one of them, or give them channels of their own";
             self.refuse(&place, Lack::new(what, right));
         }
-        let channel = self.channel(flavour, &place, &timer.channel, true)?;
+        let channel = self.channel(port, &place, &timer.channel, true)?;
         Some(SharedTimer {
             name: &timer.name,
             identifier: self.identifier(&place, &timer.name)?,
@@ -356,7 +357,7 @@ impl<'a> Planner<'a> {
     /// An interrupt has one handler.
     fn find_shared_vectors(
         &mut self,
-        flavour: Flavour,
+        port: Port<'a>,
         sources: &[PlannedSource<'a>],
         shared: Option<&SharedTimer<'a>>,
     ) {
@@ -373,7 +374,7 @@ impl<'a> Planner<'a> {
             claims.push((channel.vector, user.clone()));
             // The entry of the expiry of `fast` strict, eager is longer than its vector.
             let is_long = (limit.policy, limit.timing) == (Policy::Strict, Timing::Eager);
-            if flavour == Flavour::Fast && is_long {
+            if port.flavour == Flavour::Fast && is_long {
                 let number = self
                     .chip
                     .vectors

@@ -361,11 +361,11 @@ fn fast_has_one_limit_or_four_that_share() {
     );
     assert_refused(
         &fast(vec![limited("x", "INT0", STRICT, ("TIMER0", 8), 251, 1)]),
-        &["4 to 250 ticks"],
+        &["at most 250 fit"],
     );
     assert_refused(
         &fast(vec![limited("x", "INT0", BUCKET, ("TIMER0", 8), 61, 4)]),
-        &["4 to 60 ticks"],
+        &["at most 60 fit"],
     );
     assert_refused(
         &fast(vec![limited("x", "INT0", BUCKET, ("TIMER0", 8), 4, 100)]),

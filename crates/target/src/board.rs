@@ -13,8 +13,7 @@ use crate::{Events, Flavour, Port, Rules};
 pub struct Board {
     /// Its name: the folder's.
     pub name: String,
-    /// The chip's name, as `weir generate --chip` and a compiler take it; none: the chip has no name of its own.
-    pub chip: Option<String>,
+    chip: Option<String>,
     /// Whose rules its limits follow.
     pub port: Port,
     /// Its usual clock in Hz.
@@ -29,8 +28,9 @@ pub struct Board {
     /// Its external interrupts, which its port limits.
     #[serde(default, rename = "line")]
     pub lines: Vec<LineFacts>,
-    /// Bytes of RAM at address 0, where the processor starts; none: it starts elsewhere.
-    pub ram_bytes: Option<u32>,
+    /// Bytes of RAM at address 0, where the processor starts; 0: it starts elsewhere.
+    #[serde(default)]
+    pub ram_bytes: u32,
     /// What only AVR microcontrollers have.
     pub avr: Option<Avr>,
     #[serde(skip)]
@@ -136,12 +136,16 @@ impl Board {
         Self::all().iter().find(|board| board.name == name)
     }
 
-    /// The board with the chip of this name.
+    /// The chip's name, as `weir generate --chip` and a compiler take it: the board's, where it has none of its own.
     #[must_use]
-    pub fn with_chip(chip: &str) -> Option<&'static Self> {
-        Self::all()
-            .iter()
-            .find(|board| board.chip.as_deref() == Some(chip))
+    pub fn chip(&self) -> &str {
+        self.chip.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The compare channel of this name.
+    #[must_use]
+    pub fn channel(&self, name: &str) -> Option<Channel<'_>> {
+        self.channels().find(|channel| channel.name() == name)
     }
 
     /// The number of a vector, its place in the order of priority, from 1 on.

@@ -72,17 +72,15 @@ impl<'a> Board<'a> {
         clock_hz: u64,
         trace: bool,
     ) -> Result<Self, RunError> {
-        let core = CString::new(chip.chip.as_str())
+        let core = CString::new(chip.name())
             .ok()
             .and_then(|name| Core::new(&name, clock_hz, &image.flash));
-        let mut core =
-            core.ok_or_else(|| RunError::Spec(format!("simavr cannot emulate the {}", chip.chip)))?;
+        let mut core = core
+            .ok_or_else(|| RunError::Spec(format!("simavr cannot emulate the {}", chip.name())))?;
         let peripherals = Peripherals::install(&mut core, chip, trace);
-        let numbers = 1..=u8::try_from(chip.vectors.len()).unwrap_or(u8::MAX);
+        let numbers = 1..=u8::try_from(chip.board.vectors.len()).unwrap_or(u8::MAX);
         let without_handler = numbers
-            .filter(|&number| {
-                image.is_bad_interrupt(u32::from(number) * chip.interrupt.vector_bytes)
-            })
+            .filter(|&number| image.is_bad_interrupt(u32::from(number) * chip.avr.vector_bytes))
             .fold(0, |vectors, number| vectors | 1 << number);
         Ok(Self {
             chip,
@@ -221,7 +219,7 @@ impl<'a> Board<'a> {
                 }
                 self.core.wake();
                 self.account.wake();
-                self.take_interrupt(self.chip.interrupt.wakeup_cycles)?;
+                self.take_interrupt(self.chip.avr.wakeup_cycles)?;
             } else if !self.hold && self.requested != 0 && self.core.interrupts_enabled() {
                 self.take_interrupt(0)?;
             }
@@ -379,14 +377,14 @@ impl<'a> Board<'a> {
         self.account.enter(number, now, stack);
         self.peripherals().acknowledge(number, now);
         self.core
-            .enter(u32::from(number) * self.chip.interrupt.vector_bytes);
+            .enter(u32::from(number) * self.chip.avr.vector_bytes);
         self.core
-            .set_cycle(now + self.chip.interrupt.response_cycles + wakeup_cycles);
+            .set_cycle(now + self.chip.avr.response_cycles + wakeup_cycles);
         let lowest = self
             .image
             .data_end
-            .unwrap_or(self.chip.ram_start)
-            .max(self.chip.ram_start);
+            .unwrap_or(self.chip.avr.ram_start)
+            .max(self.chip.avr.ram_start);
         if stack < lowest + 2 {
             return Err(self.error(
                 format!("overflows its stack: it reaches 0x{stack:04x} and its variables end at 0x{lowest:04x}"),

@@ -116,9 +116,10 @@ impl Peripherals {
             data: unsafe { (*avr).data },
             avr,
             timers: std::array::from_fn(|index| {
-                Timer::new(chip.timers[index].bits, reg::TIMERS[index].flags)
+                Timer::new(chip.board.timers[index].bits, reg::TIMERS[index].flags)
             }),
             divisors: chip
+                .board
                 .timers
                 .iter()
                 .map(|timer| timer.divisors.clone())

@@ -33,10 +33,10 @@ impl Image {
         let wanted = Wanted {
             path,
             machine: elf::EM_AVR,
-            chip: &chip.name,
-            compiler: &format!("avr-gcc -mmcu={}", chip.name),
+            chip: chip.name(),
+            compiler: &format!("avr-gcc -mmcu={}", chip.name()),
             memory: "flash",
-            capacity: chip.flash_bytes,
+            capacity: chip.avr.flash_bytes,
         };
         let bytes = wanted.read()?;
         let file = wanted.parse(&bytes)?;
@@ -67,14 +67,15 @@ impl Image {
                     u8::try_from(symbol.size()),
                 ) {
                     if symbol.kind() == object::SymbolKind::Data
-                        && address + u32::from(size) <= u32::from(chip.ram_end) + 1
+                        && address + u32::from(size) <= u32::from(chip.avr.ram_end) + 1
                     {
                         self.symbols
                             .data
                             .insert(name.to_owned(), DataSymbol { address, size });
                     }
                 }
-            } else if address < u64::from(chip.flash_bytes) && symbol.section_index().is_some() {
+            } else if address < u64::from(chip.avr.flash_bytes) && symbol.section_index().is_some()
+            {
                 if let Ok(address) = u32::try_from(address) {
                     self.symbols.code.insert(name.to_owned(), address);
                 }
@@ -146,13 +147,13 @@ fn check_chip(file: &ElfFile32<'_, Endianness>, chip: &Chip) -> Result<(), Strin
         _ => 0,
     };
     if let Some(found) = noted_chip(file) {
-        return if found == chip.name {
+        return if found == chip.name() {
             Ok(())
         } else {
             Err(format!("the {found}"))
         };
     }
-    if arch == chip.elf_arch {
+    if arch == chip.avr.elf_arch {
         Ok(())
     } else {
         Err(format!("chips of the family avr{arch}"))

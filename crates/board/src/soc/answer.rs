@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::FACTS;
+use super::BOARD;
 use crate::line::Line;
 use crate::run::{LineUse, RunResult, RunSpec, VectorUse};
 
@@ -62,7 +62,7 @@ impl Trap {
     /// Of an interrupt; the controller's lines behind the event wires are the limiter's and the bus's own.
     fn interrupt(self) -> VectorUse {
         let name = match (self.line, self.cause) {
-            (Some(line), _) => match usize::from(line).checked_sub(FACTS.lines) {
+            (Some(line), _) => match usize::from(line).checked_sub(BOARD.lines.len()) {
                 Some(0) => "OVERLOAD".to_owned(),
                 Some(1) => "BUS_ERROR".to_owned(),
                 _ => format!("INT{line}"),

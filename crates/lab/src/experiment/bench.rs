@@ -242,10 +242,10 @@ pub(super) fn sizes(name: &str, elf: &Path) -> Result<Sizes, ExperimentError> {
         firmware: name.to_owned(),
         cause: Box::new(cause.into()),
     })?;
-    let end = image.data_end.unwrap_or(chip.ram_start);
+    let end = image.data_end.unwrap_or(chip.avr.ram_start);
     Ok(Sizes {
         flash: image.flash.len() as u64,
-        ram: u64::from(end.saturating_sub(chip.ram_start)),
+        ram: u64::from(end.saturating_sub(chip.avr.ram_start)),
     })
 }
 

@@ -288,7 +288,7 @@ impl Origin<'_> {
         flavour: &str,
         more: &[String],
     ) -> Result<PathBuf, ExperimentError> {
-        let chip = chip(&ATMEGA128.name).map_err(|error| self.wrong(&error.to_string()))?;
+        let chip = chip(ATMEGA128.name()).map_err(|error| self.wrong(&error.to_string()))?;
         let plan = Plan::new(system, chip).map_err(Box::new)?;
         let folder = bench.folder(name)?;
         let path = folder.join("weir_system.h");
@@ -409,7 +409,11 @@ fn vector(line: Line) -> u8 {
 }
 
 fn vector_of(name: &str) -> u8 {
-    let index = ATMEGA128.vectors.iter().position(|known| *known == name);
+    let index = ATMEGA128
+        .board
+        .vectors
+        .iter()
+        .position(|known| *known == name);
     index.map_or(0, |index| u8::try_from(index + 1).unwrap_or(0))
 }
 

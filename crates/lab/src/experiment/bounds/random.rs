@@ -5,6 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use serde::Deserialize;
+use weir_target::{Board, Channel, Flavour, Policy, Timing};
 
 use super::case::{Case, Origin, User};
 use crate::experiment::ExperimentError;
@@ -22,26 +23,8 @@ pub(in crate::experiment) struct RandomSpec {
     pub seed: u64,
 }
 
-/// A policy and timing, as the system file calls them.
-type Pace = (&'static str, &'static str);
-
-const C: [Pace; 9] = [
-    ("strict", "eager"),
-    ("strict", "lazy"),
-    ("paced", "eager"),
-    ("paced", "lazy"),
-    ("bursty", "eager"),
-    ("bursty", "lazy"),
-    ("bursty", "one_shot"),
-    ("bucket", "eager"),
-    ("bucket", "lazy"),
-];
-const FAST: [Pace; 4] = [
-    ("strict", "eager"),
-    ("strict", "lazy"),
-    ("bursty", "lazy"),
-    ("bucket", "lazy"),
-];
+/// The board that the cases are for.
+const BOARD: &str = "atmega128";
 
 /// Cycles of the shortest and of the longest interval. Beyond that a run takes long, and nothing else happens.
 const INTERVALS: (u64, u64) = (600, 60_000);
@@ -108,52 +91,50 @@ fn one_of<T: Copy>(random: &mut ChaCha12Rng, all: &[T]) -> T {
 
 impl Draw {
     fn new(random: &mut ChaCha12Rng) -> Self {
-        let is_fast = random.random_bool(0.25);
-        let (policy, timing) = one_of(random, if is_fast { &FAST } else { &C });
-        let (timer, prescalers): (_, &[u64]) = if is_fast {
-            one_of(
-                random,
-                &[
-                    ("TIMER0", &[8, 32, 64, 128, 256, 1024]),
-                    ("TIMER2", &[8, 64, 256, 1024]),
-                ],
-            )
+        let flavour = if random.random_bool(0.25) {
+            Flavour::Fast
         } else {
-            let timers = [
-                "TIMER1A", "TIMER1B", "TIMER1C", "TIMER3A", "TIMER3B", "TIMER3C",
-            ];
-            (one_of(random, &timers), &[1, 8, 64, 256, 1024])
+            Flavour::C
         };
+        let board = Board::named(BOARD).expect("a board of this program");
+        let rules = board.rules(flavour).expect("a flavour of its port");
+        let offer = |policy, timing, burst| (rules.offers)(policy, timing, burst, rules.own_bits);
+        let paces: Vec<(Policy, Timing)> = Policy::ALL
+            .into_iter()
+            .filter(|policy| !matches!(policy, Policy::Off | Policy::Poll))
+            .flat_map(|policy| Timing::ALL.map(|timing| (policy, timing)))
+            .filter(|&(policy, timing)| offer(policy, timing, rules.least_burst).is_some())
+            .collect();
+        let (policy, timing) = one_of(random, &paces);
+        let channels: Vec<Channel<'_>> = board
+            .channels()
+            .filter(|channel| channel.timer.bits == rules.own_bits)
+            .collect();
+        let channel = one_of(random, &channels);
         let body = log_uniform(random, 14, 500);
-        let burst = match policy {
-            "bursty" | "bucket" => log_uniform(random, 2, 12),
-            _ => 1,
+        let burst = if policy.counts() {
+            log_uniform(random, 2, 12)
+        } else {
+            1
         };
         // So long that the handlers leave time, so many ticks as the timer has.
         let least = INTERVALS
             .0
-            .max((body + COST) * 2 * if policy == "bursty" { burst } else { 1 });
+            .max((body + COST) * 2 * if policy == Policy::Bursty { burst } else { 1 });
         let most = INTERVALS.1.max(2 * least);
-        let most_ticks = match (is_fast, policy) {
-            (true, "bucket") => 240 / burst,
-            (true, _) => 250,
-            (false, "bucket") => 32_767 / (burst + 1),
-            (false, _) => 16_383,
-        };
-        let fitting: Vec<u64> = prescalers
+        let range = offer(policy, timing, burst).expect("a burst that is offered");
+        let most_ticks = range.most;
+        let fitting: Vec<u64> = channel
+            .timer
+            .divisors
             .iter()
             .copied()
-            .filter(|prescaler| prescaler * most_ticks >= least)
+            .filter(|&prescaler| {
+                prescaler >= rules.least_divisor && prescaler * most_ticks >= least
+            })
             .collect();
         let prescaler = one_of(random, &fitting);
-        // The fewest that `weir generate` takes.
-        let least_ticks = least
-            .div_ceil(prescaler)
-            .max(match (is_fast, policy, burst) {
-                (true, ..) => 4,
-                (false, "bucket", 7..) => 40,
-                _ => 16,
-            });
+        let least_ticks = least.div_ceil(prescaler).max(range.least);
         let ticks = log_uniform(
             random,
             least_ticks,
@@ -161,7 +142,7 @@ impl Draw {
         );
         let interval = ticks * prescaler;
         let job = log_uniform(random, 20, 20_000);
-        let tunable = !is_fast && random.random_bool(0.2);
+        let tunable = flavour == Flavour::C && random.random_bool(0.2);
         let user = User {
             off: random.random_bool(0.3).then(|| interval.max(512)),
             changes: if tunable {
@@ -176,7 +157,8 @@ impl Draw {
                 Vec::new()
             },
         };
-        let flavour = if is_fast { "fast" } else { "c" };
+        let (flavour, timer) = (flavour.name(), channel.name());
+        let (policy, timing) = (policy.name(), timing.name());
         let what = format!(
             "{flavour} {policy} {timing}, {ticks} x {prescaler} cycles, burst {burst}{}{}",
             if user.off.is_some() { ", switched" } else { "" },
@@ -190,7 +172,7 @@ impl Draw {
         let text = format!(
             r#"schema = 1
 [cpu]
-board = "atmega128"
+board = "{BOARD}"
 clock = "4MHz"
 flavour = "{flavour}"
 [[source]]

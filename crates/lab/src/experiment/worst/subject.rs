@@ -267,7 +267,11 @@ fn channel_vector(channel: &str) -> String {
 }
 
 fn vector(name: &str) -> Option<u8> {
-    let index = ATMEGA128.vectors.iter().position(|known| known == name)?;
+    let index = ATMEGA128
+        .board
+        .vectors
+        .iter()
+        .position(|known| known == name)?;
     u8::try_from(index + 1).ok()
 }
 
