@@ -78,25 +78,20 @@ impl<'a> Port<'a> {
         let offer = (self.rules.offers)(limit.policy, limit.timing, burst, self.rules.own_bits);
         let Some(range) = offer else {
             if self.flavour == Flavour::Fast {
+                let most = |policy| *(self.rules.bursts)(policy).end();
                 lacks.push(Lack::new(
-                    "the flavour `fast` lacks this policy",
-                    "it has strict (eager or lazy), bursty and bucket (lazy, burst 2 or more); the flavour `c` has all",
+                    "the flavour `fast` lacks this policy, timing or burst",
+                    format!(
+                        "it has strict (eager or lazy), bursty (lazy, a burst of 2 to {}) and bucket (lazy, 2 to {}); the flavour `c` has all",
+                        most(Policy::Bursty),
+                        most(Policy::Bucket)
+                    ),
                 ));
             }
             return lacks;
         };
         let most = range.most;
         match range.fits(ticks, limit.prescaler) {
-            Err(_) if most < range.least => lacks.push(Lack::new(
-                format!(
-                    "{burst} intervals do not fit an {}-bit timer",
-                    self.rules.own_bits
-                ),
-                format!(
-                    "choose a burst of at most {}",
-                    avr::SHORT_TICKS / range.least
-                ),
-            )),
             Err(Misfit::TooLong) => lacks.push(Lack::new(
                 format!("the interval of {ticks} ticks is too long"),
                 format!("at most {most} fit: choose a larger prescaler, or a higher rate"),

@@ -369,7 +369,7 @@ fn fast_has_one_limit_or_four_that_share() {
     );
     assert_refused(
         &fast(vec![limited("x", "INT0", BUCKET, ("TIMER0", 8), 4, 100)]),
-        &["burst of at most 60"],
+        &["bucket (lazy, 2 to 60)"],
     );
     assert_refused(
         &fast(vec![limited(

@@ -171,8 +171,13 @@ mod the_fast_flavour {
         );
         says(
             &text("policy = «\"bucket\"», rate = \"4kHz\", timer = \"TIMER0\""),
-            "a burst of 2 or more",
+            "bursts of 2 to 60",
             "burst = 2",
+        );
+        says(
+            &text("policy = \"bursty\", rate = \"15kHz\", timer = \"TIMER0\", burst = «129»"),
+            "bursts of 2 to 128",
+            "at most 128",
         );
         says(
             &text("policy = \"strict\", rate = «\"4kHz\"», timer = \"TIMER0\", prescaler = 1"),

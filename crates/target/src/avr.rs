@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flavours of ports/avr: what its headers check (weir/avr/check.h, lean.h, fast.h), said before anything is compiled.
+use std::ops::RangeInclusive;
+
 use crate::{Policy, Range, Rules, Timing};
 
 /// The smallest prescaler of short intervals, and of all in the flavour `fast`: its entries need a few cycles between two ticks.
@@ -7,7 +9,7 @@ pub const SHORT_DIVISOR: u64 = 8;
 /// `burst` intervals of at most so many ticks are short: one byte of the counter tells their instants apart.
 pub const SHORT_TICKS: u64 = 240;
 /// The fewest ticks of the flavour `fast`.
-pub const FAST_LEAST_TICKS: u64 = 4;
+const FAST_LEAST_TICKS: u64 = 4;
 /// The most ticks that an 8-bit timer holds beside those that the entries of `fast` need.
 const FAST_MOST_TICKS: u64 = 250;
 
@@ -21,7 +23,7 @@ pub static C: Rules = Rules {
     limits_one: false,
     strict_timing: Timing::Lazy,
     offers: c_offers,
-    least_burst: 1,
+    bursts: c_bursts,
 };
 
 /// `fast`: one source on an 8-bit timer, or up to four that share channel A of a 16-bit one, which restarts at its match.
@@ -34,13 +36,14 @@ pub static FAST: Rules = Rules {
     limits_one: true,
     strict_timing: Timing::Eager,
     offers: fast_offers,
-    least_burst: 2,
+    bursts: fast_bursts,
 };
 
 fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Range> {
     let core = Range::of_core(policy, burst, bits);
     match policy {
         Policy::Off => None,
+        _ if !c_bursts(policy).contains(&burst) => None,
         Policy::Poll => Some(core),
         _ if timing == Timing::OneShot && policy != Policy::Bursty => None,
         _ => Some(Range {
@@ -56,12 +59,28 @@ fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Ran
     }
 }
 
+/// core/limit.h counts in a byte.
+fn c_bursts(policy: Policy) -> RangeInclusive<u64> {
+    1..=if policy.counts() { 255 } else { 1 }
+}
+
+fn fast_bursts(policy: Policy) -> RangeInclusive<u64> {
+    match policy {
+        // It counts down to below 0 in a byte.
+        Policy::Bursty => 2..=128,
+        Policy::Bucket => 2..=SHORT_TICKS / FAST_LEAST_TICKS,
+        _ => 1..=1,
+    }
+}
+
 fn fast_offers(policy: Policy, timing: Timing, burst: u64, _bits: u32) -> Option<Range> {
     let most = match (policy, timing) {
-        (Policy::Strict, Timing::Eager | Timing::Lazy) => FAST_MOST_TICKS,
-        (Policy::Bursty, Timing::Lazy) if burst >= FAST.least_burst => FAST_MOST_TICKS,
+        _ if !fast_bursts(policy).contains(&burst) => return None,
+        (Policy::Strict, Timing::Eager) | (Policy::Strict | Policy::Bursty, Timing::Lazy) => {
+            FAST_MOST_TICKS
+        }
         // A bucket looks `burst` intervals ahead.
-        (Policy::Bucket, Timing::Lazy) if burst >= FAST.least_burst => SHORT_TICKS / burst,
+        (Policy::Bucket, Timing::Lazy) => SHORT_TICKS / burst,
         _ => return None,
     };
     Some(Range {
@@ -87,6 +106,8 @@ mod tests {
         assert_eq!(fast(Policy::Bucket, 4).unwrap().most, 60);
         assert_eq!(fast(Policy::Strict, 1).unwrap().most, 250);
         assert_eq!(fast(Policy::Bursty, 1), None);
+        assert_eq!(fast(Policy::Bursty, 129), None);
+        assert_eq!(fast(Policy::Bucket, 61), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a port keeps: core/CONTRACTS.md (LIMIT-TIME-3) for all of them, and the rules of each flavour.
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Policy, Timing, avr};
@@ -75,8 +77,8 @@ pub struct Rules {
     pub strict_timing: Timing,
     /// The ticks of a limit of its own; none: the flavour lacks this policy, timing or burst.
     pub offers: fn(Policy, Timing, u64, u32) -> Option<Range>,
-    /// The smallest burst of a policy that counts.
-    pub least_burst: u64,
+    /// The bursts of a policy that it has.
+    pub bursts: fn(Policy) -> RangeInclusive<u64>,
 }
 
 impl Rules {

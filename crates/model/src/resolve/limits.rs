@@ -319,11 +319,9 @@ fn own(
     let counter = bank.counter_of(channel)?;
     let offer =
         |burst| rules.map(|rules| (rules, (rules.offers)(policy, timing, burst, counter.bits)));
-    let least = rules
-        .filter(|_| policy.counts())
-        .map_or(1, |rules| rules.least_burst);
+    let bursts = rules.map_or(1..=u64::MAX, |rules| (rules.bursts)(policy));
     // What the flavour lacks altogether is said before what its timers cannot do.
-    let range = match offer(burst.max(least)) {
+    let range = match offer(burst.clamp(*bursts.start(), *bursts.end())) {
         None => Range::of_core(policy, burst, counter.bits),
         Some((rules, Some(range))) => {
             let flavour = processor.board().map_or("", |(_, flavour)| flavour.name());
@@ -345,17 +343,29 @@ fn own(
                 );
                 return None;
             }
-            if burst < least {
+            if !bursts.contains(&burst) {
+                let (least, most) = (bursts.start(), bursts.end());
+                let help = if burst < *least {
+                    format!(
+                        "write burst = {least}, or policy = \"strict\", which lets one through at a time"
+                    )
+                } else {
+                    format!("write a burst of at most {most}, or flavour = \"c\"")
+                };
                 problems.add(
                     Problem::new(
                         format!(
-                            "in the flavour `{flavour}`, {} has a burst of {least} or more",
+                            "in the flavour `{flavour}`, {} has bursts of {least} to {most}",
                             policy.name()
                         ),
-                        if limit.burst.is_stated() { limit.burst.at } else { limit.policy.at },
+                        if limit.burst.is_stated() {
+                            limit.burst.at
+                        } else {
+                            limit.policy.at
+                        },
                         format!("a burst of {burst}"),
                     )
-                    .help(format!("write burst = {least}, or policy = \"strict\", which lets one through at a time")),
+                    .help(help),
                 );
                 return None;
             }

@@ -103,7 +103,9 @@ impl Draw {
             .into_iter()
             .filter(|policy| !matches!(policy, Policy::Off | Policy::Poll))
             .flat_map(|policy| Timing::ALL.map(|timing| (policy, timing)))
-            .filter(|&(policy, timing)| offer(policy, timing, rules.least_burst).is_some())
+            .filter(|&(policy, timing)| {
+                offer(policy, timing, *(rules.bursts)(policy).start()).is_some()
+            })
             .collect();
         let (policy, timing) = one_of(random, &paces);
         let channels: Vec<Channel<'_>> = board
