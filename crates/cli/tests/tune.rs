@@ -90,6 +90,25 @@ fn is_narrow(printed: &Printed) {
     }
 }
 
+/// What a source says of itself beside its limit does not keep it from being tuned.
+#[test]
+fn a_source_with_a_queue_is_tuned() {
+    let text = NODE.replacen("max_work = 1", "max_work = 1\nqueue = 4", 1)
+        + r#"[[flow]]
+name = "packets"
+source = "first"
+receiver = "work"
+top_half = "20 cycles"
+bottom_half = "300 cycles"
+"#;
+    let printed = Case::new(&text).tune(&["--json"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let all = json(&printed).to_string();
+    for source in ["first", "second", "third"] {
+        assert!(all.contains(&format!("\"{source}\"")), "{source}: {all}");
+    }
+}
+
 #[test]
 fn scales_channels_and_notes_are_told() {
     let printed = tune(&example("flight-controller"), &[]);

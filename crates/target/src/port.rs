@@ -149,6 +149,17 @@ impl Range {
         }
     }
 
+    /// The fewest and the most ticks with a divisor; none: it does not fit.
+    #[must_use]
+    pub fn ticks_of(&self, divisor: u64) -> Option<(u64, u64)> {
+        let least = if divisor < avr::SHORT_DIVISOR {
+            self.least.max(self.short + 1)
+        } else {
+            self.least
+        };
+        (divisor >= self.least_divisor && least <= self.most).then_some((least, self.most))
+    }
+
     /// The ticks of at least so many cycles.
     ///
     /// # Errors
@@ -167,8 +178,9 @@ impl Range {
             Err(Misfit::TooLong)
         } else if ticks < self.least {
             Err(Misfit::TooShort)
-        } else if divisor < self.least_divisor
-            || (ticks <= self.short && divisor < avr::SHORT_DIVISOR)
+        } else if self
+            .ticks_of(divisor)
+            .is_none_or(|(least, _)| ticks < least)
         {
             Err(Misfit::Divisor)
         } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The timers that a tuner may use, and what limiters on them cost.
 
+pub use weir_model::TickRange as Range;
 use weir_model::{EventCosts, Level, Policy, Timing};
 
 /// The largest burst: core/limit.h counts it in a byte.
@@ -39,17 +40,6 @@ pub struct Channel {
     pub own: Vec<Offer>,
     /// How it clears several, if it can.
     pub shared: Option<SharedOffer>,
-}
-
-/// The intervals that a timer can count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
-    /// Cycles per tick.
-    pub divisor: u64,
-    /// The fewest ticks.
-    pub least: u64,
-    /// The most ticks.
-    pub most: u64,
 }
 
 /// A limiter with a channel of its own.

@@ -438,7 +438,7 @@ fn interval(
 }
 
 /// Is the source one of the lines that the board's port can limit?
-fn is_line(
+pub(crate) fn is_line(
     source: &Source,
     shared: bool,
     processor: &Processor<'_>,

@@ -6,6 +6,7 @@ mod allocate;
 mod band;
 mod costs;
 mod cpu;
+mod hardware;
 mod levels;
 mod limit_keys;
 mod limits;
@@ -17,6 +18,8 @@ mod timers;
 mod units;
 
 use std::collections::HashMap;
+
+pub use hardware::{Hardware, HardwareChannel, Limiter, TickRange, with_hardware};
 
 use crate::System;
 use crate::diagnostics::{Problem, Problems, did_you_mean};

@@ -359,7 +359,10 @@ fn one(
     let moderation = moderation(source, processor, problems);
     let registers = handler.and_then(|handler| registers(source, handler, processor, problems));
     let limit = limit.zip(registers).map(|(limit, registers)| Limit {
-        costs: with_registers(&limit, registers),
+        costs: match limit.expiry {
+            Some(Expiry::Own { .. }) => with_registers(limit.costs, registers),
+            Some(Expiry::Shared(_)) | None => limit.costs,
+        },
         ..limit
     });
     Some(Source {
@@ -419,7 +422,7 @@ fn queue(
 const ALL_REGISTERS: u64 = 120;
 
 /// Of the handler's cycles, those that save registers.
-fn registers(
+pub(crate) fn registers(
     source: &raw::Source,
     handler: Cost,
     processor: &Processor<'_>,
@@ -455,20 +458,17 @@ fn registers(
     Some(cycles)
 }
 
-/// The costs of a limiter whose handler saves registers: its interrupts that do not run the handler save them, too. A shared timer's do not: they hold no
-/// handler.
-fn with_registers(limit: &Limit, registers: u64) -> EventCosts {
+/// The costs of a limiter with a timer of its own whose handler saves registers: its interrupts that do not run the handler save them, too. (A shared timer's
+/// do not: they hold no handler.)
+pub(crate) fn with_registers(costs: EventCosts, registers: u64) -> EventCosts {
     let also = |cost: u64| match cost {
         0 => 0,
         cost => cost.saturating_add(registers),
     };
-    match limit.expiry {
-        Some(Expiry::Own { .. }) => EventCosts {
-            request_refused: also(limit.costs.request_refused),
-            expiry_empty: also(limit.costs.expiry_empty),
-            ..limit.costs
-        },
-        Some(Expiry::Shared(_)) | None => limit.costs,
+    EventCosts {
+        request_refused: also(costs.request_refused),
+        expiry_empty: also(costs.expiry_empty),
+        ..costs
     }
 }
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the processor of a system file offers to limits, for whoever chooses them.
+use miette::SourceSpan;
+use weir_target::Range;
+
+use super::costs::{self, Table};
+use super::cpu::{self, Processor};
+use super::timers::Bank;
+use super::{levels, limits, sources};
+use crate::Level;
+use crate::diagnostics::Problems;
+use crate::file;
+use crate::file::sections::{Root, Source};
+use crate::system::{EventCosts, Policy, Timing};
+
+/// A limiter that a channel may serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limiter {
+    /// A policy with its timing and burst, with the channel for itself.
+    Own(Policy, Timing, u32),
+    /// One of several whose counts the channel clears (regehr2005 §3.5).
+    Shared,
+}
+
+/// The intervals that a timer can count with one divisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickRange {
+    /// Cycles per tick.
+    pub divisor: u64,
+    /// The fewest ticks.
+    pub least: u64,
+    /// The most ticks.
+    pub most: u64,
+}
+
+/// A compare channel, as a file's limits name it.
+#[derive(Debug)]
+pub struct HardwareChannel<'a> {
+    /// Its name: the port's, or that of the file's `[[timer]]`.
+    pub name: &'a str,
+    /// The name of its counter.
+    pub counter: &'a str,
+    /// The width of its counter.
+    pub bits: u32,
+    /// Its interrupt.
+    pub level: &'a Level,
+}
+
+/// The timers of a file's processor, and what limiters on them cost the file's sources.
+pub struct Hardware<'a> {
+    root: &'a Root,
+    processor: Processor<'a>,
+    bank: Bank,
+    text: &'a str,
+}
+
+/// Asks about the processor of a system file. None: the text describes none.
+pub fn with_hardware<T>(text: &str, ask: impl FnOnce(&Hardware<'_>) -> T) -> Option<T> {
+    let mut problems = Problems::of(text);
+    let root = file::read(text, &mut problems)?;
+    let processor = cpu::resolve(root.cpu.get()?, &root, &mut problems)?;
+    let bank = Bank::new(&root, &processor, &mut problems);
+    Some(ask(&Hardware {
+        root: &root,
+        processor,
+        bank,
+        text,
+    }))
+}
+
+impl Hardware<'_> {
+    /// The compare channels, those of a counter beside each other.
+    pub fn channels(&self) -> impl Iterator<Item = HardwareChannel<'_>> {
+        self.bank.channels.iter().filter_map(|channel| {
+            let counter = self.bank.counters.get(channel.counter)?;
+            Some(HardwareChannel {
+                name: &channel.name,
+                counter: &counter.name,
+                bits: counter.bits,
+                level: &channel.level,
+            })
+        })
+    }
+
+    /// What a limiter on the channel of this index can count, by divisor in ascending order; empty: the channel cannot serve it.
+    #[must_use]
+    pub fn ranges(&self, channel: usize, limiter: Limiter) -> Vec<TickRange> {
+        let Some((range, counter)) = self
+            .range(channel, limiter)
+            .zip(self.bank.counter_of(channel))
+        else {
+            return Vec::new();
+        };
+        let with = |&divisor: &u64| {
+            let (least, most) = range.ticks_of(divisor)?;
+            Some(TickRange {
+                divisor,
+                least,
+                most,
+            })
+        };
+        counter.divisors.iter().filter_map(with).collect()
+    }
+
+    fn range(&self, channel: usize, limiter: Limiter) -> Option<Range> {
+        let bits = self.bank.counter_of(channel)?.bits;
+        let rules = self.processor.rules();
+        match limiter {
+            Limiter::Shared => {
+                let name = &self.bank.channels.get(channel)?.name;
+                rules
+                    .is_none_or(|rules| rules.shares(name, bits))
+                    .then(|| Range::of_period(bits))
+            }
+            Limiter::Own(policy, timing, burst) => {
+                let burst = u64::from(burst);
+                let Some(rules) = rules else {
+                    return Some(Range::of_core(policy, burst, bits));
+                };
+                let fits = policy == Policy::Poll || rules.own_bits == bits;
+                (rules.offers)(policy, timing, burst, bits).filter(|_| fits)
+            }
+        }
+    }
+
+    /// What a limiter on the channel costs the source of this index; none: the source cannot be limited so.
+    #[must_use]
+    pub fn costs(&self, source: usize, channel: usize, limiter: Limiter) -> Option<EventCosts> {
+        let source = self.root.source.elements().get(source)?;
+        let mut problems = Problems::of(self.text);
+        let is_polled = matches!(limiter, Limiter::Own(Policy::Poll, ..));
+        if !is_polled {
+            let shared = limiter == Limiter::Shared;
+            limits::is_line(source, shared, &self.processor, &mut problems)?;
+        }
+        let level = levels::of_source(source, &self.processor, &mut problems)?;
+        let of_channel = &self.bank.channels.get(channel)?.level;
+        let is_apart = level.vector != of_channel.vector
+            && (level.group, level.order) != (of_channel.group, of_channel.order);
+        let costs = self.events(source, channel, limiter, &mut problems)?;
+        is_apart.then_some(costs)
+    }
+
+    fn events(
+        &self,
+        source: &Source,
+        channel: usize,
+        limiter: Limiter,
+        problems: &mut Problems<'_>,
+    ) -> Option<EventCosts> {
+        let table = table(limiter);
+        let name = &self.bank.channels.get(channel)?.name;
+        let events = costs::events(&self.processor, table, Some(name), source.at, problems)?;
+        let costs = costs::costs(table, &events);
+        let handler = self.processor.clock.cost(&source.handler, problems)?;
+        let registers = sources::registers(source, handler, &self.processor, problems)?;
+        Some(if limiter == Limiter::Shared {
+            costs
+        } else {
+            sources::with_registers(costs, registers)
+        })
+    }
+
+    /// What the interrupt of a shared timer on the channel costs beside its sources.
+    #[must_use]
+    pub fn base(&self, channel: usize) -> u64 {
+        let name = self.bank.channels.get(channel).map(|of| of.name.as_str());
+        let mut problems = Problems::of(self.text);
+        let at = SourceSpan::from(0);
+        costs::events(&self.processor, Table::Shared, name, at, &mut problems)
+            .and_then(|events| events.expiry_base)
+            .unwrap_or(0)
+    }
+}
+
+fn table(limiter: Limiter) -> Table {
+    match limiter {
+        Limiter::Shared => Table::Shared,
+        Limiter::Own(Policy::Poll, ..) => Table::Poll,
+        Limiter::Own(policy, timing, _) => Table::Own(policy, timing),
+    }
+}
