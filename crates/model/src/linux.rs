@@ -2,6 +2,8 @@
 //! What a system file says to `weir linux`. Nothing else looks at it: no bound depends on it, and no certificate has it.
 use std::time::Duration;
 
+pub use crate::file::linux::{Accounting, LinuxMode, Predict};
+
 /// How the bottom halves of a stock Linux kernel get their receivers' urgency.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Linux {
@@ -27,62 +29,6 @@ pub struct Linux {
     pub interfaces: Vec<Interface>,
     /// How receivers are recognised that say more of it than their port ([`crate::Receiver::port`]), in the file's order.
     pub matches: Vec<Match>,
-}
-
-/// How bottom halves get the urgency of their receivers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LinuxMode {
-    /// Each interface's threads have the urgency of its most urgent receiver in the file.
-    #[default]
-    Native,
-    /// They follow the receivers that there are (zhang2006).
-    Predicted,
-    /// Each packet is handed to the thread of its receiver's urgency (lee2010).
-    Exact,
-}
-
-impl LinuxMode {
-    /// As a system file and the command line call it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Predicted => "predicted",
-            Self::Exact => "exact",
-        }
-    }
-}
-
-/// Whom the threads of an interface follow (zhang2006).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Predict {
-    /// The most urgent receiver that waits for a packet.
-    #[default]
-    Waiting,
-    /// The most urgent receiver that has a socket.
-    Registered,
-}
-
-impl Predict {
-    /// As a system file calls it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Registered => "registered",
-        }
-    }
-}
-
-/// What is kept account of: whom interrupts were for, and whom they were taken from (zhang2006).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accounting {
-    /// Nothing.
-    Off,
-    /// The time of interrupts and of the threads that do their work, not whom it was for.
-    Time,
-    /// Whom it was for, too: each packet that a socket gets is counted.
-    Packets,
 }
 
 /// What the thread that takes packets from the device may do.

@@ -4,6 +4,8 @@
 //! It has a phase of `phase_bits` bits for each source, which grows by the rate that its register holds in every tick; when it overflows, deliveries come back. So an interval
 //! is exactly tick · ⌈2^`phase_bits` / rate⌉ clocks, and what a file asks for is rounded up to the next of these (core/CONTRACTS.md, "limit in silicon").
 
+pub use crate::file::sections::{SiliconForm, SiliconReset};
+
 /// The block that enforces all limits in hardware of a system. Its clock is the processor's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Silicon {
@@ -39,26 +41,6 @@ pub struct Silicon {
     pub bypass: bool,
     /// Where its registers begin, a multiple of 64 KiB; none: the generated header asks for it.
     pub base: Option<u32>,
-}
-
-/// Where the state of the sources is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SiliconForm {
-    /// In registers: all count in every clock.
-    Registers,
-    /// In memories, which a scan goes through: a source counts once in a scan.
-    Memory,
-}
-
-/// How registers are reset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SiliconReset {
-    /// Not at all: they power up with their values (FPGAs).
-    None,
-    /// With the clock.
-    Synchronous,
-    /// At once.
-    Asynchronous,
 }
 
 /// The numbers of one limit in silicon.

@@ -8,6 +8,8 @@ use std::net::IpAddr;
 
 pub use weir_target::{Policy, Timing};
 
+pub use crate::file::sections::{Nesting, Place, Protocol, TaskModel};
+
 use crate::{Linux, Rate, Silicon, SiliconLimit};
 
 /// A whole system. Names are unique among sources, timers, receivers and flows each.
@@ -76,24 +78,6 @@ pub struct Cpu {
     pub unlimited: EventCosts,
     /// What the costs of interrupts rest on, for example `boards/atmega128/costs.toml, avr-gcc (GCC) 5.4.0`.
     pub costs_from: String,
-}
-
-/// How interrupts preempt each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nesting {
-    /// No interrupt preempts another: the groups of all levels are one (AVR).
-    Flat,
-    /// A higher group preempts a lower one; within a group none preempts (Cortex-M preemption groups, RISC-V levels).
-    Grouped,
-}
-
-/// How tasks share the processor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TaskModel {
-    /// The most urgent one runs.
-    Preemptive,
-    /// The most urgent one is started next; it runs to its end (a super-loop with priorities).
-    Cooperative,
 }
 
 /// Where an interrupt stands among the others.
@@ -208,26 +192,6 @@ impl Limit {
     #[must_use]
     pub fn delay(&self) -> u64 {
         self.silicon.map_or(0, |silicon| silicon.delay)
-    }
-}
-
-/// Who enforces a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// The interrupt handler, with a timer (core/ and ports/).
-    Software,
-    /// Logic between the line and the processor: costs nothing (regehr2005 §3.4).
-    Hardware,
-}
-
-impl Place {
-    /// As a system file and a certificate call it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Software => "software",
-            Self::Hardware => "hardware",
-        }
     }
 }
 
@@ -347,17 +311,6 @@ pub struct Selector {
     pub address: Option<Network>,
     /// The destination port of TCP or UDP, 1 to 65535.
     pub port: Option<u16>,
-}
-
-/// The protocol above IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// TCP.
-    Tcp,
-    /// UDP.
-    Udp,
-    /// ICMP, of either version of IP.
-    Icmp,
 }
 
 /// An IP address, or a network of them.

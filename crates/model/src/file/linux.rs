@@ -14,8 +14,10 @@ const INTERFACE_MOST: usize = 15;
 
 choice! {
     /// How bottom halves get the urgency of their receivers.
-    LinuxModeWord "mode" {
+    #[derive(Default)]
+    LinuxMode "mode" {
         /// Each interface's threads have the urgency of the most urgent receiver that it has in this file.
+        #[default]
         Native = "native",
         /// They follow the receivers that there are (zhang2006); see `predict`.
         Predicted = "predicted",
@@ -26,8 +28,10 @@ choice! {
 
 choice! {
     /// Whom the threads of an interface follow.
-    PredictWord "predict" {
+    #[derive(Default)]
+    Predict "predict" {
         /// The most urgent receiver that waits for a packet.
+        #[default]
         Waiting = "waiting",
         /// The most urgent receiver that has a socket.
         Registered = "registered",
@@ -36,7 +40,7 @@ choice! {
 
 choice! {
     /// What is kept account of: whom interrupts were for, and whom they were taken from.
-    AccountingWord "accounting" {
+    Accounting "accounting" {
         /// Nothing.
         Off = "off",
         /// The time of interrupts and of the threads that do their work, not whom it was for.
@@ -51,14 +55,14 @@ section! {
     /// 99 the priorities of SCHED_FIFO.
     Linux "[linux]" {
         /// How bottom halves get the urgency of their receivers.
-        optional mode: LinuxModeWord, default "\"native\"", example "\"exact\"";
+        optional mode: LinuxMode, default "\"native\"", example "\"exact\"";
         /// In the mode `predicted`: whom the threads of an interface follow.
-        optional predict: PredictWord, default "\"waiting\"", example "\"registered\"";
+        optional predict: Predict, default "\"waiting\"", example "\"registered\"";
         /// In the modes `predicted` and `exact`: whether a priority counts as soon as a process is given it, which makes every system call on the machine a little
         /// longer (docs/linux-receivers.md); else within 2 s.
         optional priorities_at_once: Truth, default "false", example "true";
         /// What is kept account of (docs/linux-accounting.md). It needs BPF, also in the mode `native`.
-        optional accounting: AccountingWord, default "in the mode `native` `off`, else `packets`", example "\"packets\"";
+        optional accounting: Accounting, default "in the mode `native` `off`, else `packets`", example "\"packets\"";
         /// What an interrupt costs beside its handler and its soft interrupts, the way in and out: `accounting` adds it for each one.
         optional interrupt_overhead: ExactTime, default "none: it is not known", example "\"1500ns\"";
         /// Whether the cap of `top_half` ends by a timer, the scheduler's feature HRTICK_DL, which is all of the machine's and makes switches dearer (docs/linux.md); else it

@@ -2,9 +2,9 @@
 //! The sections of the system file. Their comments, defaults and examples are the reference (docs/system-file.md).
 use super::leaf::{Amount, Name, StatedCost, Text, Truth, Vector, Whole, Worst};
 use super::linux::{Interface, Linux, Match};
-use super::value::{List, choice, section};
+use super::value::{List, choice, section, words};
 use crate::exact::{ExactRate, ExactTime};
-use crate::system::Network;
+use crate::system::{Network, Policy, Timing};
 
 /// A number that fits 32 bits.
 pub(crate) type Number32 = Whole<0, 4_294_967_295>;
@@ -41,7 +41,7 @@ section! {
 
 choice! {
     /// How interrupts preempt each other.
-    Interrupts "way of interrupts" {
+    Nesting "way of interrupts" {
         /// No interrupt preempts another; the lowest order is served first (AVR).
         Flat = "flat",
         /// A higher group preempts a lower one; inside a group none preempts and the lowest order is served first (Cortex-M, RISC-V).
@@ -51,7 +51,7 @@ choice! {
 
 choice! {
     /// How tasks share the processor.
-    Tasks "way of tasks" {
+    TaskModel "way of tasks" {
         /// The most urgent task runs.
         Preemptive = "preemptive",
         /// The most urgent task is started next and runs to its end (a super-loop).
@@ -69,9 +69,9 @@ section! {
         /// Cycles per second: whole hertz.
         optional clock: ExactRate, default "the board's; without a board it must be stated", example "\"16MHz\"";
         /// How interrupts preempt each other.
-        optional interrupts: Interrupts, default "the board's; without a board it must be stated", example "\"grouped\"";
+        optional interrupts: Nesting, default "the board's; without a board it must be stated", example "\"grouped\"";
         /// How tasks share the processor.
-        optional tasks: Tasks, default "\"preemptive\"", example "\"cooperative\"";
+        optional tasks: TaskModel, default "\"preemptive\"", example "\"cooperative\"";
         /// The execution after which tasks of the same urgency take turns (round robin). A preempted task keeps its turn and the rest of its slice.
         optional time_slice: ExactTime, default "none: each runs to its end, first come, first served", example "\"10ms\"";
         /// The longest time for which code outside of interrupts keeps them all off.
@@ -218,39 +218,37 @@ section! {
     }
 }
 
-choice! {
-    /// How a limit limits (core/CONTRACTS.md).
-    PolicyWord "policy" {
+words! {
+    Policy "policy" {
         /// Every request is served.
-        Off = "off",
+        Off,
         /// A minimum time between two (LIMIT-STRICT-1).
-        Strict = "strict",
+        Strict,
         /// Strict with nominal instants: exact in the long run, without a minimum time (LIMIT-PACED-1).
-        Paced = "paced",
+        Paced,
         /// `burst` per period of a timer (LIMIT-BURSTY-1, -2).
-        Bursty = "bursty",
+        Bursty,
         /// A bucket of `burst` tokens (LIMIT-BUCKET-1).
-        Bucket = "bucket",
+        Bucket,
         /// No interrupt of its own: a timer looks after it (regehr2005 §5.2).
-        Poll = "poll",
+        Poll,
     }
 }
 
-choice! {
-    /// When a limit masks its source.
-    TimingWord "timing" {
+words! {
+    Timing "timing" {
         /// With the first request beyond what the policy allows.
-        Lazy = "lazy",
+        Lazy,
         /// With the request that uses up what the policy allows.
-        Eager = "eager",
+        Eager,
         /// Bursty only: the period begins with a request.
-        OneShot = "one_shot",
+        OneShot,
     }
 }
 
 choice! {
     /// Who enforces a limit.
-    PlaceWord "place" {
+    Place "place" {
         /// The interrupt handler, with a timer.
         Software = "software",
         /// Logic between the line and the processor (`[silicon]`): strict, bucket and bursty. It costs no time (regehr2005 §3.4).
@@ -260,7 +258,7 @@ choice! {
 
 choice! {
     /// How a line asks.
-    TriggerWord "trigger" {
+    Trigger "trigger" {
         /// With each rising edge. One that comes too early is noted.
         Edge = "edge",
         /// As long as it is high.
@@ -272,11 +270,11 @@ section! {
     /// How often a source may interrupt.
     Limit "[source.limit]" {
         /// How it limits.
-        required policy: PolicyWord, default "", example "\"bursty\"";
+        required policy: Policy, default "", example "\"bursty\"";
         /// When it masks the source.
-        optional timing: TimingWord, default "\"eager\" with a shared timer and for strict of the flavour `fast`, else \"lazy\"", example "\"lazy\"";
+        optional timing: Timing, default "\"eager\" with a shared timer and for strict of the flavour `fast`, else \"lazy\"", example "\"lazy\"";
         /// Who enforces it.
-        optional place: PlaceWord, default "\"software\"", example "\"hardware\"";
+        optional place: Place, default "\"software\"", example "\"hardware\"";
         /// The rate that it lets through in the long run: one per interval (bursty: `burst` per period). Rounded so that it is never above; the outcome must lie
         /// between the source's `expected` and `tolerated`. With a shared timer it may be left out; if stated, the limit may not be above.
         optional rate: ExactRate, default "`rate` or `interval` must be stated, but for `off` and with a shared timer", example "\"1kHz\"";
@@ -289,13 +287,13 @@ section! {
         /// Cycles per tick of the timer. Channels of one timer have it in common.
         optional prescaler: Divisor, default "the smallest divisor with which all that use the timer fit", example "8";
         /// In hardware: how the line asks.
-        optional trigger: TriggerWord, default "\"edge\"", example "\"level\"";
+        optional trigger: Trigger, default "\"edge\"", example "\"level\"";
     }
 }
 
 choice! {
     /// Where a limiter in silicon keeps the state of its sources.
-    FormWord "form" {
+    SiliconForm "form" {
         /// In registers: an interval is exact to the clock.
         Registers = "registers",
         /// In memories that a scan goes through: small for many sources. An interval is a whole number of scans, and a request waits for one.
@@ -305,7 +303,7 @@ choice! {
 
 choice! {
     /// How registers are reset.
-    ResetWord "reset" {
+    SiliconReset "reset" {
         /// Not at all: they power up with their values, as in FPGAs.
         None = "none",
         /// With the clock.
@@ -317,7 +315,7 @@ choice! {
 
 choice! {
     /// What a limiter in silicon does with its output.
-    OutputWord "output" {
+    Output "output" {
         /// A pulse of one clock for each delivery, for interrupt controllers that latch edges.
         Pulse = "pulse",
         /// High from a delivery until it is acknowledged or, of a level, until that falls.
@@ -331,7 +329,7 @@ section! {
     /// clock, or the period of a memory's scan; what a limit asks for is rounded up to the next of these. `weir generate --rtl` tells the fewest bits that would do.
     Silicon "[silicon]" {
         /// Where it keeps the state of its sources.
-        optional form: FormWord, default "\"registers\" for up to 32 sources, else \"memory\"", example "\"memory\"";
+        optional form: SiliconForm, default "\"registers\" for up to 32 sources, else \"memory\"", example "\"memory\"";
         /// Bits of a phase: the longest interval is 2^`phase_bits` ticks. Intervals up to the root of that are exact.
         optional phase_bits: Whole<8, 32>, default "24", example "16";
         /// Bits of a rate: the more, the shorter an interval may be. What is stated here is also the room for changes at run time.
@@ -343,9 +341,9 @@ section! {
         /// Stages of each line's synchroniser: 0, 2 or 3.
         optional synchroniser: Whole<0, 3>, default "2", example "3";
         /// How its registers are reset.
-        optional reset: ResetWord, default "\"synchronous\"", example "\"none\"";
+        optional reset: SiliconReset, default "\"synchronous\"", example "\"none\"";
         /// What a delivery does at the output.
-        optional output: OutputWord, default "\"held\"", example "\"pulse\"";
+        optional output: Output, default "\"held\"", example "\"pulse\"";
         /// Can rates and bursts be read back?
         optional readback: Truth, default "true", example "false";
         /// Has each source an enable bit for the user (regehr2005 §4)?
@@ -405,7 +403,7 @@ section! {
 
 choice! {
     /// The protocol above IP.
-    ProtocolWord "protocol" {
+    Protocol "protocol" {
         /// TCP.
         Tcp = "tcp",
         /// UDP.
@@ -423,7 +421,7 @@ section! {
         /// The priority code point of the VLAN tag.
         optional pcp: Whole<0, 7>, default "any", example "5";
         /// The protocol above IP.
-        optional protocol: ProtocolWord, default "any", example "\"tcp\"";
+        optional protocol: Protocol, default "any", example "\"tcp\"";
         /// The other side's address or network.
         optional address: Network, default "any", example "\"192.0.2.0/24\"";
         /// The destination port of TCP or UDP.

@@ -389,31 +389,52 @@ macro_rules! section {
     };
 }
 
-/// Defines a choice of words.
+/// Defines a choice of words: a public enum, its words, and how a file says it.
 macro_rules! choice {
     (
         $(#[doc = $about:literal])+
+        $(#[derive($more:ident)])?
         $choice:ident $title:literal {
-            $( $(#[doc = $docs:literal])+ $variant:ident = $word:literal, )+
+            $( $(#[doc = $docs:literal])+ $(#[$default:ident])? $variant:ident = $word:literal, )+
         }
     ) => {
         $(#[doc = $about])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum $choice {
-            $( $(#[doc = $docs])+ $variant, )+
+        $(#[derive($more)])?
+        pub enum $choice {
+            $( $(#[doc = $docs])+ $(#[$default])? $variant, )+
         }
 
         impl $choice {
-            const WORDS: &'static [crate::file::value::Word] = &[
-                $( crate::file::value::Word { word: $word, docs: &[$($docs),+] }, )+
-            ];
+            /// Its word in a system file.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $( Self::$variant => $word, )+
+                }
+            }
         }
 
+        crate::file::value::words! {
+            $choice $title { $( $(#[doc = $docs])+ $variant, )+ }
+        }
+    };
+}
+
+/// Says how a file names the variants of an enum, each of which has a `name()`.
+macro_rules! words {
+    (
+        $choice:ident $title:literal {
+            $( $(#[doc = $docs:literal])+ $variant:ident, )+
+        }
+    ) => {
         impl crate::file::value::Value for $choice {
             const SHAPE: crate::file::value::Shape = crate::file::value::Shape {
                 name: $title,
                 wanted: concat!("a word in quotes for the ", $title),
-                form: crate::file::value::Form::Choice(Self::WORDS),
+                form: crate::file::value::Form::Choice(&[
+                    $( crate::file::value::Word { word: $choice::$variant.name(), docs: &[$($docs),+] }, )+
+                ]),
             };
 
             fn read(
@@ -421,31 +442,40 @@ macro_rules! choice {
                 at: miette::SourceSpan,
                 problems: &mut crate::diagnostics::Problems<'_>,
             ) -> Option<Self> {
-                let Some(written) = item.as_str() else {
-                    crate::file::value::mismatch::<Self>(item, at, problems);
-                    return None;
-                };
-                match written {
-                    $( $word => Some(Self::$variant), )+
-                    _ => {
-                        crate::file::value::no_such_word(written, &Self::SHAPE, Self::WORDS, at, problems);
-                        None
-                    }
-                }
+                crate::file::value::one_of(item, &[ $( $choice::$variant, )+ ], Self::name, at, problems)
             }
         }
     };
+}
+
+/// The one of `all` whose word is written; reports a word that none has.
+pub(crate) fn one_of<T: Value + Copy>(
+    item: &Item,
+    all: &[T],
+    name: impl Fn(T) -> &'static str,
+    at: SourceSpan,
+    problems: &mut Problems<'_>,
+) -> Option<T> {
+    let Some(written) = item.as_str() else {
+        mismatch::<T>(item, at, problems);
+        return None;
+    };
+    let known = all.iter().copied().find(|&one| name(one) == written);
+    if known.is_none() {
+        let words: Vec<&str> = all.iter().map(|&one| name(one)).collect();
+        no_such_word(written, &T::SHAPE, &words, at, problems);
+    }
+    known
 }
 
 /// Reports a word that a choice does not have.
 pub(crate) fn no_such_word(
     written: &str,
     shape: &Shape,
-    words: &[Word],
+    known: &[&str],
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) {
-    let known: Vec<&str> = words.iter().map(|word| word.word).collect();
     problems.add(
         Problem::new(
             format!("there is no {} `{}`", shape.name, printable(written)),
@@ -455,9 +485,9 @@ pub(crate) fn no_such_word(
         .help(did_you_mean(
             written,
             &format!("words for the {}", shape.name),
-            &known,
+            known,
         )),
     );
 }
 
-pub(crate) use {choice, section};
+pub(crate) use {choice, section, words};

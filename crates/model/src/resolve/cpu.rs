@@ -7,7 +7,7 @@ use super::costs;
 use super::units::Clock;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::Text;
-use crate::file::sections::{self as raw, Interrupts, Root, Tasks};
+use crate::file::sections::{self as raw, Root};
 use crate::file::value::{Key, printable};
 use crate::system::{Cpu, EventCosts, Nesting, TaskModel};
 
@@ -80,10 +80,7 @@ pub(crate) fn resolve<'a>(
     let critical_section = clock.cost(&cpu.critical_section, problems);
     let context_switch = clock.cost(&cpu.context_switch, problems);
     let time_slice = time_slice(cpu, clock, problems);
-    let tasks = match cpu.tasks.or(Tasks::Preemptive)? {
-        Tasks::Preemptive => TaskModel::Preemptive,
-        Tasks::Cooperative => TaskModel::Cooperative,
-    };
+    let tasks = cpu.tasks.or(TaskModel::Preemptive)?;
     let mut processor = Processor {
         cpu: Cpu {
             board: board.map(|board| board.name.clone()),
@@ -189,12 +186,9 @@ fn clock(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> 
 fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> Option<Nesting> {
     // On all boards interrupts run with interrupts off.
     let Some(board) = board else {
-        return match stated(&cpu.interrupts, "interrupts", "\"flat\"", cpu.at, problems)? {
-            Interrupts::Flat => Some(Nesting::Flat),
-            Interrupts::Grouped => Some(Nesting::Grouped),
-        };
+        return stated(&cpu.interrupts, "interrupts", "\"flat\"", cpu.at, problems).copied();
     };
-    if cpu.interrupts.or(Interrupts::Flat)? == Interrupts::Grouped {
+    if cpu.interrupts.or(Nesting::Flat)? == Nesting::Grouped {
         problems.add(
             Problem::new(
                 format!("on {} no interrupt preempts another", board.name),
@@ -210,7 +204,7 @@ fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -
 
 /// The slice, rounded down: the shorter it is, the more often tasks are switched.
 fn time_slice(cpu: &raw::Cpu, clock: Clock, problems: &mut Problems<'_>) -> Option<Option<u64>> {
-    if cpu.time_slice.is_stated() && cpu.tasks.get() == Some(&Tasks::Cooperative) {
+    if cpu.time_slice.is_stated() && cpu.tasks.get() == Some(&TaskModel::Cooperative) {
         problems.add(
             Problem::new(
                 "cooperative tasks run to their end and take no turns",

@@ -11,8 +11,8 @@ use super::timers::{Bank, Found};
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::Round;
 use crate::file::leaf::{Name, Vector, Whole};
-use crate::file::sections::{Limit, PlaceWord, PolicyWord, Source, TimingWord, TriggerWord};
-use crate::system::{Policy, Timing};
+use crate::file::sections::{Limit, Source, Trigger};
+use crate::system::{Place, Policy, Timing};
 
 /// A limit before the prescalers of its timer are known.
 #[derive(Debug)]
@@ -51,14 +51,7 @@ pub(crate) fn plan(
         return Some(Plan::Off);
     }
     let limit = source.limit.get()?;
-    let policy = match limit.policy.get()? {
-        PolicyWord::Off => Policy::Off,
-        PolicyWord::Strict => Policy::Strict,
-        PolicyWord::Paced => Policy::Paced,
-        PolicyWord::Bursty => Policy::Bursty,
-        PolicyWord::Bucket => Policy::Bucket,
-        PolicyWord::Poll => Policy::Poll,
-    };
+    let policy = *limit.policy.get()?;
     if policy == Policy::Off {
         let keys = Keys::of(limit);
         keys.refuse(
@@ -68,7 +61,7 @@ pub(crate) fn plan(
         );
         return Some(Plan::Off);
     }
-    if limit.place.or(PlaceWord::Software)? == PlaceWord::Hardware {
+    if limit.place.or(Place::Software)? == Place::Hardware {
         return hardware(limit, policy, processor, problems);
     }
     software(source, limit, policy, processor, bank, problems)
@@ -111,7 +104,7 @@ fn hardware(
         burst: u32::try_from(burst).ok()?,
         cycles,
         at,
-        is_level: limit.trigger.or(TriggerWord::Edge)? == TriggerWord::Level,
+        is_level: limit.trigger.or(Trigger::Edge)? == Trigger::Level,
     })
 }
 
@@ -169,7 +162,7 @@ fn software(
     {
         return None;
     }
-    if limit.timing.get() == Some(&TimingWord::OneShot) && policy != Policy::Bursty {
+    if limit.timing.get() == Some(&Timing::OneShot) && policy != Policy::Bursty {
         problems.add(
             Problem::new(
                 format!(
@@ -242,7 +235,7 @@ fn shared(
         );
         return None;
     }
-    if limit.timing.or(TimingWord::Eager)? != TimingWord::Eager {
+    if limit.timing.or(Timing::Eager)? != Timing::Eager {
         problems.add(
             Problem::new(
                 "a limit on a shared timer is eager",
@@ -303,12 +296,7 @@ fn own(
     let default = rules
         .filter(|_| policy == Policy::Strict)
         .map_or(Timing::Lazy, |rules| rules.strict_timing);
-    let timing = match limit.timing.optional()? {
-        None => default,
-        Some(TimingWord::Lazy) => Timing::Lazy,
-        Some(TimingWord::Eager) => Timing::Eager,
-        Some(TimingWord::OneShot) => Timing::OneShot,
-    };
+    let timing = limit.timing.optional()?.unwrap_or(default);
     let table = if policy == Policy::Poll {
         Table::Poll
     } else {
@@ -403,7 +391,7 @@ fn interval(
     problems: &mut Problems<'_>,
 ) -> Option<(u64, SourceSpan)> {
     let clock = processor.clock;
-    let events = if limit.policy.get() == Some(&PolicyWord::Bursty) {
+    let events = if limit.policy.get() == Some(&Policy::Bursty) {
         burst
     } else {
         1

@@ -8,10 +8,10 @@ use toml_edit::{Item, Table};
 use super::units::Clock;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Truth, Whole};
-use crate::file::linux::{self as raw, AccountingWord, LinuxModeWord, PredictWord};
+use crate::file::linux as raw;
 use crate::file::sections::Root;
 use crate::file::value::Value;
-use crate::linux::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
+use crate::linux::{Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 
 /// The highest priority of SCHED_FIFO.
 const URGENCY_MOST: u64 = 99;
@@ -38,21 +38,10 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
     let urgencies = !is_for_linux || urgencies(root, problems);
     let section = section?;
     Some(Linux {
-        mode: match section.mode.or(LinuxModeWord::Native)? {
-            LinuxModeWord::Native => LinuxMode::Native,
-            LinuxModeWord::Predicted => LinuxMode::Predicted,
-            LinuxModeWord::Exact => LinuxMode::Exact,
-        },
-        predict: match section.predict.or(PredictWord::Waiting)? {
-            PredictWord::Waiting => Predict::Waiting,
-            PredictWord::Registered => Predict::Registered,
-        },
+        mode: section.mode.or(LinuxMode::default())?,
+        predict: section.predict.or(Predict::default())?,
         priorities_at_once: section.priorities_at_once.or(Truth(false))?.0,
-        accounting: section.accounting.optional()?.map(|word| match word {
-            AccountingWord::Off => Accounting::Off,
-            AccountingWord::Time => Accounting::Time,
-            AccountingWord::Packets => Accounting::Packets,
-        }),
+        accounting: section.accounting.optional()?,
         interrupt_overhead: overhead?,
         cap_timer: section.cap_timer.or(Truth(false))?.0,
         receive_buffer: section

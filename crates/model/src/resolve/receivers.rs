@@ -4,7 +4,7 @@ use super::cpu::Processor;
 use super::{Names, refer};
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Amount, Whole};
-use crate::file::sections::{self as raw, Port, ProtocolWord, Root};
+use crate::file::sections::{self as raw, Port, Root};
 use crate::file::value::Key;
 use crate::system::{Flow, Protocol, Receiver, Selector};
 
@@ -167,11 +167,7 @@ fn selector(key: &Key<raw::Selector>, problems: &mut Problems<'_>) -> Option<Sel
     }
     let selector = key.get()?;
     contradictions(selector, problems);
-    let protocol = selector.protocol.optional()?.map(|word| match word {
-        ProtocolWord::Tcp => Protocol::Tcp,
-        ProtocolWord::Udp => Protocol::Udp,
-        ProtocolWord::Icmp => Protocol::Icmp,
-    });
+    let protocol = selector.protocol.optional()?;
     let ethertype = selector.ethertype.optional()?;
     let pcp = selector.pcp.optional()?;
     Some(Selector {
@@ -187,7 +183,7 @@ fn selector(key: &Key<raw::Selector>, problems: &mut Problems<'_>) -> Option<Sel
 fn contradictions(selector: &raw::Selector, problems: &mut Problems<'_>) {
     const IPV4: u64 = 0x0800;
     const IPV6: u64 = 0x86dd;
-    if selector.protocol.get() == Some(&ProtocolWord::Icmp) && selector.port.is_stated() {
+    if selector.protocol.get() == Some(&Protocol::Icmp) && selector.port.is_stated() {
         problems.add(
             Problem::new("ICMP has no ports", selector.port.at, "a port")
                 .and_at(selector.protocol.at, "the protocol")

@@ -7,10 +7,9 @@ use super::band::Near;
 use super::units::{Clock, Digits};
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Truth, Whole};
-use crate::file::sections::{
-    self as raw, FormWord, Limit, OutputWord, PlaceWord, PolicyWord, ResetWord, Root,
-};
+use crate::file::sections::{self as raw, Limit, Output, Root};
 use crate::file::value::{Key, Value};
+use crate::system::{Place, Policy};
 use crate::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconReset};
 
 /// Bits of a phase, if the file does not say.
@@ -71,7 +70,7 @@ pub(crate) fn resolve(root: &Root, problems: &mut Problems<'_>) -> Option<Block>
 }
 
 fn is_in_hardware(limit: &Limit) -> bool {
-    limit.place.get() == Some(&PlaceWord::Hardware) && limit.policy.get() != Some(&PolicyWord::Off)
+    limit.place.get() == Some(&Place::Hardware) && limit.policy.get() != Some(&Policy::Off)
 }
 
 fn shape(
@@ -130,8 +129,7 @@ fn shape(
         0
     };
     let form = match stated.form.optional()? {
-        Some(FormWord::Registers) => SiliconForm::Registers,
-        Some(FormWord::Memory) => SiliconForm::Memory,
+        Some(form) => form,
         None if sources <= IN_REGISTERS_MOST => SiliconForm::Registers,
         None => SiliconForm::Memory,
     };
@@ -143,12 +141,8 @@ fn shape(
         burst_bits: bits(stated.burst_bits.or(Whole(needed))?.0)?,
         held_bits: bits(stated.held_bits.or(Whole(HELD_BITS))?.0)?,
         synchroniser: bits(synchroniser)?,
-        reset: match stated.reset.or(ResetWord::Synchronous)? {
-            ResetWord::None => SiliconReset::None,
-            ResetWord::Synchronous => SiliconReset::Synchronous,
-            ResetWord::Asynchronous => SiliconReset::Asynchronous,
-        },
-        pulses: stated.output.or(OutputWord::Held)? == OutputWord::Pulse,
+        reset: stated.reset.or(SiliconReset::Synchronous)?,
+        pulses: stated.output.or(Output::Held)? == Output::Pulse,
         readback: truth(&stated.readback, true)?,
         enables: truth(&stated.enables, true)?,
         overload: truth(&stated.overload, true)?,
