@@ -33,9 +33,6 @@ LIMIT = [
     "src/weir_limit_source.sv",
     "src/weir_limit_line.sv",
 ]
-# Yosys writes the same cells in another order when a register is written in another way, and nextpnr then places them elsewhere. So the systems that are
-# placed keep these two as they were when that was done.
-PLACED = {"src/weir_limit_ff.sv": ["area/placed/weir_limit_ff.sv"], "src/weir_limit_sync_ff.sv": [], "src/weir_limit_sync.sv": ["area/placed/weir_limit_sync.sv"]}
 # Counted as a whole, with bus, synchronisers and outputs.
 WHOLE = LIMIT + [
     "src/weir_limit_lines.sv",
@@ -139,8 +136,7 @@ class Design:
         """Below ROOT, in the order in which they are read."""
         if self.name in WHOLE_PARAMETERS:
             return [f"rtl/limit/{file}" for file in WHOLE]
-        limit = [now for file in LIMIT for now in PLACED.get(file, [file])] if self.name in CPUS else LIMIT
-        files = [f"rtl/limit/{file}" for file in limit]
+        files = [f"rtl/limit/{file}" for file in LIMIT]
         files.append("rtl/limit/area/area_pins.sv")
         if self.name in CPUS:
             files += [f"rtl/limit/area/{self.top}.sv", str((BUILD / CPUS[self.name][1]).relative_to(ROOT))]
