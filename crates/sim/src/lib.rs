@@ -22,7 +22,9 @@ use weir_model::System;
 
 pub use limiter::core_config;
 pub use observer::{Event, Loss, Observer, Queue, Track};
-pub use options::{Batches, By, Compensation, Costs, Defer, Feed, Options, Target, Tick, Ties};
+pub use options::{
+    Batches, By, Compensation, Costs, Defer, Deferral, Feed, Options, Target, Tick, Ties,
+};
 pub use spread::Spread;
 pub use tally::Tally;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a system is run: for how long, with which of Weir's stages, with which costs and arrivals.
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use weir_arrivals::Pattern;
 
 use crate::spread::Spread;
@@ -78,13 +80,45 @@ pub enum Defer {
     Predicted(By, Ties),
 }
 
-/// What a bottom half does whose urgency is that of what runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The word for a [`Defer`], as the command line and experiments say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deferral {
+    /// At the urgency of the packet's receiver (lee2010)
+    Exact,
+    /// At that of the most urgent receiver that waits on the device (zhang2006)
+    #[serde(alias = "predicted")]
+    Waiting,
+    /// At that of the most urgent receiver of the device
+    Registered,
+    /// At that of the most urgent that waits and has got enough of the last packets
+    History,
+    /// Right after the interrupt
+    Immediate,
+}
+
+impl Deferral {
+    /// What it means where ties are broken so.
+    #[must_use]
+    pub const fn with(self, ties: Ties) -> Defer {
+        match self {
+            Self::Exact => Defer::Exact(ties),
+            Self::Waiting => Defer::Predicted(By::Waiting, ties),
+            Self::Registered => Defer::Predicted(By::Registered, ties),
+            Self::History => Defer::Predicted(By::History, ties),
+            Self::Immediate => Defer::Immediate,
+        }
+    }
+}
+
+/// What a bottom half does that is as urgent as what runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ties {
-    /// It waits (zhang2006 §3.2).
-    Wait,
-    /// It runs (lee2010 §4).
+    /// It runs (lee2010)
     Run,
+    /// It waits (zhang2006)
+    Wait,
 }
 
 /// How the receiver of a device's next packet is predicted.
@@ -109,14 +143,16 @@ pub struct Tick {
     pub compensation: Compensation,
 }
 
-/// How accounts by the tick are corrected for bottom halves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How the account by the tick is corrected for bottom halves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Compensation {
-    /// Not at all: whoever runs is charged.
+    /// Whoever runs at a tick is charged
+    #[default]
     None,
-    /// By the number of packets and their average cost (zhang2006 §3.1 to the letter).
+    /// By the number of packets and their average cost (zhang2006)
     Counted,
-    /// By what they were measured to cost, their interrupts included.
+    /// By what the bottom halves were measured to cost
     Measured,
 }
 

@@ -34,8 +34,8 @@ struct Told {
     duration_cycles: u64,
     seed: u64,
     costs: CostsTold,
-    defer: super::how::Deferral,
-    ties: super::how::Tie,
+    defer: weir_sim::Deferral,
+    ties: weir_sim::Ties,
     tick: Option<TickTold>,
 }
 
@@ -50,7 +50,7 @@ struct CostsTold {
 struct TickTold {
     period_cycles: u64,
     cost_cycles: u64,
-    compensation: super::how::Compensate,
+    compensation: weir_sim::Compensation,
 }
 
 impl Told {

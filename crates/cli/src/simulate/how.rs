@@ -5,10 +5,9 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 use miette::{IntoDiagnostic, WrapErr, miette};
-use serde::Serialize;
 use weir_model::{Duration, System, did_you_mean};
 use weir_sim::feeds::{Feeds, FloodError, feeds};
-use weir_sim::{By, Compensation, Costs, Defer, Options, Spread, Tick, Ties};
+use weir_sim::{Compensation, Costs, Defer, Deferral, Options, Spread, Tick, Ties};
 
 /// How a system is simulated.
 #[derive(Debug, Clone, clap::Args)]
@@ -39,58 +38,20 @@ pub(crate) struct How {
     pub defer: Deferral,
 
     /// What a bottom half does that is as urgent as what runs
-    #[arg(long, value_enum, default_value_t = Tie::Run)]
-    pub ties: Tie,
+    #[arg(long, value_enum, default_value_t = Ties::Run)]
+    pub ties: Ties,
 
     /// A clock tick, and what it costs if not nothing: 10ms, 10ms:5us
     #[arg(long, value_name = "PERIOD[:COST]")]
     pub tick: Option<TickText>,
 
     /// How the tick's account makes up for bottom halves that ran for others (zhang2006)
-    #[arg(long, value_enum, requires = "tick", default_value_t = Compensate::None)]
-    pub compensation: Compensate,
+    #[arg(long, value_enum, requires = "tick", default_value_t = Compensation::None)]
+    pub compensation: Compensation,
 
     /// A receiver that does not work for its WCET but until so long after its release: control=4ms. May be given several times
     #[arg(long = "closed-loop", value_name = "RECEIVER=TIME")]
     pub closed_loops: Vec<ClosedLoop>,
-}
-
-/// When bottom halves run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Deferral {
-    /// At the urgency of the packet's receiver (lee2010)
-    Exact,
-    /// At that of the most urgent receiver that waits on the device (zhang2006)
-    Waiting,
-    /// At that of the most urgent receiver of the device
-    Registered,
-    /// At that of the most urgent that waits and has got enough of the last packets
-    History,
-    /// Right after the interrupt
-    Immediate,
-}
-
-/// What a bottom half does that is as urgent as what runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Tie {
-    /// It runs (lee2010)
-    Run,
-    /// It waits (zhang2006)
-    Wait,
-}
-
-/// How the account by the tick is corrected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Compensate {
-    /// Whoever runs at a tick is charged
-    None,
-    /// By the number of packets and their average cost (zhang2006)
-    Counted,
-    /// By what the bottom halves were measured to cost
-    Measured,
 }
 
 /// Which costs a spread is of.
@@ -295,17 +256,7 @@ impl How {
     }
 
     fn defer(&self) -> Defer {
-        let ties = match self.ties {
-            Tie::Run => Ties::Run,
-            Tie::Wait => Ties::Wait,
-        };
-        match self.defer {
-            Deferral::Exact => Defer::Exact(ties),
-            Deferral::Waiting => Defer::Predicted(By::Waiting, ties),
-            Deferral::Registered => Defer::Predicted(By::Registered, ties),
-            Deferral::History => Defer::Predicted(By::History, ties),
-            Deferral::Immediate => Defer::Immediate,
-        }
+        self.defer.with(self.ties)
     }
 
     fn tick(&self, system: &System) -> miette::Result<Option<Tick>> {
@@ -318,11 +269,7 @@ impl How {
         Ok(Some(Tick {
             period: cycles("--tick", period, system)?,
             cost: cost.unwrap_or(0),
-            compensation: match self.compensation {
-                Compensate::None => Compensation::None,
-                Compensate::Counted => Compensation::Counted,
-                Compensate::Measured => Compensation::Measured,
-            },
+            compensation: self.compensation,
         }))
     }
 
