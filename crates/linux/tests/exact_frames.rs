@@ -17,7 +17,7 @@ use weir_linux::exact::{
 use weir_linux::receivers::Family;
 use weir_linux::urgency::Urgency;
 
-#[path = "../../../core/tests/frames/mod.rs"]
+#[path = "../../core-sys/tests/frames/mod.rs"]
 mod frames;
 mod ground;
 

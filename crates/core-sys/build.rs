@@ -8,7 +8,8 @@ fn compile(shim: &str, library: &str, defines: &[(&str, &str)]) {
     }
     build
         .file(shim)
-        .include("include")
+        .include("../../core/include")
+        .include("../../core/src")
         .flag("-std=c11")
         .flag("-Wconversion")
         .flag("-Wsign-conversion")
@@ -18,13 +19,14 @@ fn compile(shim: &str, library: &str, defines: &[(&str, &str)]) {
 }
 
 fn main() {
-    println!("cargo::rerun-if-changed=include");
-    println!("cargo::rerun-if-changed=src");
+    for folder in ["../../core/include", "../../core/src", "shims"] {
+        println!("cargo::rerun-if-changed={folder}");
+    }
     for bits in ["16", "32", "64"] {
         for (record, suffix) in [("1", ""), ("0", "bare")] {
             let library = format!("weir{bits}{suffix}");
             compile(
-                "src/ffi.c",
+                "shims/limit.c",
                 &library,
                 &[
                     ("WEIR_TICK_BITS", bits),
@@ -35,7 +37,7 @@ fn main() {
         }
         let library = format!("weir_moderate{bits}");
         compile(
-            "src/moderate_ffi.c",
+            "shims/moderate.c",
             &library,
             &[
                 ("WEIR_TICK_BITS", bits),
@@ -43,6 +45,6 @@ fn main() {
             ],
         );
     }
-    compile("src/account_ffi.c", "weir_account", &[]);
-    compile("src/classes_ffi.c", "weir_classes", &[]);
+    compile("shims/account.c", "weir_account", &[]);
+    compile("shims/classes.c", "weir_classes", &[]);
 }

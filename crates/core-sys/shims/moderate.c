@@ -18,7 +18,7 @@
 
 #include <stddef.h>
 
-#include "moderate.c"
+#include "../../../core/src/moderate.c"
 
 /* The same layouts at every width; their twins are in moderate_ffi.rs. */
 typedef struct {

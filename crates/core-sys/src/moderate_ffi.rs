@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boundary to `moderate_ffi.c`: the same functions once per tick width.
+//! The boundary to `shims/moderate.c`: the same functions once per tick width.
 
 use std::ffi::c_void;
 
@@ -29,7 +29,7 @@ const _: () = {
     assert!(std::mem::offset_of!(RawQueue, phase) == 14 && size_of::<RawQueue>() == 16);
 };
 
-/// The functions of `moderate_ffi.c` at one width. The first parameter is an array of queues of `size()` bytes each, aligned to
+/// The functions of `shims/moderate.c` at one width. The first parameter is an array of queues of `size()` bytes each, aligned to
 /// `alignment()`; the second an index into it, or (`expired`) its length.
 pub struct Functions {
     pub size: unsafe extern "C" fn() -> usize,

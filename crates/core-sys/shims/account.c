@@ -2,7 +2,7 @@
 /* Accounts for a host program, in 64-bit cycles. The structures are shared with account_ffi.rs as they are. */
 #define WEIR_CYCLE_BITS 64
 
-#include "account.c"
+#include "../../../core/src/account.c"
 
 _Static_assert(offsetof(weir_account_t, ticks) == 56 && sizeof(weir_account_t) == 64, "as in account_ffi.rs");
 _Static_assert(offsetof(weir_account_process_t, adjusted) == 44 && sizeof(weir_account_process_t) == 48, "as in account_ffi.rs");

@@ -15,8 +15,8 @@
 
 #include <stddef.h>
 
-#include "defer.c"
-#include "demux.c"
+#include "../../../core/src/defer.c"
+#include "../../../core/src/demux.c"
 
 /* The twins are in classes_ffi.rs. */
 _Static_assert(sizeof(weir_demux_t) == 14 && offsetof(weir_demux_t, orphans) == 12, "as in classes_ffi.rs");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C policies of `core/`, for a host program that needs every tick width at once.
 //!
-//! [`Limiter`] is the limit machine of `include/weir/limit.h`; [`curve`] is what `CONTRACTS.md` promises of it. [`moderate`],
+//! [`Limiter`] is the limit machine of `core/include/weir/limit.h`; [`curve`] is what `core/CONTRACTS.md` promises of it. [`moderate`],
 //! [`account`], [`demux`], [`defer`] and [`predict`] are the machines of the headers of these names.
 
 pub mod account;
@@ -10,7 +10,7 @@ mod classes_ffi;
 pub mod curve;
 pub mod defer;
 pub mod demux;
-mod ffi;
+mod limit_ffi;
 mod limiter;
 pub mod moderate;
 mod moderate_ffi;

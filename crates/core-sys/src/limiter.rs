@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-use crate::ffi::{self, Functions, RawConfig, RawRecord, RawStep};
+use crate::limit_ffi::{self as ffi, Functions, RawConfig, RawRecord, RawStep};
 
 /// How the requests of a source are limited (regehr2005 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boundary to `classes_ffi.c`: demux, defer and predict with 64 classes.
+//! The boundary to `shims/classes.c`: demux, defer and predict with 64 classes.
 
 use std::ffi::c_void;
 

@@ -17,7 +17,7 @@
 
 #include <stddef.h>
 
-#include "limit.c"
+#include "../../../core/src/limit.c"
 
 /* The same layout at every width; its twin is in ffi.rs. */
 typedef struct {
