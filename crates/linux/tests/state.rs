@@ -5,7 +5,7 @@ mod ground;
 mod machine;
 
 use std::fs::{self, Permissions};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -56,32 +56,46 @@ fn places(machine: &Machine) -> Vec<PathBuf> {
     std::iter::once(machine.state()).chain(files).collect()
 }
 
-/// A process that has locked `path`, or was refused that and has ended.
+/// A process that opens `path`, and locks it when it is told to; both, or it is refused and ends.
 struct Locker {
     process: Child,
     has_it: bool,
 }
 
 impl Locker {
-    fn new(as_user: &[&str], path: &Path) -> Self {
+    fn opens(as_user: &[&str], path: &Path) -> Self {
         let mut process = Command::new("setpriv")
             .args(as_user)
-            .args(["flock", "--nonblock", "--no-fork"])
+            .args(["sh", "-c"])
+            .arg("exec 9<\"$0\" && echo opened && read it && flock -n 9 && echo locked && exec sleep 100")
             .arg(path)
-            .args(["sh", "-c", "echo locked; exec sleep 100"])
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Nothing, if it is refused.
-        let mut told = [0; 7];
-        let read = process.stdout.as_mut().unwrap().read_exact(&mut told);
-        Self {
-            process,
-            has_it: read.is_ok(),
-        }
+        let has_it = tells(&mut process, "opened\n");
+        Self { process, has_it }
     }
+
+    fn locks(&mut self) {
+        // It has ended if it was refused.
+        let _ = self.process.stdin.as_mut().unwrap().write_all(b"\n");
+        self.has_it &= tells(&mut self.process, "locked\n");
+    }
+
+    fn new(as_user: &[&str], path: &Path) -> Self {
+        let mut locker = Self::opens(as_user, path);
+        locker.locks();
+        locker
+    }
+}
+
+/// Whether a process says this, and does not end before.
+fn tells(process: &mut Child, line: &str) -> bool {
+    let mut told = vec![0; line.len()];
+    let read = process.stdout.as_mut().unwrap().read_exact(&mut told);
+    read.is_ok() && told == line.as_bytes()
 }
 
 impl Drop for Locker {
@@ -115,11 +129,52 @@ fn no_other_user_keeps_a_run_from_putting_back() {
 }
 
 #[test]
+fn who_had_the_folder_open_keeps_no_run_from_putting_back() {
+    let Some(machine) = machine() else { return };
+    let before = machine.settings();
+    for how in [Signal::SIGINT, Signal::SIGKILL] {
+        let _ = fs::create_dir(machine.state());
+        fs::set_permissions(machine.state(), Permissions::from_mode(0o755)).unwrap();
+        let mut locker = Locker::opens(&NOBODY, &machine.state());
+        let run = machine.run();
+        locker.locks();
+        assert!(locker.has_it);
+        let begin = Instant::now();
+        signal(&run, how);
+        let run = ended(run, "the run");
+        assert_eq!(run.status.success(), how == Signal::SIGINT, "{run:?}");
+        let stopped = weir(&machine, "stop");
+        assert!(stopped.status.success(), "{}", said(&stopped));
+        assert!(begin.elapsed() < Duration::from_secs(9));
+        assert_eq!(machine.settings(), before);
+        assert!(machine.is_clean());
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_weirs_stays_as_it_is() {
+    let Some(machine) = machine() else { return };
+    fs::create_dir(machine.state()).unwrap();
+    fs::set_permissions(machine.state(), Permissions::from_mode(0o755)).unwrap();
+    fs::write(machine.state().join("passwd"), "root").unwrap();
+    for command in ["status", "stop"] {
+        weir(&machine, command);
+    }
+    let run = machine.run();
+    signal(&run, Signal::SIGKILL);
+    ended(run, "the run");
+    let stopped = weir(&machine, "stop");
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    let mode = fs::metadata(machine.state()).unwrap().mode() & 0o7777;
+    assert_eq!(mode, 0o755);
+}
+
+#[test]
 fn a_process_of_roots_that_has_the_folder_is_named_and_not_waited_for() {
     let Some(machine) = machine() else { return };
     let before = machine.settings();
     let run = machine.run();
-    let locker = Locker::new(&[], &machine.state());
+    let locker = Locker::new(&[], &machine.state().join("weir.alone"));
     assert!(locker.has_it);
     for command in ["stop", "run"] {
         // The first has the run end all the same.
@@ -128,7 +183,7 @@ fn a_process_of_roots_that_has_the_folder_is_named_and_not_waited_for() {
         assert_eq!(refused.status.code(), Some(2), "{text}");
         assert!(
             text.contains(&format!(
-                "the process {} has locked it",
+                "the process {} has locked weir.alone there",
                 locker.process.id()
             )),
             "{text}"
@@ -136,7 +191,11 @@ fn a_process_of_roots_that_has_the_folder_is_named_and_not_waited_for() {
     }
     let run = ended(run, "the run");
     assert_eq!(run.status.code(), Some(1), "{}", said(&run));
-    assert!(said(&run).contains("has locked it"), "{}", said(&run));
+    assert!(
+        said(&run).contains("has locked weir.alone"),
+        "{}",
+        said(&run)
+    );
     assert_eq!(machine.settings(), before);
     drop(locker);
     let stopped = weir(&machine, "stop");

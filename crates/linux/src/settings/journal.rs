@@ -175,7 +175,7 @@ impl<S: Adjustable> Log<S> {
         let begun = state::lock(file).and_then(|mut file| {
             let length = append(&mut file, &head)?;
             // The file's name is to be on the disk too.
-            alone.sync_all()?;
+            alone.sync()?;
             Ok((file, length))
         });
         match begun {

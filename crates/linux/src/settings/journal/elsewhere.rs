@@ -49,17 +49,32 @@ fn lock_of(line: &str) -> Option<(u32, u64)> {
     Some((pid.parse().ok()?, file.rsplit(':').next()?.parse().ok()?))
 }
 
-/// The process that has locked `file`; none if /proc does not show it.
+/// A process that has locked `file`; none if /proc does not show it.
+///
+/// That is who has it open so, and not whom the kernel's list names: the program that locked it for
+/// others may have ended.
 pub(super) fn holder(file: &File) -> Option<u32> {
     let about = file.metadata().ok()?;
-    let has_it = |pid: &u32| {
-        let mut all = descriptors(*pid).filter_map(|path| fs::metadata(path).ok());
-        all.any(|its| (its.dev(), its.ino()) == (about.dev(), about.ino()))
+    let has_it = |descriptor: PathBuf| {
+        let is_it = fs::metadata(&descriptor)
+            .is_ok_and(|its| (its.dev(), its.ino()) == (about.dev(), about.ino()));
+        is_it && locks(&descriptor)
     };
-    // Files of other disks may have the same number.
-    let locked = locked().into_iter();
-    let mut of_number = locked.filter(|(_, files)| files.contains(&about.ino()));
-    of_number.find_map(|(pid, _)| Some(pid).filter(has_it))
+    let entries = fs::read_dir("/proc").ok()?;
+    let mut processes =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    processes.find(|pid| descriptors(*pid).any(has_it))
+}
+
+/// Whether a file is locked as a whole by this descriptor (/proc/PID/fd/N).
+fn locks(descriptor: &Path) -> bool {
+    let of_it = || {
+        let folder = descriptor.parent()?.with_file_name("fdinfo");
+        let text = fs::read_to_string(folder.join(descriptor.file_name()?)).ok()?;
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("lock:"));
+        lines.find_map(lock_of)
+    };
+    of_it().is_some()
 }
 
 /// What a process has open; nothing if that may not be looked at: then it is another user's.

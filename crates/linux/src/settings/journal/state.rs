@@ -3,14 +3,16 @@
 //! for without an end.
 //!
 //! What stands there is carried out with all rights of this process: settings are put back,
-//! processes are told to end. And who may open a file may lock it, and so keep a run from its own
-//! journal. So the folder and its files are this user's alone, and none of the folders above lets
-//! others put another in its place.
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+//! processes are told to end. So nobody else may write to the folder, and none of the folders above
+//! lets others put another in its place.
+//!
+//! And who may open a file may lock it, and so keep a run from its own journal: the files are this
+//! user's alone. That the folder is, too, would not be enough for it to be locked itself: who has
+//! opened it before it was closed to others goes on to have it. Nor is a folder that is there
+//! already closed to others: it need not be Weir's, since anybody may mistype its name.
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -28,8 +30,9 @@ pub(super) const PATIENCE: Duration = if cfg!(test) {
     Duration::from_secs(10)
 };
 
-/// Nobody but the owner may do anything.
-const OWNER_ONLY: u32 = 0o700;
+/// The file that whoever looks at the folder or changes it has locked meanwhile.
+pub(super) const ALONE: &str = "weir.alone";
+
 pub(super) const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 /// Who may write to such a folder may not rename or remove what belongs to others there.
@@ -46,14 +49,17 @@ pub(super) fn is_ours(user: u32) -> bool {
 
 /// Makes the folder, for its owner alone, if it is not there.
 pub(super) fn make(folder: &Path) -> io::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(OWNER_ONLY)
-        .create(folder)
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::AlreadyExists => "it is there, and is no folder".to_owned(),
+            _ => format!("it is not there, and no such folder can be made: {error}"),
+        };
+        io::Error::new(error.kind(), format!("{why}; --state takes another one"))
+    })
 }
 
-/// Opens the folder, if what stands there can be trusted. One that others may only look into is
-/// closed to them.
+/// Opens the folder, if what stands there can be trusted. Nothing of it is changed.
 ///
 /// # Errors
 /// `NotFound` when it is not there; `PermissionDenied` when somebody else could have written what
@@ -78,9 +84,6 @@ pub fn open(folder: &Path) -> io::Result<File> {
         )));
     }
     is_in_place(folder)?;
-    if about.mode() & OTHERS != 0 {
-        opened.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
-    }
     Ok(opened)
 }
 
@@ -169,18 +172,61 @@ pub(super) fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Waits until no other run looks at the folder or changes it; until what is returned is dropped,
-/// none does.
+/// That no other run looks at the folder or changes it, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Alone {
+    folder: File,
+    path: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl Alone {
+    /// Waits until the names of the folder's files are on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.folder.sync_all()
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        // Not while anything is there that somebody has to do with: a disk may have no room for it
+        // when that is to be put back.
+        let is_last = self.path.parent().is_some_and(|folder| {
+            fs::read_dir(folder).is_ok_and(|mut entries| {
+                entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ALONE))
+            })
+        });
+        if is_last {
+            // Whoever waits for it sees that it has gone, and makes another. One that stays is in
+            // nobody's way.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Waits until no other run looks at the folder or changes it.
 ///
 /// # Errors
 /// As [`open`]; `TimedOut` when another process has it for longer than a run ever does.
-pub(super) fn alone(folder: &Path) -> io::Result<Flock<File>> {
-    let mut file = open(folder)?;
+pub(super) fn alone(folder: &Path) -> io::Result<Alone> {
+    let opened = open(folder)?;
+    let path = folder.join(ALONE);
+    let mut options = file();
+    options.read(true).write(true).create(true);
     let until = Instant::now() + PATIENCE;
     loop {
+        let file = open_file(&path, &options)?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(held) => return Ok(held),
-            Err((back, Errno::EWOULDBLOCK)) if Instant::now() < until => file = back,
+            Ok(lock) if lock.metadata()?.nlink() > 0 => {
+                return Ok(Alone {
+                    folder: opened,
+                    path,
+                    _lock: lock,
+                });
+            }
+            // The last one has removed it meanwhile.
+            Ok(_) => continue,
+            Err((_, Errno::EWOULDBLOCK)) if Instant::now() < until => {}
             Err((back, Errno::EWOULDBLOCK)) => {
                 let holder = elsewhere::holder(&back).map_or_else(
                     || "a process".to_owned(),
@@ -189,7 +235,7 @@ pub(super) fn alone(folder: &Path) -> io::Result<Flock<File>> {
                 return Err(io::Error::new(
                     ErrorKind::TimedOut,
                     format!(
-                        "{holder} has locked it for {} s, which no run of Weir does: end it, and try again",
+                        "{holder} has locked {ALONE} there for {} s, which no run of Weir does: end it, and try again",
                         PATIENCE.as_secs_f64()
                     ),
                 ));

@@ -36,10 +36,47 @@ fn nobody_else_may_look_at_the_state() {
         assert_eq!(mode(&entry.unwrap().path()), 0o600);
     }
     drop(log);
-    // That of an earlier version, into which others could look, is closed to them.
+    // What was there before may be somebody's who has only mistyped a name.
     set_mode(&folder, 0o755);
-    Log::<Knob>::open(&folder).unwrap();
-    assert_eq!(mode(&folder), 0o700);
+    Log::<Knob>::recover(&folder).unwrap();
+    let _log = Log::<Knob>::open(&folder).unwrap();
+    assert_eq!(mode(&folder), 0o755);
+}
+
+#[test]
+fn who_locks_the_folder_itself_keeps_nobody_waiting() {
+    start(&[1]);
+    let folder = folder();
+    // Who has opened it can lock it, whatever may be opened there later.
+    let kept = state::lock(File::open(folder.path()).unwrap()).unwrap();
+    let mut log = begin(&folder);
+    log.apply(&Knob(0), &5).unwrap();
+    assert!(log.restore().is_complete());
+    assert_eq!((values(), left(&folder)), (vec![1], 0));
+    drop(kept);
+}
+
+#[test]
+fn of_many_who_wait_for_the_folder_one_has_it_at_a_time() {
+    const ROUNDS: usize = 200;
+    let folder = folder();
+    let inside = std::sync::atomic::AtomicUsize::new(0);
+    let order = std::sync::atomic::Ordering::SeqCst;
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    // Each is the last one, and removes the lock that the other may wait for.
+                    let alone = state::alone(folder.path()).unwrap();
+                    assert_eq!(inside.fetch_add(1, order), 0);
+                    std::thread::yield_now();
+                    inside.fetch_sub(1, order);
+                    drop(alone);
+                }
+            });
+        }
+    });
+    assert_eq!(left(&folder), 0);
 }
 
 #[test]
@@ -105,16 +142,16 @@ fn who_keeps_the_folder_is_not_waited_for_without_an_end() {
     let folder = folder();
     let mut log = begin(&folder);
     log.apply(&Knob(0), &5).unwrap();
-    let kept = state::lock(File::open(folder.path()).unwrap()).unwrap();
+    let kept = state::alone(folder.path()).unwrap();
     for said in refusals(folder.path()) {
-        assert!(said.contains("has locked it for"), "{said}");
+        assert!(said.contains("has locked weir.alone there for"), "{said}");
     }
     // A run that ends puts back all the same, and says what was wrong.
     let restored = log.restore();
     assert_eq!(restored.trouble.len(), 1);
     assert_eq!(outcomes(vec![restored]), [(0, Outcome::Restored)]);
-    assert_eq!((values(), left(&folder)), (vec![1], 0));
     drop(kept);
+    assert_eq!((values(), left(&folder)), (vec![1], 0));
 }
 
 #[test]
