@@ -4,9 +4,9 @@
 //! cpu_map_build_skb of the kernel up to 6.18).
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
 
 use crate::machine::Lack;
+use crate::settings::namespace::Place;
 use crate::settings::{Interface, Namespace, OpenInterface, ethtool, netlink};
 
 /// What its driver is called.
@@ -71,10 +71,10 @@ fn other_end(index: i32, peer: i32) -> io::Result<Option<OpenInterface>> {
     let Some(wanted) = netlink::namespace_of_link(index)? else {
         return Ok(Namespace::own()?.at(peer));
     };
-    let is_it = |path: &PathBuf| {
-        let number = File::open(path).and_then(|namespace| netlink::number_of(&namespace));
+    let is_it = |place: &Place| {
+        let number = File::open(place).and_then(|namespace| netlink::number_of(&namespace));
         number.is_ok_and(|number| number == Some(wanted))
     };
-    let path = Namespace::paths().find(is_it);
-    Ok(path.and_then(|path| Namespace::open(&path).ok()?.at(peer)))
+    let place = Namespace::places().find(is_it);
+    Ok(place.and_then(|place| Namespace::open(place).ok()?.at(peer)))
 }

@@ -5,13 +5,14 @@ mod ground;
 mod machine;
 
 use std::fs;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use machine::{FILES, Machine, said, signal, until};
 use nix::sys::signal::Signal;
 use weir_linux::sched::{self, Policy};
-use weir_linux::settings::{Interface, Journal, Setting, Value};
+use weir_linux::settings::{Interface, Journal, Setting, Value, sockets};
 use weir_linux::threads::Thread;
 
 /// The settings of the interface `name` in the network namespace at `path`.
@@ -81,6 +82,14 @@ fn kept_open() -> Kept {
     (Box::new(file), path)
 }
 
+/// Takes the interface up in the namespace at `path`.
+fn up(name: &str, path: &str) {
+    let mut up = Command::new("nsenter");
+    up.arg(format!("--net={path}"))
+        .args(["ip", "link", "set", name, "up"]);
+    assert!(up.status().unwrap().success());
+}
+
 /// A process that is killed with the test.
 struct Keeper(Child);
 
@@ -124,10 +133,7 @@ fn an_interface_in_a_namespace_that_no_thread_is_in_is_found_there() {
             let name = &machine.ground.receiver.interface;
             let receiver = &machine.ground.receiver;
             receiver.ip(&format!("link set {name} netns {path}"));
-            let mut up = Command::new("nsenter");
-            up.arg(format!("--net={path}"))
-                .args(["ip", "link", "set", name, "up"]);
-            assert!(up.status().unwrap().success());
+            up(name, &path);
             assert_ne!(files(name, Path::new(&path)), before.files);
             signal(&run, how);
             let (code, text) = ended(run);
@@ -137,6 +143,44 @@ fn an_interface_in_a_namespace_that_no_thread_is_in_is_found_there() {
             assert_eq!(files(name, Path::new(&path)), before.files, "{text}");
             assert!(machine.is_clean());
         }
+    }
+}
+
+#[test]
+fn an_interface_in_a_namespace_that_only_a_socket_keeps_is_found_there() {
+    for how in [Signal::SIGTERM, Signal::SIGKILL] {
+        let Some(machine) = Machine::new() else {
+            return;
+        };
+        let before = machine.settings();
+        let made = std::thread::spawn(|| {
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+            std::net::UdpSocket::bind(("0.0.0.0", 0)).unwrap()
+        });
+        let socket: OwnedFd = made.join().unwrap().into();
+        let space = || {
+            let held = sockets::namespace(&socket).unwrap();
+            let path = format!("/proc/{}/fd/{}", std::process::id(), held.as_raw_fd());
+            (held, path)
+        };
+        let run = machine.run();
+        let name = &machine.ground.receiver.interface;
+        {
+            let (_held, path) = space();
+            let receiver = &machine.ground.receiver;
+            receiver.ip(&format!("link set {name} netns {path}"));
+            up(name, &path);
+            assert_ne!(files(name, Path::new(&path)), before.files);
+        }
+        signal(&run, how);
+        let (code, text) = ended(run);
+        assert_eq!(code, (how == Signal::SIGTERM).then_some(0), "{text}");
+        let stopped = machine.weir("stop").output().unwrap();
+        assert!(stopped.status.success(), "{}", said(&stopped));
+        let (_held, path) = space();
+        let all = format!("{text}{}", said(&stopped));
+        assert_eq!(files(name, Path::new(&path)), before.files, "{all}");
+        assert!(machine.is_clean());
     }
 }
 

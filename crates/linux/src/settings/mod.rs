@@ -4,6 +4,7 @@ pub mod ethtool;
 pub mod journal;
 pub mod namespace;
 pub mod netlink;
+pub mod sockets;
 pub mod steering;
 
 use std::fmt;

@@ -15,6 +15,7 @@ use nix::sys::stat::{Mode, fstatat};
 use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 
+use super::sockets;
 use crate::mounted::mounted;
 
 /// Of a socket: the number of its network namespace (<asm-generic/socket.h>, Linux 5.14).
@@ -23,6 +24,35 @@ const SIOCGIFNAME: libc::c_int = 0x8910;
 const SIOCGIFINDEX: libc::c_int = 0x8933;
 const SIOCGIFHWADDR: libc::c_int = 0x8927;
 const SIOCETHTOOL: libc::c_int = 0x8946;
+
+/// Where a network namespace can be opened.
+#[derive(Debug)]
+pub struct Place {
+    path: PathBuf,
+    /// What the path leads to, if nothing else does.
+    _held: Option<OwnedFd>,
+}
+
+impl AsRef<Path> for Place {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl From<PathBuf> for Place {
+    fn from(path: PathBuf) -> Self {
+        Self { path, _held: None }
+    }
+}
+
+impl From<OwnedFd> for Place {
+    fn from(held: OwnedFd) -> Self {
+        Self {
+            path: format!("/proc/self/fd/{}", held.as_raw_fd()).into(),
+            _held: Some(held),
+        }
+    }
+}
 
 /// An open network namespace, which stays as long as this is held.
 #[derive(Debug)]
@@ -82,14 +112,15 @@ impl Namespace {
     ///
     /// # Errors
     /// When there is none, or this process may not enter it (CAP_SYS_ADMIN).
-    pub fn open(path: &Path) -> io::Result<Self> {
-        inside(path, Self::own)
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        inside(path.as_ref(), Self::own)
     }
 
     /// Where they are found, each at least once: by their names, by where a process has them
-    /// mounted, by the threads that are in them, or by who has them open. One that nothing but a
-    /// socket keeps is not found.
-    pub fn paths() -> impl Iterator<Item = PathBuf> {
+    /// mounted, by the threads that are in them, by who has them open, and by the sockets that
+    /// processes have. One that nothing but a socket on its way to another process keeps is not
+    /// found.
+    pub fn places() -> impl Iterator<Item = Place> {
         let processes = || folder("/proc").filter(|path| is_number(path));
         let named = folder("/run/netns");
         let mut looked_at = BTreeSet::new();
@@ -107,12 +138,16 @@ impl Namespace {
                 let target = fs::read_link(path).unwrap_or_default();
                 target.to_string_lossy().starts_with("net:[")
             });
+        // The last, since there may be many.
+        let of_sockets = processes().flat_map(|path| sockets::namespaces(&path));
         let mut seen = BTreeSet::new();
         named
             .chain(mounted)
             .chain(threads)
             .chain(open)
-            .filter(move |path| match fs::metadata(path) {
+            .map(Place::from)
+            .chain(of_sockets.map(Place::from))
+            .filter(move |place| match fs::metadata(place) {
                 Ok(namespace) => seen.insert(namespace.ino()),
                 // What may not be looked at may be one.
                 Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
@@ -348,8 +383,8 @@ impl Interface {
         {
             return Ok(space);
         }
-        Namespace::paths()
-            .find_map(|path| Namespace::open(&path).ok().filter(right))
+        Namespace::places()
+            .find_map(|place| Namespace::open(place).ok().filter(right))
             .ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
     }
 }
@@ -357,10 +392,10 @@ impl Interface {
 /// The device of this number, in whichever network namespace it is.
 fn elsewhere(device: u64) -> io::Result<OpenInterface> {
     // Who may not enter the own one may enter none.
-    let enters = Namespace::open(Path::new("/proc/thread-self/ns/net")).is_ok();
+    let enters = Namespace::open("/proc/thread-self/ns/net").is_ok();
     let mut hidden = false;
-    for path in Namespace::paths() {
-        match Namespace::open(&path) {
+    for place in Namespace::places() {
+        match Namespace::open(place) {
             Ok(namespace) => {
                 if let Some(name) = namespace.named(device) {
                     return Ok(OpenInterface { namespace, name });
