@@ -69,6 +69,26 @@ fn plan_lists_what_run_changes_and_stop_puts_it_back() {
 }
 
 #[test]
+fn a_stop_of_another_system_says_what_runs() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let before = machine.settings();
+    let child = machine.run();
+    let stopped = machine.weir("stop").arg("tset").output().unwrap();
+    assert!(
+        said(&stopped).contains("no system `tset` runs; what runs is test"),
+        "{}",
+        said(&stopped)
+    );
+    let told = machine.weir("stop").args(["tset", "--json"]).output();
+    let told: serde_json::Value = serde_json::from_slice(&told.unwrap().stdout).unwrap();
+    assert_eq!(told["running"], serde_json::json!(["test"]));
+    assert_ne!(machine.settings(), before);
+    machine.end(child, Signal::SIGINT, &before);
+}
+
+#[test]
 fn control_c_and_a_term_put_everything_back() {
     let Some(machine) = Machine::new() else {
         return;

@@ -43,13 +43,15 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let wanted = arguments.system.as_deref();
         wanted.is_none_or(|wanted| run.is_called(wanted))
     };
-    let (mut ended, mut crashed) = (Vec::new(), Vec::new());
+    let (mut ended, mut crashed, mut running) = (Vec::new(), Vec::new(), Vec::new());
     for run in instance::all(folder)? {
         if !run.lives() {
             crashed.push(run.system);
         } else if is_meant(&run) {
             run.end(PATIENCE)?;
             ended.push(run.system);
+        } else {
+            running.push(run.system);
         }
     }
     // Those that ended in order have left nothing.
@@ -65,6 +67,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             "schema": 1,
             "ended": ended,
             "crashed": crashed,
+            "running": running,
             "put_back": count,
             "remarks": remarks,
             "complete": is_whole,
@@ -80,8 +83,16 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             ));
         }
         lines.extend(remarks);
-        if lines.is_empty() {
-            lines.push("nothing runs, and nothing is to be put back".to_owned());
+        match &arguments.system {
+            // So an end that is asked for twice is none that fails; a name that is mistyped is told.
+            Some(wanted) if ended.is_empty() && !running.is_empty() => lines.push(format!(
+                "no system `{wanted}` runs; what runs is {}",
+                running.join(", ")
+            )),
+            _ if lines.is_empty() => {
+                lines.push("nothing runs, and nothing is to be put back".to_owned());
+            }
+            _ => {}
         }
         print(&lines.join("\n"))?;
     }
