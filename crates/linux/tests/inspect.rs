@@ -60,3 +60,18 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
     let again = inspect();
     assert_eq!(again.status.code(), Some(2), "{again:?}");
 }
+
+#[test]
+fn it_is_about_the_network_namespace_that_it_is_in_whatever_sys_shows() {
+    let Some(ground) = ground::begin(&[Need::Namespaces, Need::Bpf]) else {
+        return;
+    };
+    let mut inspect = ground.receiver.command(env!("CARGO_BIN_EXE_weir-linux"));
+    let told = inspect.args(["inspect", "--json"]).output().unwrap();
+    assert!(told.status.success(), "{told:?}");
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    let interfaces = told["interfaces"].as_array().unwrap();
+    let names: Vec<_> = interfaces.iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, [&ground.receiver.interface]);
+    assert!(interfaces[0]["queues"].as_u64() >= Some(1), "{told}");
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux inspect`: a system file of the machine as it runs.
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
@@ -9,6 +10,7 @@ use serde_json::json;
 use super::{Outcome, print, print_json};
 use crate::draft::{Found, draft};
 use crate::receivers::{self, Reach, Receiver, Rules};
+use crate::settings::{Interface, OpenInterface};
 use crate::threads::{self, Work};
 use crate::{machine, sched};
 
@@ -67,8 +69,12 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 
 /// None of the loopback interface, which no card interrupts for, and of one that is down.
 fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>> {
-    let reach = Reach::of(name).into_diagnostic()?;
-    if reach.loopback || !is_up(name)? {
+    let failed = |error| miette::miette!("the interface `{name}` cannot be looked at: {error}");
+    // Not from /sys, which may show another network namespace.
+    let interface = Interface::find(name, None).map_err(failed)?;
+    let open = interface.open().map_err(failed)?;
+    let reach = Reach::of_interface(&interface).map_err(failed)?;
+    if reach.loopback || !is_up(&open).map_err(failed)? {
         return Ok(None);
     }
     let takes = |receiver: &Receiver| {
@@ -86,13 +92,13 @@ fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>
             threads.push(format!("{} ({policy})", thread.work));
         }
     }
-    let queues = Path::new("/sys/class/net").join(name).join("queues");
-    let names = std::fs::read_dir(queues).into_diagnostic()?;
-    let is_receiving =
-        |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("rx-");
+    let queues = open.list("queues").map_err(failed)?;
     Ok(Some(Found {
         name: name.to_owned(),
-        queues: names.flatten().filter(is_receiving).count(),
+        queues: queues
+            .iter()
+            .filter(|queue| queue.starts_with("rx-"))
+            .count(),
         threads,
         receivers: receivers
             .iter()
@@ -103,11 +109,10 @@ fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>
     }))
 }
 
-fn is_up(name: &str) -> miette::Result<bool> {
-    let path = Path::new("/sys/class/net").join(name).join("flags");
-    let text = std::fs::read_to_string(path).into_diagnostic()?;
-    let flags = i32::from_str_radix(text.trim().trim_start_matches("0x"), 16).into_diagnostic()?;
-    Ok(flags & libc::IFF_UP != 0)
+fn is_up(interface: &OpenInterface) -> io::Result<bool> {
+    let text = interface.read("flags")?;
+    let flags = i32::from_str_radix(text.trim().trim_start_matches("0x"), 16);
+    Ok(flags.map_err(io::Error::other)? & libc::IFF_UP != 0)
 }
 
 fn write_new(path: &Path, text: &str) -> miette::Result<()> {
