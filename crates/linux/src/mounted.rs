@@ -39,7 +39,7 @@ pub(crate) fn mounted(filesystem: &CStr) -> io::Result<OwnedFd> {
 }
 
 /// What such a call returned: a descriptor, or -1.
-fn descriptor(returned: libc::c_long) -> io::Result<OwnedFd> {
+pub(crate) fn descriptor(returned: libc::c_long) -> io::Result<OwnedFd> {
     if returned < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -2,11 +2,10 @@
 //! The other end of a veth pair, which leaves the checksums of what it sends out unless that is turned off: nobody is to check them, since no wire is between.
 //! An XDP program's redirection forgets that, so what mode exact gives to a class would be dropped as damaged there (veth_convert_skb_to_xdp_buff and
 //! cpu_map_build_skb of the kernel up to 6.18).
-use std::fs::File;
 use std::io;
 
 use crate::machine::Lack;
-use crate::settings::namespace::Place;
+use crate::settings::namespace::{Place, handle};
 use crate::settings::{Interface, Namespace, OpenInterface, ethtool, netlink};
 
 /// What its driver is called.
@@ -72,7 +71,7 @@ fn other_end(index: i32, peer: i32) -> io::Result<Option<OpenInterface>> {
         return Ok(Namespace::own()?.at(peer));
     };
     let is_it = |place: &Place| {
-        let number = File::open(place).and_then(|namespace| netlink::number_of(&namespace));
+        let number = handle(place).and_then(|namespace| netlink::number_of(&namespace));
         number.is_ok_and(|number| number == Some(wanted))
     };
     let place = Namespace::places().find(is_it);

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use machine::{FILES, Machine, said, signal, until};
 use nix::sys::signal::Signal;
 use weir_linux::sched::{self, Policy};
-use weir_linux::settings::{Interface, Journal, Setting, Value, sockets};
+use weir_linux::settings::{Interface, Journal, Namespace, Setting, Value, sockets};
 use weir_linux::threads::Thread;
 
 /// The settings of the interface `name` in the network namespace at `path`.
@@ -144,6 +144,34 @@ fn an_interface_in_a_namespace_that_no_thread_is_in_is_found_there() {
             assert!(machine.is_clean());
         }
     }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_namespace_is_not_waited_for() {
+    let Some(machine) = Machine::new() else {
+        return;
+    };
+    let pipe = machine.folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    let refused = Namespace::open(&pipe).unwrap_err();
+    assert!(refused.to_string().contains("is no network namespace"));
+    // So can any user do who has a user namespace.
+    let place = machine.folder.path().join("place");
+    let mut keeper = machine.ground.receiver.command("unshare");
+    keeper
+        .args(["--mount", "sh", "-c"])
+        .arg("touch $0 && unshare --net=$0 true && mount --bind $1 $0 && touch $0.there && exec sleep 100")
+        .args([&place, &pipe]);
+    let _keeper = Keeper(keeper.spawn().unwrap());
+    until("it is mounted", || place.with_extension("there").exists());
+    let run = machine.run();
+    // It is looked for wherever namespaces may be.
+    let name = &machine.ground.receiver.interface;
+    machine.ground.receiver.ip(&format!("link delete {name}"));
+    let mut run = Keeper(run);
+    signal(&run.0, Signal::SIGTERM);
+    until("the run has ended", || run.0.try_wait().unwrap().is_some());
+    assert!(machine.is_clean());
 }
 
 #[test]

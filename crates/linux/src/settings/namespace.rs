@@ -9,9 +9,10 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{OFlag, openat};
+use nix::fcntl::{OFlag, open, openat};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::stat::{Mode, fstatat};
+use nix::sys::statfs::{FsType, fstatfs};
 use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 
@@ -253,6 +254,22 @@ impl Namespace {
     }
 }
 
+/// Opens the namespace at `path`, which any process may have mounted, and may change meanwhile: a
+/// pipe in its place would be waited for, and a device would begin to work.
+///
+/// # Errors
+/// When there is none, or what is there is no namespace.
+pub(crate) fn handle(path: impl AsRef<Path>) -> io::Result<File> {
+    // This opens nothing, and stays what it is.
+    let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
+    let found = open(path.as_ref(), flags, Mode::empty())?;
+    if fstatfs(&found)?.filesystem_type() != FsType(libc::NSFS_MAGIC as _) {
+        let message = format!("{} is no network namespace", path.as_ref().display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
+}
+
 /// What `work` returns in the network namespace at `path`; this thread stays where it is.
 ///
 /// # Errors
@@ -261,7 +278,7 @@ pub fn inside<T: Send, E: From<io::Error> + Send>(
     path: &Path,
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> Result<T, E> {
-    let handle = File::open(path)?;
+    let handle = handle(path)?;
     // A thread of its own, since a thread that cannot go back must not go on.
     std::thread::scope(|scope| {
         let entered = scope.spawn(|| {

@@ -3,9 +3,10 @@
 //! /proc leads into it, and its interfaces are there all the same.
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
+use crate::mounted::descriptor;
 use crate::sched::Tid;
 use crate::threads;
 
@@ -37,20 +38,11 @@ pub(super) fn namespaces(path: &Path) -> impl Iterator<Item = OwnedFd> + use<> {
 fn borrowed(process: &OwnedFd, number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the call takes numbers only.
     let got = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) };
-    owned(RawFd::try_from(got).unwrap_or(-1))
+    descriptor(got)
 }
 
 /// The network namespace of a socket.
 pub fn namespace(socket: &OwnedFd) -> io::Result<OwnedFd> {
     // SAFETY: the request takes no more than the descriptor.
-    owned(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS as _) })
-}
-
-/// The descriptor that a call has just returned.
-fn owned(returned: RawFd) -> io::Result<OwnedFd> {
-    if returned < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just made it, for nobody else.
-    Ok(unsafe { OwnedFd::from_raw_fd(returned) })
+    descriptor(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS as _) }.into())
 }

@@ -6,8 +6,9 @@
 //! A process is believed only what stands in a file that belongs to this user or to root, and that
 //! nobody else may open.
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -21,6 +22,26 @@ pub(super) struct Held {
     pub name: String,
     /// Where it can be opened.
     pub path: PathBuf,
+}
+
+impl Held {
+    /// Opens it, if the process still has there what is believed: another file would be read, and
+    /// a pipe be waited for.
+    pub(super) fn open(&self) -> io::Result<File> {
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&self.path)?;
+        if is_believed(&opened.metadata()?) {
+            Ok(opened)
+        } else {
+            Err(ErrorKind::PermissionDenied.into())
+        }
+    }
+}
+
+fn is_believed(file: &Metadata) -> bool {
+    file.is_file() && state::is_ours(file.uid()) && file.mode() & state::OTHERS == 0
 }
 
 /// The files that are locked as a whole (flock), by their numbers, and by whom; only of processes
@@ -105,9 +126,7 @@ pub(super) fn held(folder: &Path, ending: &str) -> Vec<Held> {
             let is_one = fs::metadata(&path).is_ok_and(|about| {
                 files.contains(&about.ino())
                     && !here.contains(&(about.dev(), about.ino()))
-                    && about.is_file()
-                    && state::is_ours(about.uid())
-                    && about.mode() & state::OTHERS == 0
+                    && is_believed(&about)
             });
             if is_one {
                 held.push(Held { pid, name, path });

@@ -185,7 +185,7 @@ pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<Kept<S>> {
     }
     let boot = boot().ok();
     let all = elsewhere::held(folder, "journal").into_iter();
-    let all = all.filter_map(|held| read(held.path.clone(), File::open(&held.path).ok()?).ok());
+    let all = all.filter_map(|held| read(held.path.clone(), held.open().ok()?).ok());
     // Others name their files so, too.
     all.filter(|journal: &Kept<S>| journal.boot == boot)
         .collect()
