@@ -9,12 +9,6 @@ use crate::settings::{Outcome, Restoration, Setting};
 #[must_use]
 pub fn remarks(restoration: &Restoration<Setting>) -> Vec<String> {
     let mut lines: Vec<String> = restoration.outcomes.iter().filter_map(remark).collect();
-    if restoration.unreadable > 0 {
-        lines.push(format!(
-            "lines of the journal that could not be read, so that what they tell of is left as it is: {}",
-            restoration.unreadable
-        ));
-    }
     lines.extend(restoration.trouble.iter().cloned());
     lines
 }
@@ -73,7 +67,7 @@ mod tests {
                 (setting.clone(), Outcome::Foreign(text("7"))),
                 (setting, Outcome::Failed("no".to_owned())),
             ],
-            unreadable: 1,
+            unreadable: 0,
             trouble: vec!["the folder has gone".to_owned()],
         };
         let remarks = remarks(&restoration);
@@ -83,7 +77,6 @@ mod tests {
             "the sysctl kernel.x: somebody else has set it to 7, and it is left so"
         );
         assert_eq!(remarks[1], "the sysctl kernel.x: cannot be put back: no");
-        assert!(remarks[2].ends_with("is: 1"));
-        assert_eq!(remarks[3..], ["the folder has gone"]);
+        assert_eq!(remarks[2..], ["the folder has gone"]);
     }
 }

@@ -84,9 +84,17 @@ pub(super) fn add<S: Adjustable>(
     }
 }
 
-fn read<S: Adjustable>(path: PathBuf, mut file: File) -> io::Result<Kept<S>> {
+/// The largest journal: one has a line of some hundred bytes for each value of each setting.
+const MOST: u64 = 64 << 20;
+
+/// Reads a journal. One that is too large is no run's, and all of it cannot be read.
+fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<Kept<S>> {
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
+    file.take(MOST + 1).read_to_end(&mut bytes)?;
+    let is_too_large = bytes.len() as u64 > MOST;
+    if is_too_large {
+        bytes.clear();
+    }
     // What follows the last line break was not written to its end.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
     let mut journal = Kept {
@@ -94,7 +102,7 @@ fn read<S: Adjustable>(path: PathBuf, mut file: File) -> io::Result<Kept<S>> {
         pid: None,
         boot: None,
         entries: Vec::new(),
-        unreadable: 0,
+        unreadable: usize::from(is_too_large),
         _held: None,
     };
     for line in bytes[..whole].split(|byte| *byte == b'\n') {
@@ -230,6 +238,13 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
         if !earlier {
             restoration.outcomes = all(&journal.entries, &dead, &living);
             restoration.unreadable = journal.unreadable;
+        }
+        if restoration.unreadable > 0 {
+            restoration.trouble.push(format!(
+                "the journal {} has lines that cannot be read ({}), so that what they tell of is left as it is: look at it, and remove it when all is as it should be",
+                journal.path.display(),
+                restoration.unreadable
+            ));
         }
         if restoration.is_put_back() {
             restoration.trouble.extend(removed(&journal.path).err());

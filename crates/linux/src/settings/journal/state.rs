@@ -215,7 +215,8 @@ pub(super) fn alone(folder: &Path) -> io::Result<Alone> {
     options.read(true).write(true).create(true);
     let until = Instant::now() + PATIENCE;
     loop {
-        let file = open_file(&path, &options)?;
+        let file = open_file(&path, &options)
+            .map_err(|error| io::Error::new(error.kind(), format!("{ALONE} there: {error}")))?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) if lock.metadata()?.nlink() > 0 => {
                 return Ok(Alone {

@@ -306,7 +306,27 @@ fn a_spoilt_line_spoils_no_other() {
     assert_eq!(values(), [1, 2]);
     // What the line told of may not be as it was, so nobody is told that all is well.
     assert!(!restored[0].is_complete());
+    assert!(restored[0].trouble[0].contains(&path.display().to_string()));
     assert_eq!(left(&folder), 1);
+}
+
+#[test]
+fn a_journal_that_is_too_large_is_named_and_fills_no_memory() {
+    start(&[1]);
+    let folder = folder();
+    let path = die(begin(&folder));
+    File::options()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    let mut log = Log::<Knob>::open(folder.path()).unwrap().0;
+    log.apply(&Knob(0), &5).unwrap();
+    assert!(log.restore().is_complete());
+    let restored = Log::<Knob>::recover(folder.path()).unwrap();
+    assert!(restored[0].trouble[0].contains(&path.display().to_string()));
+    assert_eq!((values(), left(&folder)), (vec![1], 1));
 }
 
 #[test]

@@ -44,6 +44,16 @@ fn nobody_else_may_look_at_the_state() {
 }
 
 #[test]
+fn what_is_in_the_place_of_the_lock_is_named() {
+    let folder = folder();
+    let planted = folder.path().join(state::ALONE);
+    nix::unistd::mkfifo(&planted, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
+    for said in refusals(folder.path()) {
+        assert!(said.contains("weir.alone there: it is no file"), "{said}");
+    }
+}
+
+#[test]
 fn who_locks_the_folder_itself_keeps_nobody_waiting() {
     start(&[1]);
     let folder = folder();
