@@ -381,6 +381,39 @@ fn however_many_ports_somebody_binds_the_more_urgent_have_room() {
     assert_eq!((bindings.len(), bindings.waiting()), (400, 0));
 }
 
+/// Each version of IP has a table of its own, and what fills the one takes nothing from the other.
+#[test]
+fn however_many_ports_somebody_binds_by_one_family_the_other_has_its_room() {
+    let Some(mut exact) = load(2) else { return };
+    let classes = [Urgency::ORDINARY, Urgency::new(50).unwrap()];
+    for (full, other) in [(Family::V6, Family::V4), (Family::V4, Family::V6)] {
+        let mut bindings = Bindings::default();
+        let of = |family, ports: std::ops::Range<u16>, urgency| {
+            ports.map(move |port| ((family, Key::udp(port)), urgency))
+        };
+        let mut update = |wanted| {
+            bindings.update(exact.table(), &classes, &wanted).unwrap();
+            bindings.len()
+        };
+        let [ordinary, urgent] = classes.map(Some);
+        assert_eq!(update(of(other, 1_000..2_000, ordinary).collect()), 1_000);
+        let all = update(of(full, 20_000..60_000, ordinary).collect());
+        // An urgent one makes room for itself in its own table, some hundred at most.
+        let left = update(of(full, 4_000..4_001, urgent).collect());
+        assert!(left + 999 > all, "{all}, {left}");
+        // When all of the table is as urgent as it can be, less urgent ones have room in the other.
+        update(of(full, 20_000..60_000, urgent).collect());
+        let all = update(of(full, 60_000..60_100, urgent).collect());
+        assert_eq!(
+            update(of(other, 2_000..3_000, ordinary).collect()),
+            all + 1_000
+        );
+        for family in Family::ALL {
+            update(of(family, 1_000..61_000, None).collect());
+        }
+    }
+}
+
 #[test]
 fn a_port_by_one_family_is_not_that_by_the_other() {
     let Some(mut exact) = load(2) else { return };

@@ -19,8 +19,8 @@ pub type Bindable = (Family, Key);
 #[derive(Debug, Default)]
 pub struct Bindings {
     bound: BTreeMap<Bindable, Bound>,
-    /// The same, the least urgent first.
-    least: BTreeSet<(Urgency, Bindable)>,
+    /// The same by each family, which has a table of its own; the least urgent first.
+    least: BTreeMap<Family, BTreeSet<(Urgency, Key)>>,
     /// Numbers that no binding has any longer; all from `next` on have not had one.
     free: Vec<u16>,
     next: u16,
@@ -95,8 +95,9 @@ impl Bindings {
         }
         for (key, bound) in &mut self.bound {
             if let Some(Some(urgency)) = wanted.get(key).filter(|it| **it != Some(bound.urgency)) {
-                self.least.remove(&(bound.urgency, *key));
-                self.least.insert((*urgency, *key));
+                let least = self.least.entry(key.0).or_default();
+                least.remove(&(bound.urgency, key.1));
+                least.insert((*urgency, key.1));
                 bound.urgency = *urgency;
             }
             let class = class_of(classes, bound.urgency);
@@ -119,36 +120,42 @@ impl Bindings {
             .map(|(key, urgency)| (*key, *urgency))
             .collect();
         waiting.sort_by_key(|(_, urgency)| Reverse(*urgency));
+        let mut full = BTreeSet::new();
         for (key, urgency) in waiting {
-            while !self.bind(table, classes, key, urgency)? {
+            // What comes later is not more urgent.
+            while !full.contains(&key.0) && !self.bind(table, classes, key, urgency)? {
                 // The table is full for a key when all places are taken that it could have, so it
                 // may take some hundred to go.
-                if !self.evict(table, urgency)? {
-                    return Ok(());
+                if !self.evict(table, key.0, urgency)? {
+                    full.insert(key.0);
                 }
             }
         }
         Ok(())
     }
 
-    /// Unbinds one of the least urgent keys, if it is less urgent than `urgency`; whether there was
-    /// one. It waits for room then.
-    fn evict(&mut self, table: &mut Table, urgency: Urgency) -> Result<bool, TableError> {
-        let Some((least, key)) = self.least.first().copied() else {
+    /// Unbinds one of the least urgent keys of `family`, if it is less urgent than `urgency`;
+    /// whether there was one. It waits for room then.
+    fn evict(
+        &mut self,
+        table: &mut Table,
+        family: Family,
+        urgency: Urgency,
+    ) -> Result<bool, TableError> {
+        let first = self.least.get(&family).and_then(BTreeSet::first);
+        let Some((least, key)) = first.copied().filter(|(least, _)| *least < urgency) else {
             return Ok(false);
         };
-        if least >= urgency {
-            return Ok(false);
-        }
-        self.let_go(table, key)?;
-        self.waiting.insert(key, least);
+        self.let_go(table, (family, key))?;
+        self.waiting.insert((family, key), least);
         Ok(true)
     }
 
     /// Unbinds a key, if it is bound.
     fn let_go(&mut self, table: &mut Table, key: Bindable) -> Result<(), TableError> {
         if let Some(bound) = self.bound.remove(&key) {
-            self.least.remove(&(bound.urgency, key));
+            let least = self.least.entry(key.0).or_default();
+            least.remove(&(bound.urgency, key.1));
             table.unbind_in(key.0, key.1, bound.reader)?;
             self.free.push(bound.reader);
         }
@@ -178,7 +185,8 @@ impl Bindings {
             self.next += 1;
         }
         self.waiting.remove(&key);
-        self.least.insert((urgency, key));
+        let least = self.least.entry(key.0).or_default();
+        least.insert((urgency, key.1));
         self.bound.insert(
             key,
             Bound {
