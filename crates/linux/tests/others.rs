@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use ground::{Ground, Need};
 use libbpf_rs::ProgramType;
 use libbpf_rs::query::ProgInfoIter;
-use machine::{Machine, said};
+use machine::{Machine, said, signal};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use weir_linux::sched::{self, Cpus, Policy};
-use weir_linux::settings::Interface;
+use weir_linux::settings::{Interface, netlink};
 
 fn plan(machine: &Machine) -> Value {
     let output = machine.weir("plan").arg("--json").output().unwrap();
@@ -33,6 +33,55 @@ const OF_THE_MACHINE: [&str; 3] = [
     "the sysctl net.core.rmem_default",
     "the scheduler's feature HRTICK_DL",
 ];
+
+/// Any user may make a network namespace, and interfaces of any name there.
+#[test]
+fn an_interface_of_another_namespace_that_is_named_alike_is_left_alone() {
+    for (mode, more) in [
+        ("native", ""),
+        ("predicted", "predict = \"registered\""),
+        ("exact", ""),
+    ] {
+        let Some(mut machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Bpf])
+        else {
+            return;
+        };
+        machine.linux(&format!("mode = \"{mode}\"\n{more}"));
+        machine.arguments.push("--yes-xdp");
+        let (sender, receiver) = (&machine.ground.sender, &machine.ground.receiver);
+        sender.offload(ground::Offload::SendChecksums, false);
+        if receiver.run(|| netlink::threads(1)).is_err() {
+            ground::skipped("before Linux 6.8 the kernel does not tell whose a thread is");
+            return;
+        }
+        let name = &receiver.interface;
+        sender.ip(&format!("link add {name} type veth peer name other"));
+        sender.offload_of(name, ground::Offload::Receive, true);
+        sender.ip(&format!("link set {name} up"));
+        let open = Interface::find(name, Some(&sender.path()))
+            .unwrap()
+            .open()
+            .unwrap();
+        open.write("threaded", "1").unwrap();
+        let alike = machine.napi();
+        assert!(!alike.is_empty() && alike.iter().all(|policy| *policy == alike[0]));
+        let _socket = receiver.run(|| UdpSocket::bind(("0.0.0.0", 9)).unwrap());
+        let before = machine.settings();
+        let run = machine.run();
+        let raised = || {
+            let now = machine.napi().into_iter();
+            now.filter(|policy| *policy != alike[0]).count()
+        };
+        machine::until("its own are raised", || raised() > 0);
+        // Those that come are looked for every two seconds.
+        std::thread::sleep(Duration::from_secs(3));
+        assert_eq!(machine.napi().len() - raised(), alike.len(), "{mode}");
+        signal(&run, Signal::SIGINT);
+        let ended = run.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", said(&ended));
+        assert_eq!(machine.settings().files, before.files);
+    }
+}
 
 #[test]
 fn nothing_of_the_machine_is_set_but_what_is_said() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux inspect`: a system file of the machine as it runs.
-use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
@@ -10,7 +9,7 @@ use serde_json::json;
 use super::{Outcome, print, print_json};
 use crate::draft::{Found, draft};
 use crate::receivers::{self, Reach, Receiver, Rules};
-use crate::settings::{Interface, OpenInterface};
+use crate::settings::Interface;
 use crate::threads::{self, Work};
 use crate::{machine, sched};
 
@@ -74,7 +73,7 @@ fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>
     let interface = Interface::find(name, None).map_err(failed)?;
     let open = interface.open().map_err(failed)?;
     let reach = Reach::of_interface(&interface).map_err(failed)?;
-    if reach.loopback || !is_up(&open).map_err(failed)? {
+    if reach.loopback || !open.is_up().map_err(failed)? {
         return Ok(None);
     }
     let takes = |receiver: &Receiver| {
@@ -107,12 +106,6 @@ fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>
             .map(|(index, _)| index)
             .collect(),
     }))
-}
-
-fn is_up(interface: &OpenInterface) -> io::Result<bool> {
-    let text = interface.read("flags")?;
-    let flags = i32::from_str_radix(text.trim().trim_start_matches("0x"), 16);
-    Ok(flags.map_err(io::Error::other)? & libc::IFF_UP != 0)
 }
 
 fn write_new(path: &Path, text: &str) -> miette::Result<()> {

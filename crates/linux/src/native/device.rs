@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is wanted of one interface, and the settings and threads that it is wanted of.
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_model::TopHalf;
@@ -8,8 +9,10 @@ use super::queue::Own;
 use super::{Note, find, missing, policy};
 use crate::sched::{Cpus, Policy};
 use crate::settings::steering::Flow;
-use crate::settings::{Interface, OpenInterface, Setting, SettingError, Value, ethtool, steering};
-use crate::threads::{KernelThread, Work};
+use crate::settings::{
+    Interface, OpenInterface, Setting, SettingError, Value, ethtool, netlink, steering,
+};
+use crate::threads::{KernelThread, Thread, Work};
 use crate::urgency::Urgency;
 
 /// How many polls without a packet end a deferral: after them the interface waits for an interrupt again.
@@ -92,21 +95,30 @@ impl Device {
 
     /// The kernel threads that do its work now: those of its NAPI instances, and those of its interrupts where they have threads (PREEMPT_RT).
     ///
-    /// NAPI's are found by the interface's name: one of another namespace that is named alike and has such threads cannot be told apart.
+    /// Those of NAPI have the interface's name. One of another network namespace may be named alike, and any user may make it so: from Linux 6.8 on the kernel tells
+    /// whose they are.
     ///
     /// # Errors
     /// When /proc cannot be read.
     pub fn threads(&self) -> Result<Vec<KernelThread>, SettingError> {
-        let numbers = self
-            .interface
-            .open()
-            .map(|open| interrupts(&open))
-            .unwrap_or_default();
-        find(|work| match work {
+        let open = self.interface.open().ok();
+        let numbers = open.as_ref().map(interrupts).unwrap_or_default();
+        let named = find(|work| match work {
             Work::Napi { interface, .. } => *interface == self.interface.name,
             Work::Irq { number, .. } => numbers.contains(number),
             _ => false,
-        })
+        })?;
+        let index = self.interface.index;
+        let Ok(instances) = self.interface.inside(|| netlink::threads(index)) else {
+            // The kernel does not tell.
+            return Ok(named);
+        };
+        // Of one that is down it tells none. What is no device has either none with a number or all.
+        let has_numberless = open.is_some_and(|open| {
+            let is_device = || open.list("device").is_ok_and(|of| !of.is_empty());
+            open.is_up().is_ok_and(|up| up) && (instances.is_empty() || is_device())
+        });
+        Ok(own(named, &instances, has_numberless))
     }
 
     /// The policies that `threads`, its own, are to have, if the NAPI instance `own` serves the most urgent packets alone.
@@ -152,6 +164,51 @@ impl Device {
             .map(|thread| policy(thread, of(thread)))
             .collect()
     }
+}
+
+/// Those of `named` that are an interface's own, which has these NAPI instances with these threads.
+///
+/// If it may have threads of instances without a number, too, these are made together with those of
+/// others: beside each of these the one that was made closest to it is taken, if that was in the
+/// same second. Where no instance has a number (tunnels), nothing tells them apart.
+fn own(
+    named: Vec<KernelThread>,
+    instances: &BTreeMap<u32, Option<u32>>,
+    has_numberless: bool,
+) -> Vec<KernelThread> {
+    let number_of = |of: &KernelThread| {
+        let is_its = |(_, thread): &(&u32, &Option<u32>)| **thread == of.thread.tid.try_into().ok();
+        instances.iter().find(is_its).map(|(number, _)| *number)
+    };
+    let (told, others): (Vec<_>, Vec<_>) = named
+        .into_iter()
+        .partition(|of| is_napi(of) && number_of(of).is_some());
+    let (napi, mut own): (Vec<_>, Vec<_>) = others.into_iter().partition(is_napi);
+    let is_possible = |of: &KernelThread| has_numberless && only_sends(of);
+    let mut numberless: Vec<_> = napi.into_iter().filter(is_possible).collect();
+    if instances.is_empty() {
+        own.append(&mut numberless);
+    }
+    for mut of in told {
+        let Thread { tid, started } = of.thread;
+        let apart = |one: &KernelThread| {
+            let one = one.thread;
+            (one.started.abs_diff(started), one.tid.abs_diff(tid))
+        };
+        let closest = (0..numberless.len()).min_by_key(|at| apart(&numberless[*at]));
+        if let Some(at) =
+            closest.filter(|at| apart(&numberless[*at]).0 <= procfs::ticks_per_second())
+        {
+            own.push(numberless.remove(at));
+        }
+        // One that was made before its instance had a number has none in its name.
+        if let (Some(number), Work::Napi { id, .. }) = (number_of(&of), &mut of.work) {
+            *id = number;
+        }
+        own.push(of);
+    }
+    own.sort();
+    own
 }
 
 /// Whether it is of a NAPI instance; else it serves an interrupt.
@@ -273,7 +330,48 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::threads::Thread;
+
+    #[test]
+    fn threads_of_others_that_are_named_alike_are_none_of_its() {
+        let thread = |tid, started, name| KernelThread {
+            thread: Thread { tid, started },
+            work: Work::of(name).unwrap(),
+        };
+        let named = || {
+            vec![
+                thread(1, 5_000, "napi/eth0-0"),
+                thread(7, 9_000, "napi/eth0-8193"),
+                thread(8, 9_001, "napi/eth0-0"),
+                // Of an instance that got its number later.
+                thread(9, 9_001, "napi/eth0-0"),
+                thread(10, 9_002, "napi/eth0-0"),
+                thread(20, 9_003, "napi/eth0-0"),
+                thread(21, 9_003, "napi/eth0-8195"),
+                thread(30, 1, "irq/24-virtio0"),
+            ]
+        };
+        let tids = |instances: &[(u32, Option<u32>)]| -> Vec<_> {
+            let own = own(named(), &instances.iter().copied().collect(), true);
+            own.iter().map(|of| of.thread.tid).collect()
+        };
+        let (first, second) = ((8193, Some(7)), (8194, Some(9)));
+        assert_eq!(tids(&[first, second]), [7, 8, 9, 10, 30]);
+        assert_eq!(
+            tids(&[first, second, (8195, Some(21))]),
+            [7, 8, 9, 10, 20, 21, 30]
+        );
+        let numbered = own(named(), &[first, second].into(), true);
+        assert_eq!(numbered[2].work, Work::of("napi/eth0-8194").unwrap());
+        let told = own(named(), &[first, second].into(), false);
+        assert_eq!(
+            told.iter().map(|of| of.thread.tid).collect::<Vec<_>>(),
+            [7, 9, 30]
+        );
+        // Not yet threaded, and one that has none but those.
+        assert_eq!(tids(&[(4, None)]), [30]);
+        assert_eq!(tids(&[]), [1, 8, 9, 10, 20, 30]);
+        assert_eq!(own(named(), &BTreeMap::new(), false).len(), 1);
+    }
 
     #[test]
     fn what_only_sends_takes_no_part_of_a_cap() {

@@ -487,6 +487,16 @@ impl OpenInterface {
         self.namespace.cookie
     }
 
+    /// Whether it is up.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn is_up(&self) -> io::Result<bool> {
+        let text = self.read("flags")?;
+        let flags = i32::from_str_radix(text.trim().trim_start_matches("0x"), 16);
+        Ok(flags.map_err(io::Error::other)? & libc::IFF_UP != 0)
+    }
+
     /// Whether /sys shows this interface, and not one of another namespace that is named alike.
     fn is_shown(&self, interface: &Interface) -> io::Result<()> {
         let request = self.namespace.request(&self.name, SIOCGIFHWADDR)?;

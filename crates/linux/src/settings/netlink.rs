@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What only netlink tells of interfaces: in which network namespace the other end of a pair is (rtnetlink(7)), and which NAPI instance serves a receive queue
-//! (the family `netdev` of generic netlink, from Linux 6.8 on).
+//! and which thread each of them has (the family `netdev` of generic netlink, from Linux 6.8 on).
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -32,6 +32,10 @@ const NETDEV_A_QUEUE_ID: u16 = 1;
 const NETDEV_A_QUEUE_IFINDEX: u16 = 2;
 const NETDEV_A_QUEUE_TYPE: u16 = 3;
 const NETDEV_A_QUEUE_NAPI_ID: u16 = 4;
+const NETDEV_CMD_NAPI_GET: u8 = 11;
+const NETDEV_A_NAPI_IFINDEX: u16 = 1;
+const NETDEV_A_NAPI_ID: u16 = 2;
+const NETDEV_A_NAPI_PID: u16 = 4;
 
 /// The number, in this network namespace, of the one in which the other end of the interface `index` is; none: it is in this one, or there is no other end.
 ///
@@ -62,21 +66,42 @@ pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
 /// # Errors
 /// ENOENT or EOPNOTSUPP before Linux 6.8, ENODEV when there is no such interface.
 pub fn instances(index: i32) -> io::Result<BTreeMap<u32, u32>> {
-    let socket = Socket::new(libc::NETLINK_GENERIC)?;
-    let mut body = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
-    add(&mut body, CTRL_ATTR_FAMILY_NAME, b"netdev\0");
-    let answer = socket.one(GENL_ID_CTRL, &body)?;
-    let family = attribute(&answer, COMMAND, CTRL_ATTR_FAMILY_ID);
-    let family = family.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-    let mut body = vec![NETDEV_CMD_QUEUE_GET, 1, 0, 0];
-    add(&mut body, NETDEV_A_QUEUE_IFINDEX, &index.to_ne_bytes());
-    let queues = socket.all(family as u16, &body)?;
+    let queues = netdev(NETDEV_CMD_QUEUE_GET, NETDEV_A_QUEUE_IFINDEX, index)?;
     let of = |queue: &Vec<u8>| {
         let its = |wanted| attribute(queue, COMMAND, wanted);
         let receives = its(NETDEV_A_QUEUE_TYPE) == Some(0);
         Some((its(NETDEV_A_QUEUE_ID)?, its(NETDEV_A_QUEUE_NAPI_ID)?)).filter(|_| receives)
     };
     Ok(queues.iter().filter_map(of).collect())
+}
+
+/// The NAPI instances of the interface `index` of this network namespace by their numbers, each with
+/// the number of its thread, if it has one; none of those without a number, as are those that only
+/// clean up after what was sent.
+///
+/// # Errors
+/// As of [`instances`].
+pub fn threads(index: i32) -> io::Result<BTreeMap<u32, Option<u32>>> {
+    let all = netdev(NETDEV_CMD_NAPI_GET, NETDEV_A_NAPI_IFINDEX, index)?;
+    let of = |instance: &Vec<u8>| {
+        let its = |wanted| attribute(instance, COMMAND, wanted);
+        Some((its(NETDEV_A_NAPI_ID)?, its(NETDEV_A_NAPI_PID)))
+    };
+    Ok(all.iter().filter_map(of).collect())
+}
+
+/// What the family `netdev` answers to `command` of the interface `index`, which it takes by the
+/// attribute `by`.
+fn netdev(command: u8, by: u16, index: i32) -> io::Result<Vec<Vec<u8>>> {
+    let socket = Socket::new(libc::NETLINK_GENERIC)?;
+    let mut body = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
+    add(&mut body, CTRL_ATTR_FAMILY_NAME, b"netdev\0");
+    let answer = socket.one(GENL_ID_CTRL, &body)?;
+    let family = attribute(&answer, COMMAND, CTRL_ATTR_FAMILY_ID);
+    let family = family.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let mut body = vec![command, 1, 0, 0];
+    add(&mut body, by, &index.to_ne_bytes());
+    socket.all(family as u16, &body)
 }
 
 /// Adds an attribute.
