@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use machine::{Machine, said, signal};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use weir_linux::settings::Interface;
+use weir_linux::settings::{Interface, Journal};
 use weir_linux::threads::Thread;
 
 /// Longer than Weir waits for anybody, by far.
@@ -149,6 +149,31 @@ fn who_had_the_folder_open_keeps_no_run_from_putting_back() {
         assert_eq!(machine.settings(), before);
         assert!(machine.is_clean());
     }
+}
+
+/// A run has its journal some milliseconds before others know of it, and for as long as it puts back
+/// after that.
+#[test]
+fn a_run_that_begins_or_ends_is_waited_for_before_its_journal_is_said_to_be_kept() {
+    let Some(machine) = machine() else { return };
+    let stop = || {
+        let mut stop = machine.weir("stop");
+        stop.stdout(Stdio::piped()).stderr(Stdio::piped());
+        stop.spawn().unwrap()
+    };
+    let (journal, _) = Journal::open(&machine.state()).unwrap();
+    let mut stopping = stop();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(stopping.try_wait().unwrap().is_none());
+    assert!(journal.restore().is_complete());
+    let stopped = ended(stopping, "stop");
+    assert_eq!(stopped.status.code(), Some(0), "{}", said(&stopped));
+    assert!(!said(&stopped).contains("in use"), "{}", said(&stopped));
+    // One that stays is not waited for without an end.
+    let (_journal, _) = Journal::open(&machine.state()).unwrap();
+    let stopped = ended(stop(), "stop");
+    assert_eq!(stopped.status.code(), Some(1), "{}", said(&stopped));
+    assert!(said(&stopped).contains("is in use"), "{}", said(&stopped));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux stop`: ends what runs, and puts back what crashed runs have left.
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use miette::IntoDiagnostic as _;
 use serde_json::json;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Outcome, StateArgs, print, print_json};
 use crate::instance::{self, Run};
 use crate::restored;
-use crate::settings::Journal;
+use crate::settings::{Journal, Restoration};
 
 /// A run that is asked to end puts back some tens of settings.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -54,11 +54,21 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             running.push(run.system);
         }
     }
-    // Those that ended in order have left nothing.
-    let restorations = Journal::recover(folder).into_diagnostic()?;
-    restored::forget_crashed(folder)?;
+    let until = Instant::now() + PATIENCE;
+    let mut restorations = Vec::new();
+    let kept = loop {
+        // Those that ended in order have left nothing. What could not be put back is tried again.
+        restorations.retain(Restoration::is_complete);
+        restorations.extend(Journal::recover(folder).into_diagnostic()?);
+        restored::forget_crashed(folder)?;
+        let kept = kept(folder)?;
+        // A run that begins or ends has a journal before others know of it, or for longer.
+        if kept.is_empty() || Instant::now() >= until {
+            break kept;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
     let mut remarks: Vec<String> = restorations.iter().flat_map(restored::remarks).collect();
-    let kept = kept(folder)?;
     let is_whole = restorations.iter().all(|one| one.is_complete()) && kept.is_empty();
     remarks.extend(kept);
     let count: usize = restorations.iter().map(restored::count).sum();
@@ -111,7 +121,6 @@ fn kept(folder: &Path) -> miette::Result<Vec<String>> {
         let mut runs = runs.iter();
         runs.any(|run| run.lives() && u32::try_from(run.process.tid) == Ok(*pid))
     };
-    // Of one that begins at this moment, the next look knows.
     let all = Journal::running(folder).into_diagnostic()?.into_iter();
     let unknown = all.filter(|pid| !is_known(pid));
     Ok(unknown
