@@ -105,6 +105,7 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<Kept<S>> {
         unreadable: usize::from(is_too_large),
         _held: None,
     };
+    let mut is_another = false;
     for line in bytes[..whole].split(|byte| *byte == b'\n') {
         if line.is_empty() {
             continue;
@@ -123,8 +124,14 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<Kept<S>> {
                 before,
                 after,
             }) => add(&mut journal.entries, setting, before, after),
-            Ok(Line::Journal { .. }) | Err(_) => journal.unreadable += 1,
+            Ok(Line::Journal { .. }) => is_another = true,
+            Err(_) => journal.unreadable += 1,
         }
+    }
+    if is_another {
+        // Its lines may mean something else.
+        journal.unreadable += 1 + journal.entries.len();
+        journal.entries.clear();
     }
     Ok(journal)
 }

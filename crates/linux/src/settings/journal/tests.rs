@@ -311,6 +311,21 @@ fn a_spoilt_line_spoils_no_other() {
 }
 
 #[test]
+fn a_journal_of_another_version_is_named_and_not_carried_out() {
+    start(&[1]);
+    let folder = folder();
+    let mut log = begin(&folder);
+    log.apply(&Knob(0), &5).unwrap();
+    let path = die(log);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"version\":1", "\"version\":2")).unwrap();
+    let restored = Log::<Knob>::recover(folder.path()).unwrap();
+    assert!(restored[0].trouble[0].contains(&path.display().to_string()));
+    assert!(outcomes(restored).is_empty());
+    assert_eq!((values(), left(&folder)), (vec![5], 1));
+}
+
+#[test]
 fn a_journal_that_is_too_large_is_named_and_fills_no_memory() {
     start(&[1]);
     let folder = folder();
