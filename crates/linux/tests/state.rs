@@ -192,6 +192,8 @@ fn a_folder_that_is_not_weirs_stays_as_it_is() {
     assert!(stopped.status.success(), "{}", said(&stopped));
     let mode = fs::metadata(machine.state()).unwrap().mode() & 0o7777;
     assert_eq!(mode, 0o755);
+    let left: Vec<_> = places(&machine).split_off(1);
+    assert_eq!(left, [machine.state().join("passwd")]);
 }
 
 #[test]

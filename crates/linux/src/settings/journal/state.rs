@@ -189,13 +189,11 @@ impl Alone {
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        // Not while anything is there that somebody has to do with: a disk may have no room for it
-        // when that is to be put back.
-        let is_last = self.path.parent().is_some_and(|folder| {
-            fs::read_dir(folder).is_ok_and(|mut entries| {
-                entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ALONE))
-            })
-        });
+        // Not while there are journals: a disk may have no room for it when these are put back.
+        let is_last = self
+            .path
+            .parent()
+            .is_some_and(|folder| files(folder, "journal").is_ok_and(|all| all.is_empty()));
         if is_last {
             // Whoever waits for it sees that it has gone, and makes another. One that stays is in
             // nobody's way.
