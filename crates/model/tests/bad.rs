@@ -153,13 +153,15 @@ mod keys {
         says(
             &source("max_work = «\"one\"»"),
             "expected a whole number, found the text `one`",
-            "",
+            "write a whole number of 1 or more, without quotes",
         );
-        says(
-            &source("max_work = «1.5»"),
-            "expected a whole number, found the number 1.5",
-            "",
-        );
+        for number in ["1.5", "8.0"] {
+            says(
+                &source(&format!("max_work = «{number}»")),
+                &format!("expected a whole number, found the number {number}"),
+                "write a whole number",
+            );
+        }
         says(&source("max_work = «0»"), "0 is out of range", "from 1 to");
         says(
             &task("period = «10»"),

@@ -39,6 +39,27 @@ pub(crate) enum Form {
     Either(&'static Shape, &'static Shape),
 }
 
+impl Form {
+    /// What would be right; none: the name of what was wanted says it.
+    fn help(&self) -> Option<String> {
+        match self {
+            Self::Truth => Some("write true or false, without quotes".to_owned()),
+            Self::Whole(least, most) if *most > 1 << 40 => Some(format!(
+                "write a whole number of {least} or more, without quotes"
+            )),
+            Self::Whole(least, most) => Some(format!(
+                "write a whole number from {least} to {most}, without quotes"
+            )),
+            Self::Choice(words) => {
+                let words: Vec<String> =
+                    words.iter().map(|of| format!("\"{}\"", of.word)).collect();
+                Some(format!("write one of {}", words.join(", ")))
+            }
+            Self::Text | Self::Section(..) | Self::List(_) | Self::Either(..) => None,
+        }
+    }
+}
+
 /// A word of a choice.
 #[derive(Debug)]
 pub(crate) struct Word {
@@ -224,17 +245,21 @@ impl<T: Value> Value for List<T> {
 
 /// Reports that `item` is not what a `T` looks like.
 pub(crate) fn mismatch<T: Value>(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) {
-    problems.add(Problem::new(
+    let problem = Problem::new(
         format!("expected {}, found {}", T::SHAPE.wanted, described(item)),
         at,
         "this is another kind of value",
-    ));
+    );
+    problems.add(match T::SHAPE.form.help() {
+        Some(help) => problem.help(help),
+        None => problem,
+    });
 }
 
 fn described(item: &Item) -> String {
     match item {
         Item::Value(Toml::Integer(number)) => format!("the number {}", number.value()),
-        Item::Value(Toml::Float(number)) => format!("the number {}", number.value()),
+        Item::Value(Toml::Float(number)) => format!("the number {:?}", number.value()),
         Item::Value(Toml::Boolean(value)) => format!("{}", value.value()),
         Item::Value(Toml::String(text)) => format!("the text `{}`", printable(text.value())),
         Item::Value(Toml::Datetime(_)) => "a date".to_owned(),
