@@ -14,10 +14,8 @@ const INTERFACE_MOST: usize = 15;
 
 choice! {
     /// How bottom halves get the urgency of their receivers.
-    #[derive(Default)]
-    LinuxMode "mode" {
+    LinuxMode "mode", default Native {
         /// Each interface's threads have the urgency of the most urgent receiver that it has in this file.
-        #[default]
         Native = "native",
         /// They follow the receivers that there are (zhang2006); see `predict`.
         Predicted = "predicted",
@@ -28,10 +26,8 @@ choice! {
 
 choice! {
     /// Whom the threads of an interface follow.
-    #[derive(Default)]
-    Predict "predict" {
+    Predict "predict", default Waiting {
         /// The most urgent receiver that waits for a packet.
-        #[default]
         Waiting = "waiting",
         /// The most urgent receiver that has a socket.
         Registered = "registered",

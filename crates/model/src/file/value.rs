@@ -418,17 +418,21 @@ macro_rules! section {
 macro_rules! choice {
     (
         $(#[doc = $about:literal])+
-        $(#[derive($more:ident)])?
-        $choice:ident $title:literal {
-            $( $(#[doc = $docs:literal])+ $(#[$default:ident])? $variant:ident = $word:literal, )+
+        $choice:ident $title:literal $(, default $default:ident)? {
+            $( $(#[doc = $docs:literal])+ $variant:ident = $word:literal, )+
         }
     ) => {
         $(#[doc = $about])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        $(#[derive($more)])?
         pub enum $choice {
-            $( $(#[doc = $docs])+ $(#[$default])? $variant, )+
+            $( $(#[doc = $docs])+ $variant, )+
         }
+
+        $(impl Default for $choice {
+            fn default() -> Self {
+                Self::$default
+            }
+        })?
 
         impl $choice {
             /// Its word in a system file.
