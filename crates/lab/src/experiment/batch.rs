@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
-use super::ExperimentError;
+use super::error::ExperimentError;
 use weir_board::run::{RunResult, RunSpec, run};
 
 /// One run, and how its result is found again.

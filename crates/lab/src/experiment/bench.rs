@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use weir_report::{Temporary, give_way_to_interruption, uninterrupted};
 
-use super::file::{File, Flavour, Variant};
-use super::{ExperimentError, Place};
+use super::error::ExperimentError;
+use super::place::Place;
+use super::setup::{Flavour, Setup, Variant};
 use weir_board::chip::ATMEGA128;
 use weir_board::elf::Image;
 use weir_board::firmware::Firmware;
@@ -24,7 +25,7 @@ const HANDLED: &str = "handled";
 /// The compiled firmware of one experiment, and how long it runs.
 pub(super) struct Bench<'a> {
     pub place: &'a Place,
-    pub file: &'a File,
+    pub setup: &'a Setup,
     pub clock_hz: u64,
     pub warmup_cycles: u64,
     pub length_cycles: u64,
@@ -35,22 +36,22 @@ pub(super) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Compiles every variant.
-    pub fn new(place: &'a Place, file: &'a File) -> Result<Self, ExperimentError> {
-        let run = file.run.as_ref().ok_or_else(|| {
+    pub fn new(place: &'a Place, setup: &'a Setup) -> Result<Self, ExperimentError> {
+        let run = setup.run.as_ref().ok_or_else(|| {
             ExperimentError::Evaluation("nothing says how long the firmware runs".to_owned())
         })?;
         let clock_hz = run.clock.0.whole_hertz();
         let mut bench = Self {
             place,
-            file,
+            setup,
             clock_hz,
             warmup_cycles: cycles(run.warmup.0, clock_hz)?,
             length_cycles: cycles(run.length.0, clock_hz)?,
-            target: target(place, file.machine)?,
+            target: target(place, setup.board)?,
             workspace: Temporary::folder("weir-").map_err(ExperimentError::Workspace)?,
             elves: BTreeMap::new(),
         };
-        bench.elves = file
+        bench.elves = setup
             .variant
             .par_iter()
             .map(|variant| Ok((variant.id().to_owned(), bench.compile(variant, &[])?)))
@@ -77,7 +78,7 @@ impl<'a> Bench<'a> {
             flags: variant.flags.clone(),
             linker_script: None,
         };
-        self.compile_parts(&name, &[&self.file.flavour[variant.flavour()], &own])
+        self.compile_parts(&name, &[&self.setup.flavour[variant.flavour()], &own])
     }
 
     /// Compiles what these have in common; `name`, unique in the experiment, becomes the ELF file's.
@@ -99,7 +100,7 @@ impl<'a> Bench<'a> {
             flags: all(|part| &part.flags).into_iter().chain(scripts).collect(),
         };
         let elf = self.workspace.path().join(format!("{name}.elf"));
-        let toolchain = self.file.machine.toolchain();
+        let toolchain = self.setup.board.toolchain();
         uninterrupted(|| firmware.build_with(toolchain, &elf))
             .inspect_err(|_| give_way_to_interruption())?;
         Ok(elf)

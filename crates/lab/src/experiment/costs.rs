@@ -7,12 +7,37 @@ use std::path::Path;
 use serde::Deserialize;
 use weir_model::CompilerVersion;
 
+use super::error::ExperimentError;
 use super::model::Constants;
-use super::worst::{Costs, Worst};
-use super::{ExperimentError, Place};
+use super::place::{COSTS_FILE, Place};
 
-/// The file, relative to the repository's root.
-pub(super) const COSTS_FILE: &str = "boards/atmega128/costs.toml";
+/// Cycles by the name of the event, by `FLAVOUR.POLICY.TIMING`.
+pub(super) type Costs = BTreeMap<String, BTreeMap<&'static str, u64>>;
+
+/// What was measured.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Worst {
+    /// Whatever the channel.
+    pub any: Costs,
+    /// By the channel.
+    pub by_channel: BTreeMap<String, Costs>,
+}
+
+impl Worst {
+    /// Takes a cost in, of which the worst counts.
+    pub fn add(&mut self, id: &str, channel: Option<&str>, name: &'static str, cycles: u64) {
+        let of_channel =
+            channel.map(|channel| self.by_channel.entry(channel.to_owned()).or_default());
+        for costs in [Some(&mut self.any), of_channel].into_iter().flatten() {
+            let most = costs
+                .entry(id.to_owned())
+                .or_default()
+                .entry(name)
+                .or_insert(0);
+            *most = cycles.max(*most);
+        }
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -271,5 +296,21 @@ mod tests {
                 "{shown}"
             );
         }
+    }
+
+    #[test]
+    fn the_worst_of_all_channels_counts() {
+        let mut worst = Worst::default();
+        worst.add("c.strict.lazy", Some("TIMER1A"), "request_served", 53);
+        worst.add("c.strict.lazy", Some("TIMER3A"), "request_served", 59);
+        worst.add("c.strict.lazy", Some("TIMER1A"), "request_served", 50);
+        worst.add("c.off", None, "request_served", 26);
+        assert_eq!(worst.any["c.strict.lazy"]["request_served"], 59);
+        assert_eq!(
+            worst.by_channel["TIMER1A"]["c.strict.lazy"]["request_served"],
+            53
+        );
+        assert_eq!(worst.any["c.off"]["request_served"], 26);
+        assert_eq!(worst.by_channel.len(), 2);
     }
 }

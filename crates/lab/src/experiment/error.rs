@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Why an experiment did not happen.
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -128,4 +129,10 @@ pub struct FileError {
     /// The place in it.
     #[label("here")]
     pub span: Option<SourceSpan>,
+}
+
+/// Names, for messages.
+pub(super) fn list(names: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.join(", ")
 }

@@ -2,95 +2,36 @@
 //! Experiments: a figure or table of a paper, measured on an emulated machine, or simulated, and held against its claims.
 //!
 //! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come out. There are a few
-//! kinds of experiment; a kind knows which claims it can measure.
-mod area;
+//! kinds of experiment ([`kinds`]); a kind knows which claims it can measure.
 mod batch;
 mod bench;
-mod bounds;
-mod constants;
 mod costs;
 mod error;
 mod file;
-mod linux;
+mod findings;
+mod kind;
+mod kinds;
 mod model;
 mod place;
-mod rates;
+mod pointer;
 mod series;
-mod simulation;
-mod sweep;
-mod two_sources;
-mod worst;
+mod setup;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use weir_report::{Claim, Plot, PlotError, Report, Series, Strips};
+use weir_report::{Claim, Report};
 
 pub use error::{ExperimentError, FileError};
+pub use findings::{Detail, Findings, Picture};
 pub use place::Place;
 
-use bench::Bench;
-use file::{File, Kind};
+use file::File;
+use kind::{Entry, Origin};
+use kinds::KINDS;
 
 /// An experiment that was read and makes sense.
 #[derive(Debug)]
 pub struct Experiment {
     name: String,
     file: File,
-}
-
-/// What an experiment found, and what should be written.
-#[derive(Debug)]
-pub struct Findings {
-    /// The claims and the series.
-    pub report: Report,
-    /// The picture; a table of single values has none.
-    pub picture: Option<Picture>,
-    /// For an experiment that measures the board's costs: the new content of the board's `costs.toml`.
-    pub costs: Option<String>,
-    /// What stands behind the claims, case by case.
-    pub detail: Option<Detail>,
-}
-
-/// A picture of what was measured.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Picture {
-    /// Curves.
-    Plot(Plot),
-    /// Every single measurement.
-    Strips(Strips),
-}
-
-impl Picture {
-    /// As a complete SVG.
-    ///
-    /// # Errors
-    /// A panel without values, or with one that is not finite.
-    pub fn to_svg(&self) -> Result<String, PlotError> {
-        match self {
-            Self::Plot(plot) => plot.to_svg(),
-            Self::Strips(strips) => strips.to_svg(),
-        }
-    }
-}
-
-/// A table of what was measured, for the terminal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Detail {
-    /// The first is a name, the last a remark, the others are numbers.
-    pub columns: Vec<String>,
-    /// As wide as the columns.
-    pub rows: Vec<Vec<String>>,
-}
-
-/// What a kind of experiment measured, before it is compared with the claims.
-#[derive(Debug, Default)]
-struct Measured {
-    values: BTreeMap<String, f64>,
-    series: Vec<Series>,
-    costs: Option<String>,
-    detail: Option<Detail>,
-    /// Of kinds that draw themselves; else the file's panels are drawn.
-    picture: Option<Picture>,
 }
 
 impl Experiment {
@@ -105,10 +46,13 @@ impl Experiment {
             path: path.clone(),
             cause,
         })?;
-        let file = File::parse(&path.display().to_string(), &text)?;
+        Self::parse(KINDS, name, &path.display().to_string(), &text)
+    }
+
+    fn parse(kinds: &[Entry], name: &str, path: &str, text: &str) -> Result<Self, ExperimentError> {
         Ok(Self {
             name: name.to_owned(),
-            file,
+            file: File::parse(kinds, path, text)?,
         })
     }
 
@@ -123,12 +67,7 @@ impl Experiment {
     /// # Errors
     /// Its file does not say which part.
     pub fn shorten(&mut self) -> Result<(), ExperimentError> {
-        let shortened = match &mut self.file.kind {
-            Kind::OverheadSweep(spec) => spec.shorten(),
-            Kind::Linux(spec) => spec.shorten(),
-            _ => false,
-        };
-        if shortened {
+        if self.file.kind.shorten() {
             Ok(())
         } else {
             Err(ExperimentError::NotQuick(self.name.clone()))
@@ -140,10 +79,10 @@ impl Experiment {
     /// # Errors
     /// It keeps none; what makes them fails.
     pub fn measure_anew(&self, place: &Place) -> Result<(), ExperimentError> {
-        match &self.file.kind {
-            Kind::Area(spec) => area::measure_anew(place, spec),
-            _ => Err(ExperimentError::NothingKept(self.name.clone())),
-        }
+        self.file
+            .kind
+            .measure_anew(place)
+            .unwrap_or_else(|| Err(ExperimentError::NothingKept(self.name.clone())))
     }
 
     /// Compiles the firmware and runs it, or simulates, and compares what comes out with the claims.
@@ -151,35 +90,17 @@ impl Experiment {
     /// # Errors
     /// A missing compiler, a firmware that does not compile or goes astray, costs that were never measured.
     pub fn run(&self, place: &Place) -> Result<Findings, ExperimentError> {
-        let bench = || Bench::new(place, &self.file);
-        let measured = match &self.file.kind {
-            Kind::OverheadSweep(spec) => sweep::measure(&bench()?, spec)?,
-            Kind::Constants(spec) => constants::measure(&bench()?, spec)?,
-            Kind::Rates(spec) => rates::measure(&bench()?, spec)?,
-            Kind::TwoSources(spec) => two_sources::measure(&bench()?, spec)?,
-            Kind::Bounds(spec) => bounds::measure(&bench()?, spec)?,
-            Kind::Simulation(spec) => simulation::measure(place, spec)?,
-            Kind::Area(spec) => area::measure(place, spec)?,
-            Kind::Linux(spec) => linux::measure(place, spec)?,
-        };
-        let claims = self
-            .file
+        let File { kind, setup, .. } = &self.file;
+        let measured = kind.measure(place, setup)?;
+        let claims = setup
             .claim
             .iter()
-            .map(|claim| {
-                let measured = measured
-                    .values
-                    .get(&claim.id)
-                    .copied()
-                    .ok_or_else(|| ExperimentError::Unmeasured(claim.id.clone()))?;
-                Ok(Claim {
-                    id: claim.id.clone(),
-                    what: claim.what.clone(),
-                    unit: claim.unit.clone(),
-                    paper: claim.paper,
-                    goal: claim.goal,
+            .map(|claim| match measured.values.get(&claim.id) {
+                Some(&measured) => Ok(Claim {
                     measured,
-                })
+                    ..claim.clone()
+                }),
+                None => Err(ExperimentError::Unmeasured(claim.id.clone())),
             })
             .collect::<Result<_, ExperimentError>>()?;
         Ok(Findings {
@@ -189,7 +110,7 @@ impl Experiment {
             },
             report: Report {
                 name: self.name.clone(),
-                simulated: matches!(self.file.kind, Kind::Simulation(_)),
+                simulated: kind.origin() == Origin::Simulation,
                 claims,
                 series: measured.series,
             },
@@ -199,46 +120,5 @@ impl Experiment {
     }
 }
 
-/// The claims that a file's kind can measure, given its variants.
-fn known_claims(file: &File) -> BTreeSet<String> {
-    match &file.kind {
-        Kind::OverheadSweep(_) => sweep::known_claims(file),
-        Kind::Constants(spec) => constants::known_claims(spec),
-        Kind::Rates(_) => rates::known_claims(file),
-        Kind::TwoSources(_) => two_sources::known_claims(file),
-        Kind::Bounds(spec) => bounds::known_claims(spec),
-        Kind::Simulation(spec) => series::known_claims(&spec.series),
-        Kind::Area(spec) => area::known_claims(spec),
-        Kind::Linux(spec) => linux::known_claims(spec),
-    }
-}
-
-/// The series that a file's kind gives, given its variants.
-fn known_series(file: &File) -> BTreeSet<String> {
-    match &file.kind {
-        Kind::OverheadSweep(spec) => sweep::known_series(file, spec),
-        Kind::Constants(_) | Kind::Area(_) => BTreeSet::new(),
-        Kind::Rates(_) => rates::known_series(file),
-        Kind::TwoSources(_) => two_sources::known_series(file),
-        Kind::Bounds(_) => bounds::known_series(file),
-        Kind::Simulation(spec) => series::known_series(&spec.series),
-        Kind::Linux(spec) => series::known_series(&spec.series()),
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_experiment_of_the_repository_is_well_formed() {
-        let place = Place::of_this_repository();
-        let names = place.names();
-        assert!(names.len() >= 5, "{names:?}");
-        for name in names {
-            if let Err(error) = Experiment::load(&place, &name) {
-                panic!("{name}: {:?}", miette::Report::new(error));
-            }
-        }
-    }
-}
+mod tests;

@@ -2,7 +2,10 @@
 //! Where experiments, firmware and boards are.
 use std::path::{Path, PathBuf};
 
-use super::ExperimentError;
+use super::error::ExperimentError;
+
+/// Where the costs measured on the board are, relative to the repository's root.
+pub(super) const COSTS_FILE: &str = "boards/atmega128/costs.toml";
 
 /// A clone of Weir's repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +38,7 @@ impl Place {
     /// Where the costs measured on the board are kept.
     #[must_use]
     pub fn costs_file(&self) -> PathBuf {
-        self.path(super::costs::COSTS_FILE)
+        self.path(COSTS_FILE)
     }
 
     /// Every experiment, in alphabetical order: `regehr2005/fig1`.

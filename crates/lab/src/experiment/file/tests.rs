@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What is refused in an experiment's file, and where the message points.
 use super::*;
+use crate::experiment::kinds::KINDS;
 
 const GOOD: &str = r#"
 title = "t"
@@ -37,7 +38,7 @@ refused = ["16kHz", "160kHz"]
 fn refused(from: &str, to: &str) -> (String, String) {
     assert!(GOOD.contains(from), "{from}");
     let text = GOOD.replacen(from, to, 1);
-    match File::parse("fig9.toml", &text).unwrap_err() {
+    match File::parse(KINDS, "fig9.toml", &text).unwrap_err() {
         ExperimentError::File(error) => {
             let place = error
                 .span
@@ -51,8 +52,8 @@ fn refused(from: &str, to: &str) -> (String, String) {
 
 #[test]
 fn a_good_file_is_read() {
-    let file = File::parse("fig9.toml", GOOD).unwrap();
-    assert!(file.claims("c.strict") && !file.claims("c.bursty4"));
+    let file = File::parse(KINDS, "fig9.toml", GOOD).unwrap();
+    assert!(file.setup.claims("c.strict") && !file.setup.claims("c.bursty4"));
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn a_board_is_one_that_there_is() {
     assert_eq!(place, "\"mps3\"");
     let text = GOOD.replacen("title = ", "board = \"soc\"\ntitle = ", 1);
     assert_eq!(
-        File::parse("fig9.toml", &text).unwrap().machine,
+        File::parse(KINDS, "fig9.toml", &text).unwrap().setup.board,
         Machine::Soc
     );
 }
@@ -127,8 +128,15 @@ fn a_limiter_in_silicon_is_one_of_its_flavour_and_on_soc() {
     assert!(message.contains("only with board = \"soc\""), "{message}");
     assert_eq!(place, "\"c.hardware\"");
     let on_soc = GOOD.replacen("title = ", "board = \"soc\"\ntitle = ", 1);
-    let with = |id: &str| File::parse("fig9.toml", &on_soc.replacen("[[panel]]", &variant(id), 1));
-    let claims = known_claims(&with("c.hardware").unwrap());
+    let with = |id: &str| {
+        File::parse(
+            KINDS,
+            "fig9.toml",
+            &on_soc.replacen("[[panel]]", &variant(id), 1),
+        )
+    };
+    let file = with("c.hardware").unwrap();
+    let claims = file.kind.known(&file.setup).claims;
     assert!(claims.contains("c.hardware.extra_cycles") && !claims.contains("c.hardware"));
     assert!(with("c.silicon").is_err());
 }

@@ -6,6 +6,9 @@ use evalexpr::{Context, EvalexprError, EvalexprResult, Node, Value, build_operat
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+/// The name of the point.
+pub(in crate::experiment) const X: &str = "x";
+
 /// A value of a name.
 pub(in crate::experiment) type Number = Value;
 
@@ -130,7 +133,7 @@ impl Template {
                 .split_once('}')
                 .ok_or_else(|| format!("`{text}` lacks a closing brace"))?;
             let formula = Formula::parse(formula)?;
-            if let Some(name) = formula.names().find(|&name| name != super::X) {
+            if let Some(name) = formula.names().find(|&name| name != X) {
                 return Err(format!("`{text}` can be about x, and not about `{name}`"));
             }
             template.texts.push(before.to_owned());

@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use weir_report::Series;
 
-use super::{ExperimentError, Measured};
-use formula::{Formula, Names, Number};
+use super::error::{ExperimentError, list};
+use super::findings::Measured;
+use super::kind::Known;
+use formula::{Formula, Names, Number, X};
 
 /// The values of a run, by name.
 pub(super) type Values = BTreeMap<String, Number>;
@@ -129,12 +131,14 @@ impl Point {
     }
 }
 
-pub(super) fn known_claims(series: &[SeriesSpec]) -> BTreeSet<String> {
-    let claims_of = |series: &SeriesSpec| {
-        let id = series.id.clone();
-        Over::ALL.map(|(over, _)| format!("{id}.{over}"))
-    };
-    series.iter().flat_map(claims_of).collect()
+/// What can be claimed of these series and drawn.
+pub(super) fn known(series: &[SeriesSpec]) -> Known {
+    let claims_of =
+        |series: &SeriesSpec| Over::ALL.map(|(over, _)| format!("{}.{over}", series.id));
+    Known {
+        claims: series.iter().flat_map(claims_of).collect(),
+        series: series.iter().map(|series| series.id.clone()).collect(),
+    }
 }
 
 /// In the id and in the formulas of a series: it is one of each variant, whose id stands here then.
@@ -158,10 +162,6 @@ pub(super) fn of_variants(series: &[SeriesSpec], variants: &[&str]) -> Vec<Serie
             .collect(),
     };
     series.iter().flat_map(of).collect()
-}
-
-pub(super) fn known_series(series: &[SeriesSpec]) -> BTreeSet<String> {
-    series.iter().map(|series| series.id.clone()).collect()
 }
 
 impl Plan<'_> {
@@ -215,7 +215,6 @@ impl Plan<'_> {
         Ok(Measured {
             values,
             series: all,
-            costs: None,
             ..Measured::default()
         })
     }
@@ -252,12 +251,6 @@ impl Plan<'_> {
     }
 }
 
-/// Names, for messages.
-pub(super) fn list(names: &BTreeSet<String>) -> String {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    names.join(", ")
-}
-
 fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
     ExperimentError::Evaluation(format!("the series `{}`: {what}", series.id))
 }
@@ -272,8 +265,6 @@ struct Found<'a> {
 
 /// Before the name of a value: its value at the first point.
 const FIRST: &str = "first.";
-/// The point.
-pub(super) const X: &str = "x";
 
 impl Names for Found<'_> {
     fn find(&self, name: &str) -> Option<&Number> {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What an experiment found.
+use std::collections::BTreeMap;
+
+use weir_report::{Plot, PlotError, Report, Series, Strips};
+
+/// What an experiment found, and what should be written.
+#[derive(Debug)]
+pub struct Findings {
+    /// The claims and the series.
+    pub report: Report,
+    /// The picture; a table of single values has none.
+    pub picture: Option<Picture>,
+    /// The new content of the board's `costs.toml`, of an experiment that measures these costs.
+    pub costs: Option<String>,
+    /// What stands behind the claims, case by case.
+    pub detail: Option<Detail>,
+}
+
+/// A picture of what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Picture {
+    /// Curves.
+    Plot(Plot),
+    /// Every single measurement.
+    Strips(Strips),
+}
+
+impl Picture {
+    /// As a complete SVG.
+    ///
+    /// # Errors
+    /// A panel without values, or with one that is not finite.
+    pub fn to_svg(&self) -> Result<String, PlotError> {
+        match self {
+            Self::Plot(plot) => plot.to_svg(),
+            Self::Strips(strips) => strips.to_svg(),
+        }
+    }
+}
+
+/// A table of what was measured, for the terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detail {
+    /// The first is a name, the last a remark, the others are numbers.
+    pub columns: Vec<String>,
+    /// Each is as wide as the columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What a kind of experiment measured, before it is compared with the claims.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    pub values: BTreeMap<String, f64>,
+    pub series: Vec<Series>,
+    pub costs: Option<String>,
+    pub detail: Option<Detail>,
+    /// The picture of a kind that draws itself; for the others the file's panels are drawn.
+    pub picture: Option<Picture>,
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Table 3 of regehr2005: what the limiter in silicon costs in cells and in frequency. The place-and-route runs take hours and are committed; here they
+//! are judged. `weir reproduce --measure` carries on with them, or makes them anew.
+mod bound;
+mod data;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+use weir_report::{Colour, Series, Strip, StripPanel, Strips, Stroke};
+
+use self::bound::{Difference, fmax_difference};
+use self::data::{Data, Pair};
+use crate::experiment::bench::as_f64;
+use crate::experiment::error::ExperimentError;
+use crate::experiment::findings::{Detail, Measured, Picture};
+use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::place::Place;
+use crate::experiment::setup::Setup;
+
+pub(super) const KIND: Entry = Entry::of::<Area>("area");
+
+/// The table `[area]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Area {
+    /// The folder with the measurements, from the repository's root.
+    data: String,
+    /// The program that makes them, from the repository's root.
+    flow: String,
+    /// The systems that get a limiter.
+    processors: Vec<String>,
+    /// The FPGAs.
+    devices: Vec<String>,
+    /// Sources behind the memory form, counted alone.
+    memory: Vec<u32>,
+    /// Up to so many strict sources are counted alone.
+    sources: u32,
+    /// What the change of Fmax must not be below, in percent: -1.
+    margin: f64,
+    /// What the paper found from one run, in percent.
+    paper: f64,
+}
+
+/// What is claimed of each processor on each device, and of each device, after their names.
+mod suffix {
+    pub const CELLS: &str = "cells";
+    pub const SHARE: &str = "cells_percent";
+    pub const FMAX: &str = "fmax_bound";
+    pub const PAIRS: &str = "pairs";
+    pub const FURTHER: &str = "further_luts";
+}
+
+fn system(processor: &str, device: &str) -> String {
+    format!("{processor}.{device}")
+}
+
+fn further(device: &str) -> String {
+    format!("source.{device}.{}", suffix::FURTHER)
+}
+
+fn memory(device: &str, sources: u32) -> String {
+    format!("memory.{device}.luts_per_source_{sources}")
+}
+
+impl Area {
+    fn systems(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.processors.iter().flat_map(|processor| {
+            self.devices
+                .iter()
+                .map(move |device| (processor.as_str(), device.as_str()))
+        })
+    }
+}
+
+impl Kind for Area {
+    fn known(&self, _: &Setup) -> Known {
+        let of_systems = self.systems().flat_map(|(processor, device)| {
+            [suffix::CELLS, suffix::SHARE, suffix::FMAX, suffix::PAIRS]
+                .map(|suffix| format!("{}.{suffix}", system(processor, device)))
+        });
+        let of_devices = self.devices.iter().flat_map(|device| {
+            let memories = self.memory.iter().map(|sources| memory(device, *sources));
+            memories.chain([further(device)])
+        });
+        Known {
+            claims: of_systems.chain(of_devices).collect(),
+            ..Known::default()
+        }
+    }
+
+    /// Starts the flow, which says on stderr how far it is.
+    fn measure_anew(&self, place: &Place) -> Option<Result<(), ExperimentError>> {
+        Some(self.start_flow(place))
+    }
+
+    fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
+        let data = Data::read(&place.path(&self.data))?;
+        let systems = self
+            .systems()
+            .map(|(processor, device)| System::new(&data, processor, device))
+            .collect::<Result<Vec<System>, _>>()?;
+        let mut values = BTreeMap::new();
+        for system in &systems {
+            for (suffix, value) in [
+                (suffix::CELLS, system.cells.1),
+                (suffix::SHARE, system.share()),
+                (suffix::FMAX, system.fmax.bound),
+                (suffix::PAIRS, as_f64(system.pairs.len() as u64)),
+            ] {
+                values.insert(format!("{}.{suffix}", system.name), value);
+            }
+        }
+        for device in &self.devices {
+            values.insert(
+                further(device),
+                most_of_a_further_source(&data, device, self.sources)?,
+            );
+            for &sources in &self.memory {
+                let luts = f64::from(data.luts("memory", device, sources, sources)?);
+                values.insert(memory(device, sources), luts / f64::from(sources));
+            }
+        }
+        Ok(Measured {
+            values,
+            series: systems.iter().flat_map(System::series).collect(),
+            detail: Some(detail(&systems)),
+            picture: Some(Picture::Strips(strips(self, &systems))),
+            ..Measured::default()
+        })
+    }
+}
+
+impl Area {
+    fn start_flow(&self, place: &Place) -> Result<(), ExperimentError> {
+        let failed = |what: String| ExperimentError::Flow {
+            program: self.flow.clone(),
+            what,
+        };
+        let status = Command::new(place.path(&self.flow))
+            .current_dir(place.path(""))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status()
+            .map_err(|error| failed(format!("does not start: {error}")))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(failed(format!("ended with {status}")))
+        }
+    }
+}
+
+/// One processor on one device.
+struct System {
+    name: String,
+    pairs: Vec<Pair>,
+    fmax: Difference,
+    /// Without a limiter, and what it adds, on average over the pairs.
+    cells: (f64, f64),
+}
+
+impl System {
+    fn new(data: &Data, processor: &str, device: &str) -> Result<Self, ExperimentError> {
+        let pairs = data.pairs(processor, device)?;
+        let fmax = fmax_difference(&pairs).ok_or_else(|| {
+            ExperimentError::Evaluation(format!(
+                "{processor} on {device} has too few pairs for a bound"
+            ))
+        })?;
+        let mean =
+            |of: fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>() / as_f64(pairs.len() as u64);
+        let without = mean(|pair| f64::from(pair.without.cells));
+        Ok(Self {
+            name: system(processor, device),
+            cells: (without, mean(|pair| f64::from(pair.with.cells)) - without),
+            fmax,
+            pairs,
+        })
+    }
+
+    fn share(&self) -> f64 {
+        100.0 * self.cells.1 / self.cells.0
+    }
+
+    fn strip(&self, label: String, colour: Colour, value: fn(&Pair) -> f64) -> Strip {
+        Strip {
+            label,
+            colour,
+            values: self.pairs.iter().map(value).collect(),
+            mark: None,
+        }
+    }
+
+    fn series(&self) -> [Series; 3] {
+        let series = |what: &str, y: &str, value: fn(&Pair) -> f64| Series {
+            id: format!("{}.{what}", self.name),
+            x: "seed".to_owned(),
+            y: y.to_owned(),
+            points: self
+                .pairs
+                .iter()
+                .map(|pair| (f64::from(pair.seed), value(pair)))
+                .collect(),
+        };
+        [
+            series("fmax_without", "Fmax, MHz", |pair| pair.without.fmax_mhz),
+            series("fmax_with", "Fmax, MHz", |pair| pair.with.fmax_mhz),
+            series("fmax_difference", "change of Fmax, %", Pair::change_percent),
+        ]
+    }
+}
+
+/// Look-up tables that a strict source adds where there is one already, at most.
+fn most_of_a_further_source(
+    data: &Data,
+    device: &str,
+    sources: u32,
+) -> Result<f64, ExperimentError> {
+    let added = (1..=sources)
+        .map(|count| {
+            let limited = data.luts("source", device, count, count)?;
+            Ok(f64::from(limited) - f64::from(data.luts("source", device, count, 0)?))
+        })
+        .collect::<Result<Vec<f64>, ExperimentError>>()?;
+    let most = added
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .reduce(f64::max);
+    most.ok_or_else(|| {
+        ExperimentError::Evaluation("`sources` of a table [area] is at least 2".to_owned())
+    })
+}
+
+fn detail(systems: &[System]) -> Detail {
+    let columns = [
+        "system",
+        "cells",
+        "limiter",
+        "limiter, %",
+        "pairs",
+        "Fmax, %",
+        "deviation",
+        "bound, %",
+        "seeds, %",
+    ];
+    let rows = systems.iter().map(|system| {
+        let fmax = &system.fmax;
+        vec![
+            system.name.clone(),
+            format!("{:.0}", system.cells.0),
+            format!("{:.1}", system.cells.1),
+            format!("{:.2}", system.share()),
+            system.pairs.len().to_string(),
+            format!("{:+.2}", fmax.mean),
+            format!("{:.2}", fmax.deviation),
+            format!("{:+.2}", fmax.bound),
+            format!("{:+.1} to {:+.1}", fmax.least, fmax.most),
+        ]
+    });
+    Detail {
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: rows.collect(),
+    }
+}
+
+fn strips(spec: &Area, systems: &[System]) -> Strips {
+    let change = systems.iter().map(|system| Strip {
+        mark: Some(system.fmax.bound),
+        ..system.strip(system.name.clone(), Colour::Blue, Pair::change_percent)
+    });
+    let frequencies = systems.iter().flat_map(|system| {
+        [
+            system.strip(format!("{}, none", system.name), Colour::Grey, |pair| {
+                pair.without.fmax_mhz
+            }),
+            system.strip("limiter".to_owned(), Colour::Vermilion, |pair| {
+                pair.with.fmax_mhz
+            }),
+        ]
+    });
+    let line = |label: String, at, colour, stroke| (label, at, colour, stroke);
+    Strips {
+        title: "The limiter in silicon: every placement".to_owned(),
+        panels: vec![
+            StripPanel {
+                title: "Fmax with a limiter beside without, same seed; triangle: lower 95 % bound of the mean".to_owned(),
+                x: "change of Fmax, %".to_owned(),
+                rows: change.collect(),
+                lines: vec![
+                    line(format!("not to be exceeded: {} %", spec.margin), spec.margin, Colour::Vermilion, Stroke::Dashed),
+                    line(format!("the paper, from one run: {} %", spec.paper), spec.paper, Colour::Black, Stroke::Dotted),
+                ],
+            },
+            StripPanel {
+                title: "Fmax".to_owned(),
+                x: "MHz".to_owned(),
+                rows: frequencies.collect(),
+                lines: Vec::new(),
+            },
+        ],
+    }
+}

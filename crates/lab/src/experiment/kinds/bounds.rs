@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! How near to the worst that happens the analysis is: its bound on a response time, divided by the worst that adversaries found on the board (regehr2005 §5).
+mod attack;
+mod case;
+mod observe;
+mod random;
+mod search;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+use serde::Deserialize;
+use weir_report::Series;
+
+use self::attack::Field;
+use self::case::{Case, CaseSpec, User, traced};
+use self::random::RandomSpec;
+use self::search::{Arena, Effort};
+use crate::experiment::batch::bar;
+use crate::experiment::bench::{Bench, as_f64};
+use crate::experiment::error::ExperimentError;
+use crate::experiment::findings::{Detail, Measured};
+use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::place::Place;
+use crate::experiment::setup::Setup;
+use weir_board::machine::Machine;
+
+pub(super) const KIND: Entry = Entry::of::<Bounds>("bounds").on(&[Machine::Atmega128]);
+
+/// The table `[bounds]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bounds {
+    /// Where the cases' system files are, from the repository's root.
+    #[serde(default)]
+    systems: String,
+    /// Runs of each case of the file, adversary by adversary.
+    #[serde(default)]
+    runs: u64,
+    /// From which all random numbers come.
+    seed: u64,
+    #[serde(default)]
+    case: Vec<CaseSpec>,
+    /// Cases that nobody chose, after the others.
+    random: Option<RandomSpec>,
+}
+
+const MIN: &str = "min_ratio";
+const MEDIAN: &str = "median_ratio";
+const MAX: &str = "max_ratio";
+const RATIO: &str = "ratio";
+
+/// What is said of the cases that were drawn begins with this.
+const DRAWN: &str = "random.";
+
+/// A case that was attacked.
+struct Outcome {
+    case: Case,
+    observed: u64,
+    pattern: &'static str,
+}
+
+impl Outcome {
+    fn ratio(&self) -> f64 {
+        as_f64(self.case.bound) / as_f64(self.observed)
+    }
+}
+
+impl Kind for Bounds {
+    /// Claims are about the extremes and the median of the ratios, and about each by itself; of the
+    /// cases that were drawn only about the former. The one series is over the cases.
+    fn known(&self, _: &Setup) -> Known {
+        let mut claims = BTreeSet::new();
+        for (prefix, is_there) in [("", !self.case.is_empty()), (DRAWN, self.random.is_some())] {
+            if is_there {
+                claims.extend([MIN, MEDIAN, MAX].map(|name| format!("{prefix}{name}")));
+            }
+        }
+        let each = self.case.iter();
+        claims.extend(each.map(|case| format!("{}.{RATIO}", case.name.get_ref())));
+        Known {
+            claims,
+            series: BTreeSet::from([RATIO.to_owned()]),
+        }
+    }
+
+    /// Attacks every case.
+    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measured, ExperimentError> {
+        let bench = Bench::new(place, setup)?;
+        let mut cases = self
+            .case
+            .par_iter()
+            .map(|case| case.prepare(&bench, &self.systems))
+            .collect::<Result<Vec<Case>, _>>()?;
+        if let Some(random) = &self.random {
+            cases.extend(random.prepare(&bench)?);
+        }
+        let runs = |case: &Case| match &self.random {
+            Some(random) if case.is_drawn() => random.runs,
+            _ => self.runs,
+        };
+        let bar = bar(cases.iter().map(runs).sum());
+        let outcomes = (0_u64..)
+            .zip(cases)
+            .map(|(index, case)| {
+                let effort = Effort {
+                    runs: runs(&case),
+                    seed: self.seed.wrapping_add(index),
+                };
+                attack(case, effort, &bar)
+            })
+            .collect::<Result<Vec<Outcome>, _>>();
+        bar.finish_and_clear();
+        summed_up(&outcomes?)
+    }
+}
+
+fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, ExperimentError> {
+    // More jobs where the user, too, decides how a job begins.
+    let jobs = if case.user == User::default() { 1 } else { 4 };
+    let end = jobs * Field::end(&case.targets, case.bound);
+    let arena = Arena {
+        name: &case.name,
+        spec: traced(&case.elf, case.clock_hz, end),
+        lines: case.lines.clone(),
+        field: Field {
+            targets: &case.targets,
+            end,
+        },
+        watch: case.watch,
+        vectors: case.vectors(),
+    };
+    let found = arena.search(effort, bar)?;
+    if found.worst.response == 0 {
+        return Err(ExperimentError::Evaluation(format!(
+            "the case `{}`: nothing of what is watched ever ran",
+            case.name
+        )));
+    }
+    let mut case = case;
+    if !case.user.changes.is_empty() {
+        // The board's file has no costs of a limit that changes: what its interrupts took here.
+        case.bound = case.bound_with(found.longest).ok_or_else(|| {
+            ExperimentError::Evaluation(format!(
+                "the case `{}`: the analysis has no bound for what its interrupts took, {:?} cycles",
+                case.name, found.longest
+            ))
+        })?;
+    }
+    Ok(Outcome {
+        observed: found.worst.response,
+        pattern: found.attack.pattern,
+        case,
+    })
+}
+
+fn summed_up(outcomes: &[Outcome]) -> Result<Measured, ExperimentError> {
+    if outcomes.is_empty() {
+        return Err(ExperimentError::Evaluation(
+            "there is no case: give at least one".to_owned(),
+        ));
+    }
+    let mut values = BTreeMap::new();
+    for (prefix, is_drawn) in [("", false), (DRAWN, true)] {
+        let of_these = outcomes
+            .iter()
+            .filter(|outcome| outcome.case.is_drawn() == is_drawn);
+        let mut ratios: Vec<f64> = of_these.map(Outcome::ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        if let (Some(&min), Some(&max), Some(median)) =
+            (ratios.first(), ratios.last(), median(&ratios))
+        {
+            values.extend([
+                (format!("{prefix}{MIN}"), min),
+                (format!("{prefix}{MEDIAN}"), median),
+                (format!("{prefix}{MAX}"), max),
+            ]);
+        }
+    }
+    for outcome in outcomes.iter().filter(|outcome| !outcome.case.is_drawn()) {
+        values.insert(format!("{}.{RATIO}", outcome.case.name), outcome.ratio());
+    }
+    let points = (1_u64..)
+        .zip(outcomes)
+        .map(|(number, outcome)| (as_f64(number), outcome.ratio()))
+        .collect();
+    let rows = shown(outcomes)
+        .into_iter()
+        .map(|outcome| {
+            let case = &outcome.case;
+            vec![
+                if case.is_drawn() {
+                    format!("{}: {}", case.name, case.drawn)
+                } else {
+                    case.name.clone()
+                },
+                case.bound.to_string(),
+                outcome.observed.to_string(),
+                format!("{:.3}", outcome.ratio()),
+                outcome.pattern.to_owned(),
+            ]
+        })
+        .collect();
+    Ok(Measured {
+        values,
+        series: vec![Series {
+            id: RATIO.to_owned(),
+            x: "case, in the order of the table".to_owned(),
+            y: "bound / worst observed".to_owned(),
+            points,
+        }],
+        detail: Some(Detail {
+            columns: [
+                "case",
+                "bound, cycles",
+                "observed, cycles",
+                "ratio",
+                "adversary began as",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            rows,
+        }),
+        ..Measured::default()
+    })
+}
+
+/// Of the cases that were drawn as many with the least ratios are shown, and with the largest.
+const EXTREMES: usize = 5;
+
+/// The cases of the file, and of those that were drawn the extremes.
+fn shown(outcomes: &[Outcome]) -> Vec<&Outcome> {
+    let (mut drawn, mut all): (Vec<&Outcome>, Vec<&Outcome>) =
+        outcomes.iter().partition(|outcome| outcome.case.is_drawn());
+    drawn.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+    if drawn.len() > 2 * EXTREMES {
+        drawn.drain(EXTREMES..drawn.len() - EXTREMES);
+    }
+    all.extend(drawn);
+    all
+}
+
+/// The middle of what is in order; of two middles their mean.
+fn median(ordered: &[f64]) -> Option<f64> {
+    let middle = ordered.len() / 2;
+    let upper = *ordered.get(middle)?;
+    if ordered.len() % 2 == 1 {
+        return Some(upper);
+    }
+    let lower = *ordered.get(middle.checked_sub(1)?)?;
+    Some((lower + upper) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[1.0]), Some(1.0));
+        assert_eq!(median(&[1.0, 2.0, 9.0]), Some(2.0));
+        assert_eq!(median(&[1.0, 2.0, 4.0, 9.0]), Some(3.0));
+    }
+}

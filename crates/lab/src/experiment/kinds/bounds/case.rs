@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A case: a system file, the firmware that `weir generate` makes of it, and what is known of it before it is attacked.
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+use weir_analysis::analyse;
+use weir_analysis::units::Part;
+use weir_generate::{Plan, chip, header};
+use weir_model::{Expiry, Policy, System};
+
+use super::attack::{START, Target};
+use super::observe::{Watch, longest_run, worst};
+use crate::experiment::bench::Bench;
+use crate::experiment::error::ExperimentError;
+use crate::experiment::setup::Flavour;
+use weir_board::chip::ATMEGA128;
+use weir_board::line::Line;
+use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, run};
+
+/// A case as the file has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CaseSpec {
+    /// Also the name of its system file.
+    pub name: Spanned<String>,
+    /// What is special about it.
+    #[serde(rename = "about")]
+    pub _about: String,
+    /// The flavour of the experiment's file that the firmware is compiled with.
+    pub of: String,
+    /// The receiver or the source whose response is bounded and observed.
+    pub watch: String,
+}
+
+/// A case, ready to be attacked.
+#[derive(Debug)]
+pub(super) struct Case {
+    pub name: String,
+    /// What was drawn; empty if a file says it.
+    pub drawn: String,
+    pub elf: PathBuf,
+    pub clock_hz: u64,
+    /// The analysis' worst-case response time, in cycles.
+    pub bound: u64,
+    pub watch: Watch,
+    pub lines: Vec<Line>,
+    pub targets: Vec<Target>,
+    /// What the user does to the first source, between two jobs.
+    pub user: User,
+    system: System,
+    part: Part,
+}
+
+impl Case {
+    /// Does no file state it?
+    pub(super) fn is_drawn(&self) -> bool {
+        !self.drawn.is_empty()
+    }
+
+    /// The bound, if the interrupts of the first source cost what the longest of them took, of its line and of its timer, in cycles. A body was in them.
+    pub(super) fn bound_with(&self, costs: [u64; 2]) -> Option<u64> {
+        let mut system = self.system.clone();
+        let source = system.sources.first_mut()?;
+        let body = source.handler.cycles;
+        let [request, expiry] = costs;
+        source.limit.costs.request_served = request.saturating_sub(body);
+        source.limit.costs.request_refused = request;
+        source.limit.costs.expiry_served = expiry.saturating_sub(body);
+        source.limit.costs.expiry_empty = expiry;
+        response(&system, self.part)
+    }
+
+    /// The numbers of the vectors of the first source's line and of the timer that ends its intervals.
+    pub(super) fn vectors(&self) -> [u8; 2] {
+        let line = self.lines.first().map_or(0, |line| vector(*line));
+        let source = self.system.sources.first();
+        let timer = match source.and_then(|source| source.limit.expiry.as_ref()) {
+            Some(Expiry::Own { level, .. }) => vector_of(&level.vector),
+            _ => 0,
+        };
+        [line, timer]
+    }
+}
+
+/// What the user does to the first source, between two jobs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct User {
+    /// He switches it off for up to this many cycles.
+    pub off: Option<u64>,
+    /// He changes its limit among the system's and these intervals, in ticks, and bursts.
+    pub changes: Vec<(u64, u32)>,
+}
+
+impl User {
+    fn defines(&self) -> Vec<String> {
+        let mut defines = Vec::new();
+        if let Some(cycles) = self.off {
+            defines.push(format!("BOUNDS_OFF={cycles}"));
+        }
+        if !self.changes.is_empty() {
+            let pairs = self.changes.iter();
+            let pairs: Vec<String> = pairs
+                .map(|(interval, burst)| format!("{{{interval}, {burst}}}"))
+                .collect();
+            defines.push(format!("BOUNDS_CHANGES={}", pairs.join(", ")));
+        }
+        defines
+    }
+}
+
+/// A system whose firmware is to be made.
+pub(super) struct Origin<'a> {
+    pub name: &'a str,
+    /// What was drawn; empty if a file says it.
+    pub drawn: String,
+    /// The flavour of the experiment's file that the firmware is compiled with.
+    pub of: &'a str,
+    /// The receiver or the source that is watched.
+    pub watch: &'a str,
+    pub user: User,
+}
+
+/// The names that bounds.c knows.
+const SOURCES: [&str; 4] = ["a", "b", "c", "watched"];
+/// The register that the jobs write, where no limiter uses it: its name and its address in data space.
+const MARKS: [(&str, u16); 2] = [("OCR2", 0x43), ("OCR0", 0x51)];
+/// How long bodies and jobs are measured, in cycles at least.
+const CALIBRATION: u64 = 20_000;
+/// Between the requests by which bodies are measured, in cycles: longer than any interrupt.
+const CALIBRATION_GAP: u64 = 3000;
+
+impl CaseSpec {
+    /// Reads the system, generates and compiles, and holds what the system states of its code against what the board takes for it.
+    ///
+    /// # Errors
+    /// A system file that is wrong or that the firmware does not fit, no bound, a body or a job that takes another time than stated.
+    pub(super) fn prepare(&self, bench: &Bench, folder: &str) -> Result<Case, ExperimentError> {
+        let origin = Origin {
+            name: self.name.get_ref(),
+            drawn: String::new(),
+            of: &self.of,
+            watch: &self.watch,
+            user: User::default(),
+        };
+        origin.prepare(bench, self.system(bench, folder)?)
+    }
+
+    fn wrong(&self, what: &str) -> ExperimentError {
+        wrong(self.name.get_ref(), what)
+    }
+
+    fn system(&self, bench: &Bench, folder: &str) -> Result<System, ExperimentError> {
+        let path = bench
+            .place
+            .path(&format!("{folder}/{}.toml", self.name.get_ref()));
+        let system = weir_model::load(&path).map_err(Box::new)?;
+        let source = system
+            .sources
+            .iter()
+            .find(|source| !SOURCES.contains(&source.name.as_str()));
+        if let Some(source) = source {
+            return Err(self.wrong(&format!(
+                "its firmware knows no source `{}`: call it one of {}",
+                source.name,
+                SOURCES.join(", ")
+            )));
+        }
+        if system.receivers.len() > 1 || !system.flows.is_empty() {
+            return Err(
+                self.wrong("its firmware has one job: state one receiver at most, and no flow")
+            );
+        }
+        Ok(system)
+    }
+}
+
+fn wrong(name: &str, what: &str) -> ExperimentError {
+    ExperimentError::Evaluation(format!("the case `{name}`: {what}"))
+}
+
+/// The worst-case response time of `part`, in cycles.
+fn response(system: &System, part: Part) -> Option<u64> {
+    let analysis = analyse(system);
+    let solution = analysis.row(part)?.outcome.as_ref().ok()?;
+    Some(solution.response)
+}
+
+impl Origin<'_> {
+    /// Generates and compiles, and holds what the system states of its code against what the board takes for it.
+    ///
+    /// # Errors
+    /// A system that the firmware does not fit, no bound, a body or a job that takes another time than stated.
+    pub(super) fn prepare(self, bench: &Bench, system: System) -> Result<Case, ExperimentError> {
+        let name = self.name;
+        let (part, watch) = self.part(&system)?;
+        let bound = response(&system, part).ok_or_else(|| {
+            self.wrong(&format!("the analysis has no bound for `{}`", self.watch))
+        })?;
+        let lines = system
+            .sources
+            .iter()
+            .map(|source| {
+                source
+                    .level
+                    .vector
+                    .parse()
+                    .map_err(|error| self.wrong(&format!("{error}")))
+            })
+            .collect::<Result<Vec<Line>, _>>()?;
+        let mark = format!("BOUNDS_MARK={}", mark(&system).0);
+        let defines = [&self.user.defines()[..], std::slice::from_ref(&mark)].concat();
+        let elf = self.compile(bench, &system, name, self.of, &defines)?;
+        let plain = without_limits(&system);
+        let plain_elf = self.compile(bench, &plain, &format!("{name}-plain"), "c", &[mark])?;
+        self.check_bodies(&plain, &plain_elf, &lines)?;
+        self.check_job(&plain, &plain_elf, watch)?;
+        Ok(Case {
+            name: name.to_owned(),
+            drawn: self.drawn,
+            elf,
+            clock_hz: system.cpu.clock_hz,
+            bound,
+            watch,
+            targets: targets(&system),
+            lines,
+            user: self.user,
+            system,
+            part,
+        })
+    }
+
+    fn wrong(&self, what: &str) -> ExperimentError {
+        wrong(self.name, what)
+    }
+
+    /// Who is watched.
+    fn part(&self, system: &System) -> Result<(Part, Watch), ExperimentError> {
+        let receiver = system
+            .receivers
+            .iter()
+            .position(|receiver| receiver.name == self.watch);
+        let source = system
+            .sources
+            .iter()
+            .position(|source| source.name == self.watch);
+        match (receiver, source) {
+            (Some(index), _) => {
+                let mark = mark(system).1;
+                Ok((Part::Task(index), Watch::Job { mark }))
+            }
+            (None, Some(index)) => Ok((Part::Request(index), self.watch_line(system, index)?)),
+            (None, None) => Err(self.wrong(&format!(
+                "`{}` is neither a receiver nor a source of its system",
+                self.watch
+            ))),
+        }
+    }
+
+    fn watch_line(&self, system: &System, index: usize) -> Result<Watch, ExperimentError> {
+        let source = system
+            .sources
+            .get(index)
+            .filter(|source| source.limit.policy == Policy::Off)
+            .ok_or_else(|| {
+                self.wrong(&format!(
+                    "`{}` has a limit, which may hold its requests back: watch a source without one",
+                    self.watch
+                ))
+            })?;
+        let line = source
+            .level
+            .vector
+            .parse()
+            .map_err(|error| self.wrong(&format!("{error}")))?;
+        Ok(Watch::Interrupt {
+            line,
+            vector: vector(line),
+        })
+    }
+
+    /// The firmware of `system`, with its limits as `weir generate` writes them.
+    fn compile(
+        &self,
+        bench: &Bench,
+        system: &System,
+        name: &str,
+        flavour: &str,
+        more: &[String],
+    ) -> Result<PathBuf, ExperimentError> {
+        let chip = chip(ATMEGA128.name()).map_err(|error| self.wrong(&error.to_string()))?;
+        let plan = Plan::new(system, chip).map_err(Box::new)?;
+        let folder = bench.folder(name)?;
+        let path = folder.join("weir_system.h");
+        std::fs::write(&path, header(&plan, &format!("{name}.toml")))
+            .map_err(ExperimentError::Workspace)?;
+        let common = bench
+            .setup
+            .flavour
+            .get(flavour)
+            .ok_or_else(|| self.wrong(&format!("the file has no flavour `{flavour}`")))?;
+        let own = Flavour {
+            includes: vec![folder.display().to_string()],
+            defines: [&defines(system)[..], more].concat(),
+            ..Flavour::default()
+        };
+        bench.compile_parts(&format!("{name}/firmware"), &[common, &own])
+    }
+
+    /// A body must take what the system file says: the line's interrupt without any limit, less what such an interrupt costs.
+    fn check_bodies(
+        &self,
+        plain: &System,
+        elf: &Path,
+        lines: &[Line],
+    ) -> Result<(), ExperimentError> {
+        let mut spec = traced(elf, plain.cpu.clock_hz, CALIBRATION);
+        spec.floods = (1_u64..)
+            .zip(lines)
+            .map(|(place, line)| edges(self.name, *line, vec![CALIBRATION_GAP * place]))
+            .collect();
+        let result = self.run(&spec)?;
+        for (source, line) in plain.sources.iter().zip(lines) {
+            let longest = longest_run(&result.events, vector(*line));
+            let measured = longest.saturating_sub(source.limit.costs.request_served);
+            if measured != source.handler.cycles {
+                return Err(self.wrong(&format!(
+                    "the body of `{}` takes {measured} cycles on the board and {} in the system file",
+                    source.name, source.handler.cycles
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A job must take what the system file says when nothing interrupts it.
+    fn check_job(&self, plain: &System, elf: &Path, watch: Watch) -> Result<(), ExperimentError> {
+        if !matches!(watch, Watch::Job { .. }) {
+            return Ok(());
+        }
+        let stated = job(plain);
+        let mut spec = traced(elf, plain.cpu.clock_hz, CALIBRATION.max(3 * stated));
+        spec.floods = vec![begin(self.name, START)];
+        let measured = worst(&self.run(&spec)?.events, watch).response;
+        if measured != stated {
+            return Err(self.wrong(&format!(
+                "a job takes {measured} cycles on the board and {stated} in the system file"
+            )));
+        }
+        Ok(())
+    }
+
+    fn run(&self, spec: &RunSpec) -> Result<RunResult, ExperimentError> {
+        run(spec).map_err(|cause| ExperimentError::Run {
+            firmware: self.name.to_owned(),
+            cause: Box::new(cause),
+        })
+    }
+}
+
+/// The same sources with ordinary handlers, whose interrupts are known to the cycle.
+fn without_limits(system: &System) -> System {
+    let mut plain = system.clone();
+    plain.cpu.flavour = Some("c".to_owned());
+    plain.timers.clear();
+    let costs = plain.cpu.unlimited;
+    for source in &mut plain.sources {
+        source.limit.policy = Policy::Off;
+        source.limit.expiry = None;
+        source.limit.costs = costs;
+    }
+    plain
+}
+
+/// What the main loop does, in cycles; 0 if it has no job.
+fn job(system: &System) -> u64 {
+    system
+        .receivers
+        .first()
+        .map_or(0, |receiver| receiver.wcet.cycles)
+}
+
+/// A run of which everything is kept.
+pub(super) fn traced(elf: &Path, clock_hz: u64, cycles: u64) -> RunSpec {
+    RunSpec {
+        trace: true,
+        ..RunSpec::new(elf, clock_hz, cycles)
+    }
+}
+
+/// These edges on a line; `name` is for messages.
+pub(super) fn edges(name: &str, line: Line, times: Vec<u64>) -> Flood {
+    Flood {
+        line,
+        stimulus: Stimulus::Trace {
+            name: name.to_owned(),
+            times: times.into(),
+        },
+    }
+}
+
+/// The edge that lets the main loop begin.
+pub(super) fn begin(name: &str, at: u64) -> Flood {
+    edges(name, Line::INT7, vec![at])
+}
+
+fn vector(line: Line) -> u8 {
+    vector_of(&line.to_string())
+}
+
+fn vector_of(name: &str) -> u8 {
+    let index = ATMEGA128
+        .board
+        .vectors
+        .iter()
+        .position(|known| *known == name);
+    index.map_or(0, |index| u8::try_from(index + 1).unwrap_or(0))
+}
+
+/// The first register that no limiter of the system compares with.
+fn mark(system: &System) -> (&'static str, u16) {
+    let uses_timer2 = system.sources.iter().any(|source| {
+        matches!(&source.limit.expiry, Some(Expiry::Own { channel, .. }) if channel.starts_with("TIMER2"))
+    });
+    MARKS[usize::from(uses_timer2)]
+}
+
+fn defines(system: &System) -> Vec<String> {
+    let clock = system.cpu.clock_hz;
+    let mut defines = vec![format!("F_CPU={clock}UL")];
+    for source in &system.sources {
+        defines.push(format!(
+            "BOUNDS_CYCLES_{}={}",
+            source.name, source.handler.cycles
+        ));
+    }
+    let critical = system.cpu.critical_section.cycles;
+    defines.push(if critical > 0 {
+        format!("BOUNDS_CRITICAL={critical}")
+    } else {
+        format!("BOUNDS_TASK={}", job(system))
+    });
+    defines
+}
+
+fn targets(system: &System) -> Vec<Target> {
+    system
+        .sources
+        .iter()
+        .map(|source| {
+            let apart = source.rates.worst.map_or(0, |rate| {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a period is positive; beyond 2^64 cycles it saturates"
+                )]
+                let cycles = rate.period_cycles(system.cpu.clock_hz).ceil() as u64;
+                cycles
+            });
+            let interval = match &source.limit.expiry {
+                _ if source.limit.policy == Policy::Off => apart,
+                Some(Expiry::Shared(timer)) => {
+                    system.timers.get(*timer).map_or(1, |timer| timer.period)
+                }
+                _ => source.limit.interval,
+            };
+            Target {
+                interval: interval.max(1),
+                burst: u64::from(source.limit.burst.max(1)),
+                apart,
+            }
+        })
+        .collect()
+}

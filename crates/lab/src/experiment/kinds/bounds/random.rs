@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Cases that nobody chose: a limit of any policy and timing, at any prescaler, of any order of magnitude, whose user may switch the source off and on and change
+//! the limit between two jobs. Each comes from its number alone, so one that fails can be looked at by itself.
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+use rayon::prelude::*;
+use serde::Deserialize;
+use weir_target::{Board, Channel, Flavour, Policy, Timing};
+
+use super::case::{Case, Origin, User};
+use crate::experiment::bench::Bench;
+use crate::experiment::error::ExperimentError;
+
+/// How many.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RandomSpec {
+    /// Cases.
+    pub cases: u64,
+    /// Runs of each.
+    pub runs: u64,
+    /// From which they come.
+    pub seed: u64,
+}
+
+/// The board that the cases are for.
+const BOARD: &str = "atmega128";
+
+/// Cycles of the shortest and of the longest interval. Beyond that a run takes long, and nothing else happens.
+const INTERVALS: (u64, u64) = (600, 60_000);
+/// What a request costs beside the handler's body at most, in cycles.
+const COST: u64 = 450;
+
+/// A system, drawn.
+struct Draw {
+    flavour: &'static str,
+    /// In a few words.
+    what: String,
+    text: String,
+    user: User,
+}
+
+impl RandomSpec {
+    /// Draws the cases and makes their firmware.
+    ///
+    /// # Errors
+    /// As a case of a file.
+    pub(super) fn prepare(&self, bench: &Bench) -> Result<Vec<Case>, ExperimentError> {
+        (0..self.cases)
+            .into_par_iter()
+            .map(|number| {
+                let mut random = ChaCha12Rng::seed_from_u64(self.seed);
+                random.set_stream(number);
+                let draw = Draw::new(&mut random);
+                let name = format!("random-{number}");
+                let system =
+                    weir_model::parse(&format!("{name}.toml"), &draw.text).map_err(|error| {
+                        ExperimentError::Evaluation(format!("{name}: {error:?}\n{}", draw.text))
+                    })?;
+                let origin = Origin {
+                    name: &name,
+                    drawn: draw.what,
+                    of: draw.flavour,
+                    watch: "job",
+                    user: draw.user,
+                };
+                origin.prepare(bench, system)
+            })
+            .collect()
+    }
+}
+
+/// Every order of magnitude from `least` to `most` equally often.
+fn log_uniform(random: &mut ChaCha12Rng, least: u64, most: u64) -> u64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the bounds are small and positive, and the value lies between them"
+    )]
+    let value = {
+        let (least, most) = (least as f64, most as f64);
+        (least * (most / least).powf(random.random::<f64>())).round() as u64
+    };
+    value.clamp(least, most)
+}
+
+fn one_of<T: Copy>(random: &mut ChaCha12Rng, all: &[T]) -> T {
+    all[random.random_range(0..all.len())]
+}
+
+impl Draw {
+    fn new(random: &mut ChaCha12Rng) -> Self {
+        let flavour = if random.random_bool(0.25) {
+            Flavour::Fast
+        } else {
+            Flavour::C
+        };
+        let board = Board::named(BOARD).expect("a board of this program");
+        let rules = board.rules(flavour).expect("a flavour of its port");
+        let offer = |policy, timing, burst| (rules.offers)(policy, timing, burst, rules.own_bits);
+        let paces: Vec<(Policy, Timing)> = Policy::ALL
+            .into_iter()
+            .filter(|policy| !matches!(policy, Policy::Off | Policy::Poll))
+            .flat_map(|policy| Timing::ALL.map(|timing| (policy, timing)))
+            .filter(|&(policy, timing)| {
+                offer(policy, timing, *(rules.bursts)(policy).start()).is_some()
+            })
+            .collect();
+        let (policy, timing) = one_of(random, &paces);
+        let channels: Vec<Channel<'_>> = board
+            .channels()
+            .filter(|channel| channel.timer.bits == rules.own_bits)
+            .collect();
+        let channel = one_of(random, &channels);
+        let body = log_uniform(random, 14, 500);
+        let burst = if policy.counts() {
+            log_uniform(random, 2, 12)
+        } else {
+            1
+        };
+        // So long that the handlers leave time, so many ticks as the timer has.
+        let least = INTERVALS
+            .0
+            .max((body + COST) * 2 * if policy == Policy::Bursty { burst } else { 1 });
+        let most = INTERVALS.1.max(2 * least);
+        let range = offer(policy, timing, burst).expect("a burst that is offered");
+        let most_ticks = range.most;
+        let fitting: Vec<u64> = channel
+            .timer
+            .divisors
+            .iter()
+            .copied()
+            .filter(|&prescaler| {
+                prescaler >= rules.least_divisor && prescaler * most_ticks >= least
+            })
+            .collect();
+        let prescaler = one_of(random, &fitting);
+        let least_ticks = least.div_ceil(prescaler).max(range.least);
+        let ticks = log_uniform(
+            random,
+            least_ticks,
+            (most / prescaler).clamp(least_ticks, most_ticks),
+        );
+        let interval = ticks * prescaler;
+        let job = log_uniform(random, 20, 20_000);
+        let tunable = flavour == Flavour::C && random.random_bool(0.2);
+        let user = User {
+            off: random.random_bool(0.3).then(|| interval.max(512)),
+            changes: if tunable {
+                vec![
+                    (ticks, u32::try_from(burst).unwrap_or(1)),
+                    (
+                        (ticks * random.random_range(110..250) / 100).min(most_ticks),
+                        u32::try_from(burst.div_ceil(2)).unwrap_or(1),
+                    ),
+                ]
+            } else {
+                Vec::new()
+            },
+        };
+        let (flavour, timer) = (flavour.name(), channel.name());
+        let (policy, timing) = (policy.name(), timing.name());
+        let what = format!(
+            "{flavour} {policy} {timing}, {ticks} x {prescaler} cycles, burst {burst}{}{}",
+            if user.off.is_some() { ", switched" } else { "" },
+            if tunable { ", changed" } else { "" },
+        );
+        let burst = match policy {
+            "bursty" | "bucket" => format!(", burst = {burst}"),
+            _ => String::new(),
+        };
+        let line = random.random_range(0..7);
+        let text = format!(
+            r#"schema = 1
+[cpu]
+board = "{BOARD}"
+clock = "4MHz"
+flavour = "{flavour}"
+[[source]]
+name = "a"
+vector = "INT{line}"
+handler = {{ worst = "{body} cycles", measured = true }}
+registers = "0 cycles"
+max_work = 1
+limit = {{ policy = "{policy}", timing = "{timing}", interval = "{interval} cycles", timer = "{timer}", prescaler = {prescaler}{burst} }}
+[[receiver]]
+name = "job"
+urgency = 1
+period = "40000000 cycles"
+wcet = {{ worst = "{job} cycles", measured = true }}
+"#
+        );
+        Self {
+            flavour,
+            what,
+            text,
+            user,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_that_is_drawn_is_one() {
+        for number in 0..500 {
+            let mut random = ChaCha12Rng::seed_from_u64(3);
+            random.set_stream(number);
+            let draw = Draw::new(&mut random);
+            let system = weir_model::parse("random.toml", &draw.text);
+            assert!(system.is_ok(), "{:?}\n{}", system.err(), draw.text);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The search for the worst attack on one firmware: patterns with random phases, then many small changes of the best, each from another corner.
+//!
+//! The board is deterministic, and so is the search: every random number comes from the case's seed and the number of the run, not from the order in which
+//! processors happen to finish.
+use indicatif::ProgressBar;
+use rand::SeedableRng;
+use rand_chacha::ChaCha12Rng;
+use rayon::prelude::*;
+
+use super::attack::{Attack, Field};
+use super::case::{begin, edges};
+use super::observe::{Watch, Worst, longest_run, worst};
+use crate::experiment::error::ExperimentError;
+use weir_board::line::Line;
+use weir_board::run::{RunSpec, run};
+
+/// The firmware and what is done to it.
+#[derive(Debug)]
+pub(super) struct Arena<'a> {
+    /// For messages.
+    pub name: &'a str,
+    /// A run of the right length with a trace and without a flood.
+    pub spec: RunSpec,
+    /// In the order of the field's targets.
+    pub lines: Vec<Line>,
+    pub field: Field<'a>,
+    pub watch: Watch,
+    /// Vectors whose interrupts are measured.
+    pub vectors: [u8; 2],
+}
+
+/// How hard is searched.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    /// Runs in all.
+    pub runs: u64,
+    pub seed: u64,
+}
+
+/// The worst that was found.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    pub worst: Worst,
+    pub attack: Attack,
+    /// The longest interrupt of each of the arena's vectors, in cycles, in all runs.
+    pub longest: [u64; 2],
+}
+
+/// Attacks that are varied side by side.
+const CLIMBERS: usize = 8;
+/// Variations of each in a round.
+const TRIES: usize = 4;
+/// After so many rounds the least of the climbers goes on from where the best is.
+const ROUNDS_ALONE: u64 = 12;
+/// The share of the runs in which patterns are tried.
+const PATTERNS: u64 = 3;
+
+fn longer(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+    [a[0].max(b[0]), a[1].max(b[1])]
+}
+
+fn longest_of(all: &[Found]) -> [u64; 2] {
+    all.iter().map(|found| found.longest).fold([0; 2], longer)
+}
+
+impl Arena<'_> {
+    /// Runs one attack.
+    fn fight(&self, attack: Attack) -> Result<Found, ExperimentError> {
+        let mut spec = self.spec.clone();
+        spec.floods = self
+            .lines
+            .iter()
+            .enumerate()
+            .map(|(index, line)| edges(self.name, *line, attack.edges(index, &self.field)))
+            .collect();
+        spec.floods.push(begin(self.name, attack.begin));
+        let result = run(&spec).map_err(|cause| ExperimentError::Run {
+            firmware: self.name.to_owned(),
+            cause: Box::new(cause),
+        })?;
+        Ok(Found {
+            worst: worst(&result.events, self.watch),
+            longest: self
+                .vectors
+                .map(|vector| longest_run(&result.events, vector)),
+            attack,
+        })
+    }
+
+    fn try_all(
+        &self,
+        attacks: Vec<Attack>,
+        bar: &ProgressBar,
+    ) -> Result<Vec<Found>, ExperimentError> {
+        attacks
+            .into_par_iter()
+            .map(|attack| {
+                let found = self.fight(attack)?;
+                bar.inc(1);
+                Ok(found)
+            })
+            .collect()
+    }
+
+    /// Finds the worst attack that `effort` allows; at least one is tried.
+    pub fn search(&self, effort: Effort, bar: &ProgressBar) -> Result<Found, ExperimentError> {
+        let random = |number: u64| {
+            let mut random = ChaCha12Rng::seed_from_u64(effort.seed);
+            random.set_stream(number);
+            random
+        };
+        let patterns = (effort.runs / PATTERNS).max(1);
+        let first = (0..patterns)
+            .map(|number| Attack::new(&self.field, &mut random(number)))
+            .collect();
+        let mut climbers = self.try_all(first, bar)?;
+        let mut longest = longest_of(&climbers);
+        climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.response));
+        climbers.truncate(CLIMBERS);
+
+        let mut number = patterns;
+        let mut round = 0;
+        while number < effort.runs {
+            let variations: Vec<Attack> = climbers
+                .iter()
+                .flat_map(|found| std::iter::repeat_n(found, TRIES))
+                .zip(number..effort.runs)
+                .map(|(found, number)| {
+                    found
+                        .attack
+                        .varied(&found.worst.aim, &self.field, &mut random(number))
+                })
+                .collect();
+            number += variations.len() as u64;
+            let tried = self.try_all(variations, bar)?;
+            longest = longer(longest, longest_of(&tried));
+            for (index, found) in tried.into_iter().enumerate() {
+                // An equal is taken, too: plateaus are crossed on foot.
+                if let Some(climber) = climbers.get_mut(index / TRIES) {
+                    if found.worst.response >= climber.worst.response {
+                        *climber = found;
+                    }
+                }
+            }
+            round += 1;
+            if round % ROUNDS_ALONE == 0 {
+                climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.response));
+                let best = climbers.first().cloned();
+                if let (Some(best), Some(least)) = (best, climbers.last_mut()) {
+                    *least = best;
+                }
+            }
+        }
+        climbers
+            .into_iter()
+            .max_by_key(|found| found.worst.response)
+            .map(|found| Found { longest, ..found })
+            .ok_or_else(|| {
+                ExperimentError::Evaluation(format!("`{}`: nothing was tried", self.name))
+            })
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Table 2 of regehr2005: what each step of limiting costs, in cycles, measured on the running firmware.
+mod worst;
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::experiment::batch::{Job, run_all};
+use crate::experiment::bench::{Bench, as_f64};
+use crate::experiment::costs::{self, Worst};
+use crate::experiment::error::ExperimentError;
+use crate::experiment::findings::Measured;
+use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::place::Place;
+use crate::experiment::setup::Setup;
+use weir_board::firmware::Toolchain;
+use weir_board::machine::Machine;
+use weir_board::run::{Flood, RunResult};
+use worst::WorstSpec;
+
+pub(super) const KIND: Entry = Entry::of::<Constants>("constants").on(&[Machine::Atmega128]);
+
+/// The table `[constants]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Constants {
+    /// In this order; one may subtract those before it.
+    measure: Vec<ConstantSpec>,
+    /// Besides these means, the worst of each interrupt of a limiter.
+    worst: Option<WorstSpec>,
+}
+
+/// How one constant is measured.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConstantSpec {
+    /// `FLAVOUR.CONSTANT`.
+    id: Spanned<String>,
+    /// The variant that runs.
+    of: String,
+    /// What is done to it, as on the command line; nothing if it is missing.
+    flood: Option<String>,
+    /// The mean cycles of this interrupt, taking and leaving included.
+    vector: Option<String>,
+    /// The longest single one instead of the mean.
+    #[serde(default)]
+    longest: bool,
+    /// Instead: the cycles from the symbol `weir_mark_NAME_begin` to `weir_mark_NAME_end`; the fewest, if paths differ.
+    mark: Option<String>,
+    /// Constants to subtract.
+    #[serde(default)]
+    minus: Vec<String>,
+}
+
+fn split(id: &str) -> (&str, &str) {
+    id.split_once('.').unwrap_or(("", id))
+}
+
+fn symbols(mark: &str) -> [String; 2] {
+    ["begin", "end"].map(|end| format!("weir_mark_{mark}_{end}"))
+}
+
+impl Kind for Constants {
+    fn known(&self, _: &Setup) -> Known {
+        let measured = self.measure.iter();
+        let measured = measured.map(|constant| constant.id.get_ref().clone());
+        Known {
+            claims: measured
+                .chain(self.worst.iter().flat_map(worst::ids))
+                .collect(),
+            ..Known::default()
+        }
+    }
+
+    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measured, ExperimentError> {
+        let bench = Bench::new(place, setup)?;
+        let jobs = self
+            .measure
+            .iter()
+            .enumerate()
+            .map(|(index, constant)| job(&bench, index, constant))
+            .collect::<Result<Vec<_>, _>>()?;
+        let results = run_all(jobs)?;
+        let mut values = BTreeMap::new();
+        for (constant, result) in self.measure.iter().zip(results.values()) {
+            let id = constant.id.get_ref();
+            let mut cycles = evaluate(constant, result)
+                .ok_or_else(|| ExperimentError::Unmeasured(id.clone()))?;
+            for other in &constant.minus {
+                cycles -= values
+                    .get(other)
+                    .ok_or_else(|| ExperimentError::Unmeasured(other.clone()))?;
+            }
+            values.insert(id.clone(), cycles);
+        }
+        let mut by_flavour: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        for (id, cycles) in &values {
+            let (flavour, name) = split(id);
+            by_flavour
+                .entry(flavour.to_owned())
+                .or_default()
+                .insert(name.to_owned(), *cycles);
+        }
+        let worst = match &self.worst {
+            Some(spec) => worst::measure(&bench, spec)?,
+            None => Worst::default(),
+        };
+        for (id, costs) in &worst.any {
+            values.extend(
+                costs
+                    .iter()
+                    .map(|(name, cycles)| (format!("{id}.{name}"), as_f64(*cycles))),
+            );
+        }
+        Ok(Measured {
+            values,
+            costs: Some(costs::to_toml(
+                std::fs::read_to_string(place.costs_file()).ok().as_deref(),
+                &Toolchain::AVR.version()?,
+                &by_flavour,
+                &worst,
+            )),
+            ..Measured::default()
+        })
+    }
+}
+
+fn job(
+    bench: &Bench,
+    index: usize,
+    constant: &ConstantSpec,
+) -> Result<Job<usize>, ExperimentError> {
+    let variant = bench
+        .setup
+        .variant
+        .iter()
+        .find(|variant| variant.id() == constant.of)
+        .ok_or_else(|| {
+            ExperimentError::Evaluation(format!(
+                "the constant `{}` is measured on `{}`, which is no variant of the file",
+                constant.id.get_ref(),
+                constant.of
+            ))
+        })?;
+    let mut spec = bench.spec(&bench.elf(variant));
+    // What takes part in the measurement of cycles is all that a constant's firmware must have.
+    spec.counters.clear();
+    if let Some(text) = &constant.flood {
+        let flood = Flood::parse(text, bench.clock_hz).map_err(|error| {
+            ExperimentError::Evaluation(format!(
+                "the flood of `{}`: {error}",
+                constant.id.get_ref()
+            ))
+        })?;
+        spec.floods.push(flood);
+    }
+    spec.marks = constant
+        .mark
+        .iter()
+        .flat_map(|mark| symbols(mark))
+        .collect();
+    Ok(Job {
+        key: index,
+        firmware: constant.of.clone(),
+        spec,
+    })
+}
+
+fn evaluate(constant: &ConstantSpec, result: &RunResult) -> Option<f64> {
+    if let Some(mark) = &constant.mark {
+        let [begin, end] = symbols(mark);
+        return fewest(result.marks.get(&begin)?, result.marks.get(&end)?).map(as_f64);
+    }
+    let vector = constant.vector.as_ref()?;
+    let used = result.vectors.iter().find(|used| &used.name == vector)?;
+    Some(if constant.longest {
+        as_f64(used.longest_cycles)
+    } else {
+        as_f64(used.cycles) / as_f64(used.taken)
+    })
+}
+
+/// From a begin to the next end; both ascend.
+fn fewest(begins: &[u64], ends: &[u64]) -> Option<u64> {
+    begins
+        .iter()
+        .filter_map(|begin| {
+            let next = ends.partition_point(|end| end < begin);
+            ends.get(next).map(|end| end - begin)
+        })
+        .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fewest;
+
+    #[test]
+    fn each_begin_belongs_to_the_next_end() {
+        assert_eq!(fewest(&[10, 30, 50], &[15, 33]), Some(3));
+        // The counted part began between the two.
+        assert_eq!(fewest(&[10], &[2, 14]), Some(4));
+        assert_eq!(fewest(&[10], &[2]), None);
+        assert_eq!(fewest(&[], &[]), None);
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The worst that each interrupt of a limiter takes, for the response times of regehr2005 §5: every kind of it, of every flavour, policy and timing.
+mod adversary;
+mod events;
+mod subject;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+
+use self::adversary::{Attack, in_step, storm};
+use self::events::{Kind, longest};
+use self::subject::Subject;
+pub(super) use self::subject::WorstSpec;
+use super::ExperimentError;
+use crate::experiment::batch::{Job, run_each};
+use crate::experiment::bench::{Bench, flood};
+use crate::experiment::costs::Worst;
+use crate::experiment::setup::Flavour;
+use weir_board::run::{Flood, Stimulus};
+
+const BASE: &str = "expiry_base";
+const CLEAR: &str = "clear_empty";
+
+/// Every id of which something is measured.
+pub(super) fn ids(spec: &WorstSpec) -> impl Iterator<Item = String> {
+    let limited = spec.limited.iter().map(|one| &one.id);
+    let plain = spec.plain.iter().map(|one| &one.id);
+    let shared = spec.shared.iter().map(|one| &one.id);
+    let names = Kind::ALL.into_iter().map(Kind::name).chain([BASE, CLEAR]);
+    limited.chain(plain).chain(shared).flat_map(move |id| {
+        names
+            .clone()
+            .map(move |name| format!("{}.{name}", id.get_ref()))
+    })
+}
+
+/// Runs every firmware under every attack.
+pub(super) fn measure(bench: &Bench, spec: &WorstSpec) -> Result<Worst, ExperimentError> {
+    let subjects = spec.subjects()?;
+    let elves = subjects
+        .par_iter()
+        .enumerate()
+        .map(|(index, subject)| compile(bench, spec, index, subject))
+        .collect::<Result<Vec<PathBuf>, _>>()?;
+    let length = bench.length_cycles;
+    let mut jobs = Vec::new();
+    for (index, subject) in subjects.iter().enumerate() {
+        for seed in 0..spec.attacks {
+            for (kind, attack) in [
+                in_step(&subject.target, seed),
+                storm(&subject.target, seed, length),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let mut run = bench.spec(&elves[index]);
+                run.counters.clear();
+                run.warmup_cycles = 0;
+                run.trace = true;
+                run.cycles = attack.end;
+                run.floods = floods(subject, &attack);
+                jobs.push(Job {
+                    key: (index, seed, kind),
+                    firmware: subject.id.clone(),
+                    spec: run,
+                });
+            }
+        }
+    }
+    let results = run_each(jobs, |(index, ..), result| {
+        longest(&result.events, &subjects[*index].watch)
+    })?;
+    let mut of_subject: Vec<BTreeMap<Kind, u64>> = vec![BTreeMap::new(); subjects.len()];
+    for ((index, ..), found) in results {
+        for (kind, cycles) in found {
+            let most = of_subject[index].entry(kind).or_insert(0);
+            *most = cycles.max(*most);
+        }
+    }
+    summed_up(&subjects, &of_subject)
+}
+
+fn compile(
+    bench: &Bench,
+    spec: &WorstSpec,
+    index: usize,
+    subject: &Subject,
+) -> Result<PathBuf, ExperimentError> {
+    let unknown = |what: &str| {
+        ExperimentError::Evaluation(format!(
+            "`{}` is measured on `{}`, but the file has no {what} of that name",
+            subject.id, subject.of
+        ))
+    };
+    let flavour = subject.of.split('.').next().unwrap_or_default();
+    let common = bench
+        .setup
+        .flavour
+        .get(flavour)
+        .ok_or_else(|| unknown("flavour"))?;
+    let own = spec
+        .firmware
+        .get(&subject.of)
+        .ok_or_else(|| unknown("firmware"))?;
+    let defines = Flavour {
+        defines: subject.defines.clone(),
+        ..Flavour::default()
+    };
+    bench.compile_parts(&format!("worst{index}"), &[common, own, &defines])
+}
+
+/// The same edges on every line, one after the other by less than an interrupt takes.
+fn floods(subject: &Subject, attack: &Attack) -> Vec<Flood> {
+    let trace = |times: Vec<u64>| Stimulus::Trace {
+        name: subject.id.clone(),
+        times: times.into(),
+    };
+    let mut floods: Vec<Flood> = (0_u64..)
+        .zip(&subject.lines)
+        .map(|(index, line)| Flood {
+            line: *line,
+            stimulus: trace(
+                attack
+                    .requests
+                    .iter()
+                    .map(|edge| edge + 7 * index)
+                    .collect(),
+            ),
+        })
+        .collect();
+    if subject.target.block > 0 {
+        floods.push(flood(trace(attack.blocks.clone())));
+    }
+    floods
+}
+
+/// The worst over everything that has the same id.
+fn summed_up(
+    subjects: &[Subject],
+    measured: &[BTreeMap<Kind, u64>],
+) -> Result<Worst, ExperimentError> {
+    let mut worst = Worst::default();
+    let mut timers: BTreeMap<(&str, &str), Vec<(u64, u64)>> = BTreeMap::new();
+    for (subject, kinds) in subjects.iter().zip(measured) {
+        for (kind, cycles) in kinds {
+            match (subject.sources, kind, &subject.channel) {
+                (Some(sources), Kind::ExpiryEmpty, Some(channel)) => timers
+                    .entry((&subject.id, channel))
+                    .or_default()
+                    .push((sources, *cycles)),
+                (_, _, channel) => worst.add(&subject.id, channel.as_deref(), kind.name(), *cycles),
+            }
+        }
+    }
+    for ((id, channel), mut of_timer) in timers {
+        of_timer.sort_unstable();
+        let (base, clear) = line_above(&of_timer).ok_or_else(|| {
+            ExperimentError::Evaluation(format!(
+                "`{id}` shares a timer: measure it with 2 sources at least"
+            ))
+        })?;
+        worst.add(id, Some(channel), BASE, base);
+        worst.add(id, Some(channel), CLEAR, clear);
+    }
+    Ok(worst)
+}
+
+/// What a timer's interrupt takes with each number of sources, as a base and a part per source that are nowhere below it: the steepest of the
+/// differences, and the base that this leaves.
+fn line_above(points: &[(u64, u64)]) -> Option<(u64, u64)> {
+    let slope = points
+        .windows(2)
+        .map(|pair| {
+            pair[1]
+                .1
+                .saturating_sub(pair[0].1)
+                .div_ceil(pair[1].0.saturating_sub(pair[0].0).max(1))
+        })
+        .max()?;
+    let base = points
+        .iter()
+        .map(|(sources, cycles)| cycles.saturating_sub(sources * slope))
+        .max()?;
+    Some((base, slope))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_lies_above_all_points() {
+        assert_eq!(line_above(&[(1, 40), (2, 52), (3, 64)]), Some((28, 12)));
+        // The second source costs more than the third.
+        assert_eq!(line_above(&[(1, 40), (2, 54), (3, 66)]), Some((26, 14)));
+        assert_eq!(line_above(&[(1, 40), (2, 50), (3, 64)]), Some((26, 14)));
+        assert_eq!(line_above(&[(1, 40)]), None);
+    }
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What is measured: the file's limiters as firmware, each with what is attacked and watched.
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::adversary::Target;
+use super::events::Watch;
+use crate::experiment::error::ExperimentError;
+use crate::experiment::setup::Flavour;
+use weir_board::chip::ATMEGA128;
+use weir_board::line::Line;
+
+/// What is measured, and how hard.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::experiment::kinds::constants) struct WorstSpec {
+    /// What the handler's body takes, in cycles: it is no cost of the limiter's.
+    pub body: u64,
+    /// For each firmware so many attacks in step with the interval, and so many at random as long as the experiment's run.
+    pub attacks: u64,
+    /// What is compiled, by names `FLAVOUR.NAME`, besides what the flavour has.
+    pub firmware: BTreeMap<String, Flavour>,
+    /// One line behind a limiter.
+    pub limited: Vec<LimitedSpec>,
+    /// One line without one: a handler of its own, or a timer that looks after it.
+    pub plain: Vec<PlainSpec>,
+    /// Several lines, one timer.
+    pub shared: Vec<SharedSpec>,
+}
+
+/// A limiter. Its firmware is given NODE_POLICY, NODE_TIMING, NODE_CHANNEL and the other parameters of limited.c.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::experiment::kinds::constants) struct LimitedSpec {
+    /// `FLAVOUR.POLICY.TIMING`; may be there more than once: the worst counts.
+    pub id: Spanned<String>,
+    /// The firmware.
+    pub of: String,
+    /// The compare channels with which it is measured.
+    pub channels: Vec<String>,
+    /// Cycles of a tick.
+    pub prescaler: u64,
+    /// In ticks.
+    pub interval: u64,
+    pub burst: u64,
+    /// In ticks.
+    #[serde(default)]
+    pub lag: u64,
+    /// The number of its line. INT0 is another one's, which makes it wait.
+    #[serde(default = "usual_line")]
+    pub line: u8,
+}
+
+fn usual_line() -> u8 {
+    6
+}
+
+/// A line without a limiter.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::experiment::kinds::constants) struct PlainSpec {
+    /// `FLAVOUR.POLICY`.
+    pub id: Spanned<String>,
+    /// The firmware.
+    pub of: String,
+    /// In cycles, which the attacks are in step with.
+    pub interval: u64,
+}
+
+/// Sources on one timer. The firmware is given NODE_SOURCES and NODE_CHANNEL.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::experiment::kinds::constants) struct SharedSpec {
+    /// `FLAVOUR.POLICY`.
+    pub id: Spanned<String>,
+    /// The firmware.
+    pub of: String,
+    /// The compare channels with which it is measured.
+    pub channels: Vec<String>,
+    /// Measured with 1 source, 2 and so on up to this many, INT0 upwards; at least 2.
+    pub most_sources: u64,
+    /// In cycles, which the attacks are in step with.
+    pub interval: u64,
+    pub burst: u64,
+}
+
+/// One firmware under attack.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub id: String,
+    pub of: String,
+    /// None if it has no choice.
+    pub channel: Option<String>,
+    pub defines: Vec<String>,
+    pub lines: Vec<Line>,
+    pub watch: Watch,
+    pub target: Target,
+    /// On a shared timer: how many.
+    pub sources: Option<u64>,
+}
+
+impl WorstSpec {
+    /// Each limiter with each channel, each number of sources.
+    ///
+    /// # Errors
+    /// An id that names no limiter, a channel that the chip lacks, an interval that leaves no room for an attack.
+    pub(super) fn subjects(&self) -> Result<Vec<Subject>, ExperimentError> {
+        let mut subjects = Vec::new();
+        for one in &self.limited {
+            for channel in &one.channels {
+                subjects.push(self.limited_subject(one, channel)?);
+            }
+        }
+        for one in &self.plain {
+            let id = one.id.get_ref();
+            subjects.push(Subject {
+                id: id.clone(),
+                of: one.of.clone(),
+                channel: None,
+                defines: vec![
+                    "NODE_MARK=OCR2".to_owned(),
+                    format!("NODE_INTERVAL={}", one.interval),
+                ],
+                lines: vec![Line::INT0],
+                watch: self.watch(id, &[Line::INT0], "TIMER1A")?,
+                target: Target {
+                    interval: one.interval,
+                    burst: 1,
+                    block: 0,
+                    wrap: one.interval,
+                },
+                sources: None,
+            });
+        }
+        for one in &self.shared {
+            for channel in &one.channels {
+                for sources in 1..=one.most_sources {
+                    let id = one.id.get_ref();
+                    let lines: Vec<Line> = (0..sources)
+                        .filter_map(|number| Line::from_number(usize::try_from(number).ok()?))
+                        .collect();
+                    subjects.push(Subject {
+                        id: id.clone(),
+                        of: one.of.clone(),
+                        channel: Some(channel.clone()),
+                        defines: vec![
+                            "NODE_MARK=OCR2".to_owned(),
+                            format!("NODE_SOURCES={sources}"),
+                            format!("NODE_CHANNEL={channel}"),
+                        ],
+                        watch: self.watch(id, &lines, channel)?,
+                        lines,
+                        target: Target {
+                            interval: one.interval,
+                            burst: one.burst,
+                            block: 0,
+                            wrap: one.interval,
+                        },
+                        sources: Some(sources),
+                    });
+                }
+            }
+        }
+        for subject in &subjects {
+            subject
+                .target
+                .check()
+                .map_err(|what| ExperimentError::Evaluation(format!("`{}`: {what}", subject.id)))?;
+        }
+        Ok(subjects)
+    }
+
+    fn limited_subject(
+        &self,
+        one: &LimitedSpec,
+        channel: &str,
+    ) -> Result<Subject, ExperimentError> {
+        let id = one.id.get_ref();
+        let mut parts = id.split('.').skip(1);
+        let (Some(policy), Some(timing)) = (parts.next(), parts.next()) else {
+            return Err(ExperimentError::Evaluation(format!(
+                "`{id}` is no limiter: write FLAVOUR.POLICY.TIMING, for example c.strict.lazy"
+            )));
+        };
+        // INT0 is the line that blocks.
+        let line = Line::from_number(usize::from(one.line))
+            .filter(|line| *line != Line::INT0)
+            .ok_or_else(|| {
+                ExperimentError::Evaluation(format!(
+                    "`{id}`: INT{} is no line that can be limited here; write `line = 1` to 7",
+                    one.line
+                ))
+            })?;
+        let interval = one.interval.saturating_mul(one.prescaler);
+        let work = interval / 2;
+        let bits = if is_8_bit(channel) { 8 } else { 16 };
+        let constant = |name: &str| format!("WEIR_LIMIT_{}", name.to_ascii_uppercase());
+        Ok(Subject {
+            id: id.clone(),
+            of: one.of.clone(),
+            channel: Some(channel.to_owned()),
+            defines: vec![
+                format!("NODE_MARK={}", mark(channel).0),
+                format!("NODE_BLOCK={work}"),
+                format!("NODE_LINE={}", line.number()),
+                format!("NODE_CHANNEL={channel}"),
+                format!("NODE_PRESCALER={}", one.prescaler),
+                format!("NODE_POLICY={}", constant(policy)),
+                format!("NODE_TIMING={}", constant(timing)),
+                format!("NODE_INTERVAL={}", one.interval),
+                format!("NODE_LAG={}", one.lag),
+                format!("NODE_BURST={}", one.burst),
+            ],
+            lines: vec![line],
+            watch: self.watch(id, &[line], channel)?,
+            target: Target {
+                interval,
+                burst: one.burst,
+                // With a part of what surrounds the work: so that the next request comes before its end.
+                block: work + 20,
+                wrap: (1_u64 << bits).saturating_mul(one.prescaler),
+            },
+            sources: None,
+        })
+    }
+
+    fn watch(&self, id: &str, lines: &[Line], channel: &str) -> Result<Watch, ExperimentError> {
+        let unknown = |name: String| {
+            ExperimentError::Evaluation(format!(
+                "`{id}` needs the interrupt {name}, which the chip does not have"
+            ))
+        };
+        let number = |name: String| vector(&name).ok_or_else(|| unknown(name));
+        Ok(Watch {
+            lines: lines
+                .iter()
+                .map(|line| number(line.to_string()))
+                .collect::<Result<_, _>>()?,
+            timer: number(channel_vector(channel))?,
+            mark: mark(channel).1,
+            body: self.body,
+        })
+    }
+}
+
+fn is_8_bit(channel: &str) -> bool {
+    matches!(channel, "TIMER0" | "TIMER2")
+}
+
+/// A compare register that the channel leaves free: its name and its address in data space.
+fn mark(channel: &str) -> (&'static str, u16) {
+    if channel == "TIMER2" {
+        ("OCR0", 0x51)
+    } else {
+        ("OCR2", 0x43)
+    }
+}
+
+/// The data sheet's name of a channel's interrupt: TIMER1_COMPA for TIMER1A.
+fn channel_vector(channel: &str) -> String {
+    let (timer, compare) = channel
+        .split_at_checked("TIMER1".len())
+        .unwrap_or((channel, ""));
+    format!("{timer}_COMP{compare}")
+}
+
+fn vector(name: &str) -> Option<u8> {
+    let index = ATMEGA128
+        .board
+        .vectors
+        .iter()
+        .position(|known| known == name)?;
+    u8::try_from(index + 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_are_known_by_their_interrupts() {
+        for (channel, name) in [
+            ("TIMER1A", "TIMER1_COMPA"),
+            ("TIMER3C", "TIMER3_COMPC"),
+            ("TIMER0", "TIMER0_COMP"),
+        ] {
+            assert_eq!(channel_vector(channel), name);
+            assert!(vector(name).is_some(), "{name}");
+        }
+        assert_eq!(vector(&channel_vector("TIMER1A")), Some(12));
+        assert_eq!(vector(&channel_vector("")), None);
+    }
+}

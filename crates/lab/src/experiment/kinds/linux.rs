@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Experiments on stock Linux in an emulated machine (boards/linux): real processes, real kernels, packets at exact times of the guest's own clock.
+//!
+//! Each variant is started anew for every point and every seed, so that nothing of one run is left for the next. One instruction takes a nanosecond, and the same run
+//! gives the same numbers, however busy the host is; what spreads does so by the seed of its flood, or of its commands.
+mod floods;
+mod guest;
+mod job;
+mod spec;
+mod system;
+mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use toml::Spanned;
+
+use crate::experiment::batch::bar;
+use crate::experiment::error::ExperimentError;
+use crate::experiment::findings::{Detail, Measured};
+use crate::experiment::kind::{Entry, Kind, Known, Origin};
+use crate::experiment::place::Place;
+use crate::experiment::series;
+use crate::experiment::series::{Key, Plan, Values};
+use crate::experiment::setup::{CurveSpec, Setup};
+use guest::{Cards, Guest};
+use spec::{Linux, VariantSpec};
+
+pub(super) const KIND: Entry = Entry::of::<Linux>("linux");
+
+/// The claim that every file can make: the largest difference of any number between the last run and the same run again, in percent of the larger.
+const REPEATED: &str = "repeated";
+
+impl Kind for Linux {
+    fn origin(&self) -> Origin {
+        Origin::Linux
+    }
+
+    fn known(&self, _: &Setup) -> Known {
+        let mut known = series::known(&self.series());
+        known.claims.insert(REPEATED.to_owned());
+        known
+    }
+
+    fn curves(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
+        self.curves_of(series)
+    }
+
+    fn shorten(&mut self) -> bool {
+        self.keep_quick()
+    }
+
+    fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
+        let series = self.series();
+        let plan = Plan {
+            x: &self.x,
+            seeds: &self.seeds,
+            series: &series,
+        };
+        let variants = self.variant.iter().map(|of| of.id.clone()).collect();
+        plan.check(&variants, |name| values::is_known(self, name))?;
+        let mut runs = runs(place, self)?;
+        if self.seeds.len() > 1 && !do_seeds_differ(&runs) {
+            return Err(ExperimentError::Evaluation(
+            "the seeds make no difference, so each run would be the same: a pattern that is not periodic has one, and commands know it as `$seed`".to_owned(),
+        ));
+        }
+        let Some(last) = runs.last().map(|run| run.key.clone()) else {
+            return Err(ExperimentError::Evaluation(
+                "there is nothing to run: no variant, no point or no seed".to_owned(),
+            ));
+        };
+        // No variant is called so.
+        let repeated = Key {
+            variant: String::new(),
+            ..last.clone()
+        };
+        runs.extend(runs.last().cloned().map(|run| Run {
+            key: repeated.clone(),
+            ..run
+        }));
+        let guests: BTreeMap<&str, Guest> = self
+            .variant
+            .iter()
+            .map(|variant| self.kernel_of(variant))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .map(|kernel| Ok((kernel, Guest::build(place, kernel)?)))
+            .collect::<Result<_, ExperimentError>>()?;
+        let bar = bar(runs.len() as u64);
+        let results: Result<BTreeMap<Key, Values>, ExperimentError> = runs
+            .into_par_iter()
+            .map(|run| {
+                let guest = &guests[self.kernel_of(run.variant)];
+                let cards = Cards {
+                    wire: self.wire_of(run.variant),
+                    ring: run.variant.ring,
+                };
+                let answer = guest.run(&run.job, &run.floods, cards)?;
+                bar.inc(1);
+                Ok((run.key, values::values(&answer)))
+            })
+            .collect();
+        bar.finish_and_clear();
+        let mut results = results?;
+        let again = results.remove(&repeated);
+        let mut measured = plan.measure(&results)?;
+        if let (Some(once), Some(twice)) = (results.get(&last), again) {
+            measured
+                .values
+                .insert(REPEATED.to_owned(), values::difference(once, &twice));
+        }
+        measured.detail = Some(kernels(self, &guests));
+        Ok(measured)
+    }
+}
+
+/// A start of the guest that has not begun.
+#[derive(Clone)]
+struct Run<'a> {
+    key: Key,
+    variant: &'a VariantSpec,
+    job: String,
+    floods: Vec<u8>,
+}
+
+fn runs<'a>(place: &Place, spec: &'a Linux) -> Result<Vec<Run<'a>>, ExperimentError> {
+    let mut runs = Vec::new();
+    for variant in &spec.variant {
+        for (index, &x) in spec.x.values.iter().enumerate() {
+            let system = system::of(place, spec, variant, x)?;
+            for &seed in &spec.seeds {
+                let job = job::script(spec, variant, (x, seed), system.as_deref())
+                    .map_err(ExperimentError::Evaluation)?;
+                let floods = floods::flood(spec, variant.ip, x, seed).map_err(|what| {
+                    ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))
+                })?;
+                runs.push(Run {
+                    key: Key {
+                        variant: variant.id.clone(),
+                        index,
+                        seed,
+                    },
+                    variant,
+                    job,
+                    floods,
+                });
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Whether any two runs at one point, with different seeds, are different.
+fn do_seeds_differ(runs: &[Run<'_>]) -> bool {
+    runs.windows(2).any(|pair| match pair {
+        [one, other] => {
+            (&one.key.variant, one.key.index) == (&other.key.variant, other.key.index)
+                && (&one.job, &one.floods) != (&other.job, &other.floods)
+        }
+        _ => false,
+    })
+}
+
+/// Which kernel each variant had.
+fn kernels(spec: &Linux, guests: &BTreeMap<&str, Guest>) -> Detail {
+    let row = |variant: &VariantSpec| {
+        let version = guests[spec.kernel_of(variant)].version().to_owned();
+        vec![variant.id.clone(), version]
+    };
+    Detail {
+        columns: vec!["variant".to_owned(), "kernel".to_owned()],
+        rows: spec.variant.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const EXPERIMENT: &str = r#"
+        kernel = "6.1"
+        seeds = [1, 2]
+        feed = [{ flow = 0, bytes = 512, pattern = "{x}Hz" }]
+        feed-for = "10ms"
+        x = { title = "x", values = [0, 1000] }
+        series = []
+        process = [{ id = "cpu", command = "spin", awaited = true }]
+        variant = [
+            { id = "one", label = "one", colour = "blue" },
+            { id = "two", label = "two", colour = "black" },
+        ]
+    "#;
+
+    #[test]
+    fn seeds_differ_by_a_pattern_or_by_a_command() {
+        let place = Place::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let differ = |text: &str| {
+            let spec: Linux = toml::from_str(text).unwrap();
+            do_seeds_differ(&runs(&place, &spec).unwrap())
+        };
+        assert!(!differ(EXPERIMENT));
+        assert!(differ(&EXPERIMENT.replace("{x}Hz", "poisson:{x}Hz")));
+        assert!(differ(&EXPERIMENT.replace("\"spin\"", "\"spin $seed\"")));
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What arrives, as boards/linux/packets.c reads it.
+use weir_arrivals::Pattern;
+use weir_model::Duration;
+
+use super::spec::{Ip, Linux};
+use crate::experiment::setup::Quantity;
+
+/// A nanosecond is a cycle.
+const CLOCK_HZ: u64 = 1_000_000_000;
+/// Flows that the guest's network knows.
+const FLOWS: u16 = 16;
+/// Packets of a flood.
+const PACKETS: usize = 10_000_000;
+
+/// The flood of a point with a seed.
+pub(super) fn flood(spec: &Linux, ip: Ip, x: f64, seed: u64) -> Result<Vec<u8>, String> {
+    let cycles =
+        |time: Quantity<Duration>| time.0.cycles(CLOCK_HZ).map_err(|error| error.to_string());
+    let end = cycles(spec.feed_for)?;
+    let mut packets: Vec<(u64, u16, u16)> = Vec::new();
+    for feed in &spec.feed {
+        if feed.flow >= FLOWS {
+            return Err(format!(
+                "there is no flow {}: they are 0 to {}",
+                feed.flow,
+                FLOWS - 1
+            ));
+        }
+        if x == 0.0 && feed.pattern.depends_on_x() {
+            continue;
+        }
+        // Two flows of one pattern do not come at the same times.
+        let own = seed.wrapping_add(u64::from(feed.flow) << 32);
+        let pattern =
+            Pattern::parse(&feed.pattern.at(x)?, CLOCK_HZ).map_err(|error| error.to_string())?;
+        let arrivals = pattern
+            .start(CLOCK_HZ, own)
+            .map_err(|error| error.to_string())?;
+        let from = feed.from.map_or(Ok(0), cycles)?;
+        let due = arrivals
+            .map(|arrival| arrival.at.saturating_add(from))
+            .take_while(|&at| at < end);
+        packets.extend(
+            due.take(PACKETS + 1 - packets.len())
+                .map(|at| (at, feed.flow, feed.bytes)),
+        );
+        if packets.len() > PACKETS {
+            return Err(format!(
+                "more than {PACKETS} packets: make the rate lower or the time shorter"
+            ));
+        }
+    }
+    packets.sort();
+    let words = packets
+        .iter()
+        .flat_map(|&(at, flow, bytes)| [at, flow.into(), ip.version().into(), bytes.into()]);
+    let count = packets.len() as u64;
+    Ok(std::iter::once(count)
+        .chain(words)
+        .flat_map(u64::to_le_bytes)
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_come_from_the_begin_of_their_pattern_to_the_end_of_all() {
+        let spec: Linux = toml::from_str(
+            r#"
+            kernel = "6.1"
+            seeds = [1]
+            feed = [{ flow = 2, bytes = 64, pattern = "1kHz", from = "5ms" }]
+            feed-for = "8ms"
+            process = []
+            x = { title = "x", values = [1] }
+            series = []
+            variant = []
+        "#,
+        )
+        .unwrap();
+        let words: Vec<u64> = flood(&spec, Ip::try_from(6).unwrap(), 1.0, 1)
+            .unwrap()
+            .chunks_exact(8)
+            .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+            .collect();
+        assert_eq!(words[0], 3);
+        let packets: Vec<&[u64]> = words[1..].chunks_exact(4).collect();
+        assert_eq!(
+            packets,
+            [
+                [5_000_000, 2, 6, 64],
+                [6_000_000, 2, 6, 64],
+                [7_000_000, 2, 6, 64]
+            ]
+        );
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The guest: made by `boards/linux/build`, started by `boards/linux/run`.
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use weir_report::{Temporary, give_way_to_interruption};
+
+use super::spec::{Ring, Wire};
+use crate::experiment::error::ExperimentError;
+use crate::experiment::place::Place;
+
+const BUILD: &str = "boards/linux/build";
+const RUN: &str = "boards/linux/run";
+
+/// The cards that a guest has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cards {
+    /// What the two more are that a wire joins, if there are.
+    pub wire: Option<Wire>,
+    /// For how many packets its own has room, if that is said.
+    pub ring: Option<Ring>,
+}
+
+/// A kernel, and all that it is started with.
+#[derive(Debug)]
+pub(super) struct Guest {
+    run: PathBuf,
+    folder: PathBuf,
+    version: String,
+}
+
+/// What a run has left.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// What the job has printed.
+    pub result: Value,
+    /// What QEMU says of the flood.
+    pub sent: Value,
+}
+
+impl Guest {
+    /// Makes it ready; a first time loads the kernel.
+    pub fn build(place: &Place, kernel: &str) -> Result<Self, ExperimentError> {
+        let printed = output(Command::new(place.path(BUILD)).arg(kernel), BUILD)?;
+        let folder = PathBuf::from(printed.trim_end());
+        let path = folder.join("version");
+        let version = std::fs::read_to_string(&path)
+            .map_err(|cause| ExperimentError::Read { path, cause })?;
+        Ok(Self {
+            run: place.path(RUN),
+            folder,
+            version: version.trim_end().to_owned(),
+        })
+    }
+
+    /// The package of the kernel, with its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Starts it with these cards, and waits until it has ended.
+    pub fn run(&self, job: &str, floods: &[u8], cards: Cards) -> Result<Answer, ExperimentError> {
+        let workspace = Temporary::folder("weir-guest-").map_err(ExperimentError::Workspace)?;
+        let path = |name: &str| workspace.path().join(name);
+        std::fs::write(path("job"), job).map_err(ExperimentError::Workspace)?;
+        std::fs::write(path("floods"), floods).map_err(ExperimentError::Workspace)?;
+        let mut command = Command::new(&self.run);
+        command.args([&self.folder, &path("job"), &path("floods"), &path("out")]);
+        command.args(cards.wire.map(|wire| format!("wire={}", wire.name())));
+        command.args(cards.ring.map(|ring| format!("ring={}", ring.packets())));
+        let result = output(&mut command, RUN)?;
+        let sent = std::fs::read_to_string(path("out/sent")).map_err(ExperimentError::Workspace)?;
+        let read = |text: &str, whose: &str| {
+            serde_json::from_str(text).map_err(|error| ExperimentError::Flow {
+                program: RUN.to_owned(),
+                what: format!("left what is no JSON ({whose}: {error}):\n{text}"),
+            })
+        };
+        Ok(Answer {
+            result: read(&result, "the guest")?,
+            sent: read(&sent, "QEMU")?,
+        })
+    }
+}
+
+/// What a script prints; its messages go to the caller's.
+fn output(command: &mut Command, program: &str) -> Result<String, ExperimentError> {
+    let failed = |what: String| ExperimentError::Flow {
+        program: program.to_owned(),
+        what,
+    };
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| failed(format!("cannot be started: {error}")))?;
+    if !output.status.success() {
+        give_way_to_interruption();
+        return Err(failed(format!("failed ({})", output.status)));
+    }
+    String::from_utf8(output.stdout)
+        .map_err(|error| failed(format!("prints what is no text: {error}")))
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Figures of papers whose machines nobody has any more, simulated: a described system, run in several ways over the values of an axis.
+//!
+//! Everything that one figure has and another has not stands in its file. A series ([`series`]) is a formula over what the simulator counted
+//! ([`values`]).
+mod runs;
+mod spec;
+mod values;
+
+use crate::experiment::error::ExperimentError;
+use crate::experiment::findings::Measured;
+use crate::experiment::kind::{Entry, Kind, Known, Origin};
+use crate::experiment::place::Place;
+use crate::experiment::series;
+use crate::experiment::series::Plan;
+use crate::experiment::setup::Setup;
+use runs::Runs;
+use spec::Simulation;
+
+pub(super) const KIND: Entry = Entry::of::<Simulation>("simulation");
+
+impl Kind for Simulation {
+    fn origin(&self) -> Origin {
+        Origin::Simulation
+    }
+
+    fn known(&self, _: &Setup) -> Known {
+        series::known(&self.series)
+    }
+
+    fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
+        let runs = Runs::plan(place, self)?;
+        let plan = Plan {
+            x: &self.x,
+            seeds: &self.seeds,
+            series: &self.series,
+        };
+        plan.check(runs.variants(), |value| runs.knows(value))?;
+        plan.measure(&runs.carry_out()?)
+    }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The runs of a simulated experiment: every variant at every point with every seed.
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use weir_arrivals::Pattern;
+use weir_model::{Duration, System};
+use weir_sim::{Batches, Feed, Options, Target, Tick, simulate};
+
+use super::spec::{Simulation, VariantSpec};
+use super::values::{names, values};
+use crate::experiment::batch::bar;
+use crate::experiment::error::ExperimentError;
+use crate::experiment::error::list;
+use crate::experiment::place::Place;
+use crate::experiment::series::formula::Template;
+use crate::experiment::series::{Key, Values};
+
+/// A run that has not begun.
+struct Run {
+    key: Key,
+    system: System,
+    options: Options,
+}
+
+/// All runs of an experiment.
+pub(super) struct Runs {
+    all: Vec<Run>,
+    /// Of the values of a run.
+    names: BTreeSet<String>,
+    variants: BTreeSet<String>,
+}
+
+impl Runs {
+    /// Reads the system and makes ready what is run.
+    pub fn plan(place: &Place, spec: &Simulation) -> Result<Self, ExperimentError> {
+        let system = weir_model::load(&place.path(&spec.system)).map_err(Box::new)?;
+        let mut known = BTreeSet::new();
+        for name in names(&system) {
+            if let Some(twice) = known.replace(name) {
+                return Err(ExperimentError::Evaluation(format!(
+                    "{}: two things have a value `{twice}`: call them differently",
+                    spec.system
+                )));
+            }
+        }
+        let mut runs = Self {
+            all: Vec::new(),
+            names: known,
+            variants: spec.variant.iter().map(|of| of.id.clone()).collect(),
+        };
+        for variant in &spec.variant {
+            for (index, &x) in spec.x.values.iter().enumerate() {
+                let (system, options) = prepare(spec, variant, &system, x).map_err(|what| {
+                    ExperimentError::Evaluation(format!(
+                        "the variant `{}` at x = {x}: {what}",
+                        variant.id
+                    ))
+                })?;
+                for &seed in &spec.seeds {
+                    runs.all.push(Run {
+                        key: Key {
+                            variant: variant.id.clone(),
+                            index,
+                            seed,
+                        },
+                        system: system.clone(),
+                        options: Options {
+                            seed,
+                            ..options.clone()
+                        },
+                    });
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    /// What formulas are over.
+    pub fn variants(&self) -> &BTreeSet<String> {
+        &self.variants
+    }
+
+    /// Whether a run has a value of this name.
+    pub fn knows(&self, value: &str) -> Result<(), String> {
+        if self.names.contains(value) {
+            Ok(())
+        } else {
+            Err(format!(
+                "a run has no value `{value}`; it has {}",
+                list(&self.names)
+            ))
+        }
+    }
+
+    /// Runs all on all processors; the bar is on stderr, and only on a terminal. The first failure ends it.
+    pub fn carry_out(self) -> Result<BTreeMap<Key, Values>, ExperimentError> {
+        let bar = bar(self.all.len() as u64);
+        let results = self
+            .all
+            .into_par_iter()
+            .map(|run| {
+                let tally = simulate(&run.system, &run.options).map_err(|error| {
+                    ExperimentError::Evaluation(format!(
+                        "the variant `{}`: {error}",
+                        run.key.variant
+                    ))
+                })?;
+                bar.inc(1);
+                let tick = run.options.tick.map_or(0, |tick| tick.period);
+                Ok((run.key, values(&run.system, &tally, tick)))
+            })
+            .collect();
+        bar.finish_and_clear();
+        results
+    }
+}
+
+/// What a variant runs at a point, with any seed.
+fn prepare(
+    spec: &Simulation,
+    variant: &VariantSpec,
+    system: &System,
+    x: f64,
+) -> Result<(System, Options), String> {
+    let clock_hz = system.cpu.clock_hz;
+    let cycles = |duration: Duration| duration.cycles(clock_hz).map_err(|error| error.to_string());
+    let cycles_at = |template: &Template| {
+        let duration: Result<Duration, _> = template.at(x)?.parse();
+        cycles(duration.map_err(|error| error.to_string())?)
+    };
+    let system = changed(variant, system, cycles_at)?;
+    let mut closed_loops = vec![None; system.receivers.len()];
+    for (name, window) in &spec.closed_loops {
+        let index = receiver(&system, name)?;
+        closed_loops[index] = Some(cycles(window.0)?);
+    }
+    let mut feeds = Vec::new();
+    for feed in &spec.feed {
+        let flow = find(&system.flows, |flow| &flow.name, &feed.to, "flow")?;
+        if x == 0.0 && feed.pattern.depends_on_x() {
+            continue;
+        }
+        feeds.push(Feed {
+            to: Target::Flow(flow),
+            pattern: Pattern::parse(&feed.pattern.at(x)?, clock_hz)
+                .map_err(|error| error.to_string())?,
+        });
+    }
+    let tick = spec
+        .tick
+        .as_ref()
+        .map(|tick| {
+            Ok::<_, String>(Tick {
+                period: cycles(tick.period.0)?,
+                cost: tick.cost.map_or(Ok(0), |cost| cycles(cost.0))?,
+                compensation: variant.compensation.compensation(),
+            })
+        })
+        .transpose()?;
+    let mut costs = spec.costs.costs();
+    if let Some(batches) = &spec.batches {
+        costs.batches = Batches {
+            wake: cycles(batches.wake.0)?,
+            room: batches.room,
+            beyond: if variant.crowding {
+                cycles(batches.beyond.0)?
+            } else {
+                0
+            },
+        };
+    }
+    let options = Options {
+        duration: cycles_at(&spec.duration)?,
+        seed: 0,
+        costs,
+        limits: true,
+        moderation: variant.moderation,
+        defer: variant.defer.defer(variant.ties),
+        tick,
+        closed_loops,
+        feeds,
+    };
+    Ok((system, options))
+}
+
+/// The system as a variant changes it, with times at a point.
+fn changed(
+    variant: &VariantSpec,
+    system: &System,
+    cycles_at: impl Fn(&Template) -> Result<u64, String>,
+) -> Result<System, String> {
+    let mut system = system.clone();
+    for (name, delay) in &variant.delays {
+        let index = find(&system.sources, |source| &source.name, name, "source")?;
+        match &mut system.sources[index].moderation {
+            Some(moderation) => moderation.absolute = cycles_at(delay)?,
+            None => return Err(format!("the system does not moderate `{name}`")),
+        }
+    }
+    for (name, &urgency) in &variant.urgencies {
+        let index = receiver(&system, name)?;
+        system.receivers[index].urgency = urgency;
+    }
+    for (name, deadline) in &variant.deadlines {
+        let index = receiver(&system, name)?;
+        system.receivers[index].deadline = Some(cycles_at(deadline)?);
+    }
+    Ok(system)
+}
+
+fn receiver(system: &System, name: &str) -> Result<usize, String> {
+    find(
+        &system.receivers,
+        |receiver| &receiver.name,
+        name,
+        "receiver",
+    )
+}
+
+fn find<T>(all: &[T], name_of: fn(&T) -> &String, name: &str, what: &str) -> Result<usize, String> {
+    all.iter()
+        .position(|one| name_of(one) == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|one| name_of(one).as_str()).collect();
+            format!("there is no {what} `{name}`, but {}", names.join(", "))
+        })
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What a file of a simulated experiment says.
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use weir_model::Duration;
+use weir_sim::{Batches, By, Compensation, Costs, Defer, Spread, Ties};
+
+use crate::experiment::series::formula::Template;
+use crate::experiment::series::{Axis, SeriesSpec};
+use crate::experiment::setup::Quantity;
+
+/// The parameters.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Simulation {
+    /// The system file, from the repository's root.
+    pub system: String,
+    /// Of every run.
+    pub duration: Template,
+    /// Every point is run with each.
+    pub seeds: Vec<u64>,
+    /// How costs lie about those of the system file.
+    #[serde(default)]
+    pub costs: CostsSpec,
+    /// What packets cost together.
+    pub batches: Option<BatchesSpec>,
+    /// The clock tick.
+    pub tick: Option<TickSpec>,
+    /// Of receivers that work for a time, whatever is done in it.
+    #[serde(default)]
+    pub closed_loops: BTreeMap<String, Quantity<Duration>>,
+    /// What arrives.
+    pub feed: Vec<FeedSpec>,
+    /// What differs from point to point.
+    pub x: Axis,
+    /// The ways to run the system.
+    pub variant: Vec<VariantSpec>,
+    /// What is looked at, over the names `VARIANT.WHOSE.WHAT` ([`super::values`]).
+    pub series: Vec<SeriesSpec>,
+}
+
+/// How costs lie about the stated ones; what is not said is the worst.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct CostsSpec {
+    pub interrupts: Option<Quantity<Spread>>,
+    pub bottom_halves: Option<Quantity<Spread>>,
+    pub tasks: Option<Quantity<Spread>>,
+}
+
+impl CostsSpec {
+    pub(super) fn costs(&self) -> Costs {
+        let spread = |of: &Option<Quantity<Spread>>| of.as_ref().map_or(Spread::Worst, |of| of.0);
+        Costs {
+            interrupts: spread(&self.interrupts),
+            bottom_halves: spread(&self.bottom_halves),
+            tasks: spread(&self.tasks),
+            batches: Batches::default(),
+        }
+    }
+}
+
+/// As [`Batches`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BatchesSpec {
+    pub wake: Quantity<Duration>,
+    pub room: u64,
+    pub beyond: Quantity<Duration>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TickSpec {
+    pub period: Quantity<Duration>,
+    pub cost: Option<Quantity<Duration>>,
+}
+
+/// Arrivals; where a pattern depends on x, there are none at x = 0.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FeedSpec {
+    /// A flow.
+    pub to: String,
+    /// As `weir simulate --flood` takes it.
+    pub pattern: Template,
+}
+
+/// A way to run the system.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct VariantSpec {
+    /// Before the names of what is counted in its runs.
+    pub id: String,
+    pub defer: DeferSpec,
+    /// What a bottom half does that is as urgent as what runs; as in the paper if it is not said.
+    pub ties: Option<TiesSpec>,
+    #[serde(default)]
+    pub compensation: CompensationSpec,
+    /// Whether the devices moderate.
+    #[serde(default = "yes")]
+    pub moderation: bool,
+    /// Of sources the absolute timer of their moderation, in place of the system file's.
+    #[serde(default)]
+    pub delays: BTreeMap<String, Template>,
+    /// Whether packets that do not fit make each other dearer, if the file says so.
+    #[serde(default = "yes")]
+    pub crowding: bool,
+    /// Of receivers the deadline, in place of the system file's.
+    #[serde(default)]
+    pub deadlines: BTreeMap<String, Template>,
+    /// Of receivers the urgency, in place of the system file's.
+    #[serde(default)]
+    pub urgencies: BTreeMap<String, u8>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// When bottom halves run.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum DeferSpec {
+    /// At once.
+    Immediate,
+    /// lee2010 §4.
+    Exact,
+    /// zhang2006 §3.2: by the most urgent that waits.
+    Predicted,
+}
+
+impl DeferSpec {
+    pub(super) fn defer(self, ties: Option<TiesSpec>) -> Defer {
+        let ties = ties.map(|ties| match ties {
+            TiesSpec::Wait => Ties::Wait,
+            TiesSpec::Run => Ties::Run,
+        });
+        match self {
+            Self::Immediate => Defer::Immediate,
+            Self::Exact => Defer::Exact(ties.unwrap_or(Ties::Run)),
+            Self::Predicted => Defer::Predicted(By::Waiting, ties.unwrap_or(Ties::Wait)),
+        }
+    }
+}
+
+/// What a bottom half does whose urgency is that of what runs.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum TiesSpec {
+    /// As in zhang2006.
+    Wait,
+    /// As in lee2010.
+    Run,
+}
+
+/// How the accounts by the tick are corrected.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CompensationSpec {
+    #[default]
+    None,
+    /// zhang2006 §3.1 to the letter.
+    Counted,
+    Measured,
+}
+
+impl CompensationSpec {
+    pub(super) fn compensation(self) -> Compensation {
+        match self {
+            Self::None => Compensation::None,
+            Self::Counted => Compensation::Counted,
+            Self::Measured => Compensation::Measured,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What experiments of all kinds have in common: their claims, their firmware, their curves.
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+use weir_board::machine::Machine;
+use weir_report::{Claim, Colour, Scale, Stroke};
+
+/// What all kinds of experiments have in common.
+#[derive(Debug)]
+pub(super) struct Setup {
+    /// The board that firmware runs on.
+    pub board: Machine,
+    /// What is claimed, not yet measured.
+    pub claim: Vec<Claim>,
+    /// Every kind that runs firmware has it.
+    pub run: Option<RunTimes>,
+    pub flavour: BTreeMap<String, Flavour>,
+    pub variant: Vec<Variant>,
+}
+
+impl Setup {
+    /// The variants that are behind a software limiter.
+    pub fn limited(&self) -> impl Iterator<Item = &Variant> {
+        self.variant
+            .iter()
+            .filter(|variant| variant.role == Role::Limited)
+    }
+
+    /// Whether the file states this claim, so that it must be measured.
+    pub fn claims(&self, id: &str) -> bool {
+        self.claim.iter().any(|claim| claim.id == id)
+    }
+}
+
+/// The id of a flavour's unprotected firmware behind the hardware limiter. That is the one in silicon
+/// if the flavour has a variant for it, else the ideal filter.
+pub(super) fn hardware(flavour: &str) -> String {
+    format!("{flavour}.hardware")
+}
+
+/// How long a run is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunTimes {
+    /// The board's clock.
+    pub clock: Quantity<weir_model::Rate>,
+    /// Run before anything is counted.
+    pub warmup: Quantity<weir_model::Duration>,
+    /// Counted.
+    pub length: Quantity<weir_model::Duration>,
+}
+
+/// What the firmware of one flavour has in common. Paths are relative to the repository's root.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Flavour {
+    #[serde(default)]
+    pub sources: Vec<String>,
+    #[serde(default)]
+    pub includes: Vec<String>,
+    #[serde(default)]
+    pub defines: Vec<String>,
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// For compilers that do not know the board's memory.
+    #[serde(rename = "linker-script")]
+    pub linker_script: Option<String>,
+}
+
+/// One firmware. Its id is `FLAVOUR.POLICY`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Variant {
+    pub id: Spanned<String>,
+    pub role: Role,
+    /// Besides the flavour's.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    #[serde(default)]
+    pub defines: Vec<String>,
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Requests that its limiter lets pass together.
+    #[serde(default = "one")]
+    pub burst: u32,
+    /// What its limiter is really set to, where its timer cannot represent the experiment's limit; not above that.
+    pub effective_limit: Option<Quantity<weir_model::Rate>>,
+    /// Lines in use, INT0 upwards.
+    #[serde(default = "one")]
+    pub lines: u32,
+    /// The equations of regehr2005 §5.2 that describe it.
+    pub model: Option<super::model::Policy>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What a firmware is in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Role {
+    /// An ordinary handler; one per flavour. The others of its flavour are compared with it.
+    Unprotected,
+    /// Behind a software limiter.
+    Limited,
+    /// Looks at the line once per interval.
+    Polling,
+    /// An ordinary handler, and the limiter in silicon before it, which the firmware sets up; one per flavour, called `FLAVOUR.hardware`. The limiters of its flavour are
+    /// compared with it, and not with the ideal filter. Only the board soc has one.
+    Hardware,
+    /// Runs on a second microcontroller, in front of the unprotected firmware of the flavour `paper`.
+    Front,
+}
+
+impl Variant {
+    pub fn id(&self) -> &str {
+        self.id.get_ref()
+    }
+
+    /// The part of the id before the point.
+    pub fn flavour(&self) -> &str {
+        self.id().split('.').next().unwrap_or_default()
+    }
+}
+
+/// A panel of the plot.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct PanelSpec {
+    pub title: Spanned<String>,
+    #[serde(default)]
+    pub x_scale: Scale,
+    #[serde(default)]
+    pub curves: Vec<CurveSpec>,
+    /// In place of `curves`, where variants say how they are drawn: this series of each of them.
+    pub each: Option<Spanned<String>>,
+}
+
+/// A curve of a panel.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CurveSpec {
+    /// A series.
+    pub of: Spanned<String>,
+    pub label: String,
+    pub colour: Colour,
+    #[serde(default)]
+    pub stroke: Stroke,
+}
+
+/// A quantity with its unit, in a string.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quantity<T>(pub T);
+
+impl<'de, T> Deserialize<'de> for Quantity<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map(Self)
+            .map_err(D::Error::custom)
+    }
+}

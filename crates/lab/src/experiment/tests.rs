@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The experiments of the repository, and a kind that is added.
+mod made_up;
+
+use super::*;
+
+#[test]
+fn every_experiment_of_the_repository_is_well_formed() {
+    let place = Place::of_this_repository();
+    let names = place.names();
+    assert!(names.len() >= 5, "{names:?}");
+    for name in names {
+        if let Err(error) = Experiment::load(&place, &name) {
+            panic!("{name}: {:?}", miette::Report::new(error));
+        }
+    }
+}
+
+const GOOD: &str = r#"
+title = "t"
+paper = "regehr2005"
+section = "1"
+about = "a"
+kind = "made-up"
+claim = [{ id = "sum", what = "w", unit = "1", paper = 5, at_most = 6 }]
+[made-up]
+values = [1.5, 2.5, 2]
+[[panel]]
+title = "p"
+curves = [{ of = "values", label = "values", colour = "blue" }]
+"#;
+
+/// The experiment of this text, whose kind may be the made-up one.
+fn read(text: &str) -> Result<Experiment, ExperimentError> {
+    let kinds = [KINDS, &[made_up::KIND]].concat();
+    Experiment::parse(&kinds, "paper/fig9", "fig9.toml", text)
+}
+
+#[test]
+fn a_kind_is_added_by_one_file_and_one_entry() {
+    let place = Place::of_this_repository();
+    let mut experiment = read(GOOD).unwrap();
+    let findings = experiment.run(&place).unwrap();
+    assert_eq!(findings.report.claims[0].measured, 6.0);
+    assert!(findings.report.is_met());
+    assert_eq!(findings.report.series[0].points.len(), 3);
+    assert!(matches!(findings.picture, Some(Picture::Plot(_))));
+    assert!(matches!(
+        experiment.shorten(),
+        Err(ExperimentError::NotQuick(_))
+    ));
+    assert!(matches!(
+        experiment.measure_anew(&place),
+        Err(ExperimentError::NothingKept(_))
+    ));
+}
+
+#[test]
+fn a_file_of_an_added_kind_is_refused_as_any_other() {
+    for (from, to, says, place) in [
+        ("values = [", "value = [", "unknown field `value`", "value"),
+        ("values = [1.5", "values = [\"1\"", "expected f64", "\"1\""),
+        (
+            "values = [1.5, 2.5, 2]",
+            "",
+            "missing field `values`",
+            "[made-up]",
+        ),
+        (
+            "id = \"sum\"",
+            "id = \"total\"",
+            "there are: sum",
+            "\"total\"",
+        ),
+        (
+            "of = \"values\"",
+            "of = \"sums\"",
+            "there are: values",
+            "\"sums\"",
+        ),
+        ("[made-up]", "[made]", "unknown field `made`", "made"),
+        (
+            "[made-up]",
+            "[made-up.x]\n[rates]",
+            "and none of another kind",
+            "\"made-up\"",
+        ),
+        (
+            "kind = \"made-up\"",
+            "kind = \"rates\"",
+            "a table [rates]",
+            "\"rates\"",
+        ),
+        (
+            "title = \"t\"",
+            "board = \"soc\"\ntitle = \"t\"",
+            "kinds without firmware",
+            "\"soc\"",
+        ),
+    ] {
+        assert!(GOOD.contains(from), "{from}");
+        let text = GOOD.replacen(from, to, 1);
+        let Err(ExperimentError::File(error)) = read(&text) else {
+            panic!("{text}");
+        };
+        let shown = format!("{} | {}", error.what, error.help.unwrap_or_default());
+        assert!(shown.contains(says), "{shown}");
+        let span = error.span.unwrap();
+        assert_eq!(&text[span.offset()..span.offset() + span.len()], place);
+    }
+}

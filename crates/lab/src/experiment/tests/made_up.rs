@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! A made-up kind of experiment: the sum of the numbers in its file.
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use weir_report::Series;
+
+use crate::experiment::error::ExperimentError;
+use crate::experiment::findings::Measured;
+use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::place::Place;
+use crate::experiment::setup::Setup;
+
+pub(super) const KIND: Entry = Entry::of::<MadeUp>("made-up");
+
+/// The table `[made-up]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MadeUp {
+    values: Vec<f64>,
+}
+
+impl Kind for MadeUp {
+    fn known(&self, _: &Setup) -> Known {
+        Known {
+            claims: BTreeSet::from(["sum".to_owned()]),
+            series: BTreeSet::from(["values".to_owned()]),
+        }
+    }
+
+    fn measure(&self, _: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
+        let points = (1_u32..).zip(&self.values);
+        Ok(Measured {
+            values: BTreeMap::from([("sum".to_owned(), self.values.iter().sum())]),
+            series: vec![Series {
+                id: "values".to_owned(),
+                x: "number".to_owned(),
+                y: "value".to_owned(),
+                points: points.map(|(x, &y)| (f64::from(x), y)).collect(),
+            }],
+            ..Measured::default()
+        })
+    }
+}
