@@ -28,7 +28,7 @@ title = "A small one"
 paper = "none"
 section = "1"
 about = "One source, one firmware."
-kind = "rates"
+kind = "firmware"
 claim = [
     { id = "serial.rate", what = "its rate", unit = "Hz", paper = 11500, within = [11000, 12000] },
     { id = "c.none.most_lost", what = "what it takes", unit = "%", at_most = 50 },
@@ -37,8 +37,12 @@ claim = [
 clock = "4MHz"
 warmup = "1ms"
 length = "20ms"
-[rates]
-offered = ["11520Hz"]
+[firmware]
+measure = [{ id = "VARIANT.most_lost", value = "VARIANT.max" }]
+[[firmware.flood]]
+rates = ["x"]
+x = { title = "requests offered, Hz" }
+series = [{ id = "VARIANT", y = "CPU lost, %", value = "100 * VARIANT.lost", where = "x > 11000 && x < 12000" }]
 [flavour.c]
 sources = ["experiments/none/node.c"]
 [[variant]]

@@ -156,8 +156,8 @@ fn what_is_wrong_is_said_before_anything_runs() {
         ),
         (
             "kind = \"simulation\"",
-            "kind = \"rates\"",
-            "a table [rates]",
+            "kind = \"firmware\"",
+            "a table [firmware]",
         ),
     ] {
         assert!(EXPERIMENT.contains(from), "{from}");
@@ -183,8 +183,11 @@ fn firmware_says_how_long_it_runs() {
         .split("[simulation]")
         .next()
         .unwrap()
-        .replace("simulation", "rates");
-    let root = repository(&format!("{text}[rates]\n"), SYSTEM);
+        .replace("simulation", "firmware");
+    let root = repository(
+        &format!("{text}[firmware]\nflood = []\nmeasure = []\n"),
+        SYSTEM,
+    );
     let (code, said) = reproduce(root.path(), "none/small");
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("how long the firmware runs"), "{said}");

@@ -158,15 +158,6 @@ pub(super) fn flood(stimulus: Stimulus) -> Flood {
     }
 }
 
-/// What one run took from the background, and what it gave for it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Loss {
-    /// The share of the processor that the background did not get, 0 to 1.
-    pub lost: f64,
-    /// Requests served in the counted part.
-    pub served: f64,
-}
-
 /// Cycles of one turn of the background loop, from a run of the same firmware: what the processor did outside
 /// interrupts, divided by the turns it made.
 pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
@@ -180,25 +171,11 @@ pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
     Ok(as_f64(idle.background_cycles) / progress)
 }
 
-impl Loss {
-    /// As regehr2005 §6.1 infers it: from the rate of progress of the background, compared with the progress of a
-    /// background that nothing interrupts.
-    pub fn of(result: &RunResult, turn_cycles: f64) -> Self {
-        Self {
-            lost: 1.0 - counter(result, PROGRESS) * turn_cycles / as_f64(result.cycles),
-            served: counter(result, HANDLED),
-        }
-    }
-
-    /// Points of processor lost beyond what `reference` loses for the same number of requests served.
-    pub fn points_beyond(self, reference: Self) -> f64 {
-        let scale = if reference.served > 0.0 {
-            self.served / reference.served
-        } else {
-            1.0
-        };
-        100.0 * (self.lost - reference.lost * scale)
-    }
+/// The share of the processor that the background did not get, 0 to 1. regehr2005 §6.1 infers it so:
+/// from the rate of progress of the background, compared with the progress of a background that
+/// nothing interrupts.
+pub(super) fn lost(result: &RunResult, turn_cycles: f64) -> f64 {
+    1.0 - counter(result, PROGRESS) * turn_cycles / as_f64(result.cycles)
 }
 
 /// What the resolution of a run may make of an overhead of 0, in points.
@@ -267,28 +244,5 @@ mod tests {
         assert!(plausible("c.shared2", -0.57).is_err());
         assert!(plausible("c.shared2", -0.01).is_ok());
         assert!(plausible("c.shared2", 1.1).is_ok());
-    }
-
-    #[test]
-    fn overhead_is_scaled_to_the_requests_served() {
-        let reference = Loss {
-            lost: 0.10,
-            served: 4000.0,
-        };
-        let same = Loss {
-            lost: 0.15,
-            served: 4000.0,
-        };
-        assert!((same.points_beyond(reference) - 5.0).abs() < 1e-9);
-        let half = Loss {
-            lost: 0.08,
-            served: 2000.0,
-        };
-        assert!((half.points_beyond(reference) - 3.0).abs() < 1e-9);
-        let nothing = Loss {
-            lost: 0.0,
-            served: 0.0,
-        };
-        assert!((half.points_beyond(nothing) - 8.0).abs() < 1e-9);
     }
 }

@@ -11,7 +11,7 @@ use weir_report::{Claim, Curve, Goal, Panel, Plot, Series};
 use super::error::{ExperimentError, list};
 use super::kind::{Entry, Kind};
 use super::pointer::Pointer;
-use super::setup::{Flavour, PanelSpec, Role, RunTimes, Setup, Variant, hardware};
+use super::setup::{Flavour, PanelSpec, Role, RunTimes, Setup, Variant};
 
 /// A checked experiment file.
 #[derive(Debug)]
@@ -298,7 +298,7 @@ fn check_variant(
             ),
         ));
     }
-    let is_right = board == Machine::Soc && id == hardware(flavour);
+    let is_right = board == Machine::Soc && id == format!("{flavour}.hardware");
     if variant.role == Role::Hardware && !is_right {
         return Err(pointer.wrong(
             &variant.id,

@@ -11,7 +11,6 @@ mod file;
 mod findings;
 mod kind;
 mod kinds;
-mod model;
 mod place;
 mod pointer;
 mod series;

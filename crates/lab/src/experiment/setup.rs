@@ -24,23 +24,10 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// The variants that are behind a software limiter.
-    pub fn limited(&self) -> impl Iterator<Item = &Variant> {
-        self.variant
-            .iter()
-            .filter(|variant| variant.role == Role::Limited)
-    }
-
     /// Whether the file states this claim, so that it must be measured.
     pub fn claims(&self, id: &str) -> bool {
         self.claim.iter().any(|claim| claim.id == id)
     }
-}
-
-/// The id of a flavour's unprotected firmware behind the hardware limiter. That is the one in silicon
-/// if the flavour has a variant for it, else the ideal filter.
-pub(super) fn hardware(flavour: &str) -> String {
-    format!("{flavour}.hardware")
 }
 
 /// How long a run is.
@@ -85,16 +72,11 @@ pub(super) struct Variant {
     pub defines: Vec<String>,
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Requests that its limiter lets pass together.
-    #[serde(default = "one")]
-    pub burst: u32,
-    /// What its limiter is really set to, where its timer cannot represent the experiment's limit; not above that.
-    pub effective_limit: Option<Quantity<weir_model::Rate>>,
+    /// What the ideal hardware limiter is set to; with the role `ideal`.
+    pub limit: Option<Quantity<weir_model::Rate>>,
     /// Lines in use, INT0 upwards.
     #[serde(default = "one")]
     pub lines: u32,
-    /// The equations of regehr2005 §5.2 that describe it.
-    pub model: Option<super::model::Policy>,
 }
 
 fn one() -> u32 {
@@ -111,11 +93,27 @@ pub(super) enum Role {
     Limited,
     /// Looks at the line once per interval.
     Polling,
-    /// An ordinary handler, and the limiter in silicon before it, which the firmware sets up; one per flavour, called `FLAVOUR.hardware`. The limiters of its flavour are
-    /// compared with it, and not with the ideal filter. Only the board soc has one.
+    /// An ordinary handler, and the limiter in silicon before it, which the firmware sets up. There is
+    /// one per flavour, called `FLAVOUR.hardware`. Only the board soc has one.
     Hardware,
+    /// An ordinary handler, and an ideal hardware limiter before it that keeps `limit`.
+    Ideal,
     /// Runs on a second microcontroller, in front of the unprotected firmware of the flavour `paper`.
     Front,
+}
+
+impl Role {
+    /// The word for it in a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unprotected => "unprotected",
+            Self::Limited => "limited",
+            Self::Polling => "polling",
+            Self::Hardware => "hardware",
+            Self::Ideal => "ideal",
+            Self::Front => "front",
+        }
+    }
 }
 
 impl Variant {

@@ -81,15 +81,15 @@ fn a_file_of_an_added_kind_is_refused_as_any_other() {
         ("[made-up]", "[made]", "unknown field `made`", "made"),
         (
             "[made-up]",
-            "[made-up.x]\n[rates]",
+            "[made-up.x]\n[bounds]",
             "and none of another kind",
             "\"made-up\"",
         ),
         (
             "kind = \"made-up\"",
-            "kind = \"rates\"",
-            "a table [rates]",
-            "\"rates\"",
+            "kind = \"bounds\"",
+            "a table [bounds]",
+            "\"bounds\"",
         ),
         (
             "title = \"t\"",

@@ -8,7 +8,7 @@ title = "t"
 paper = "regehr2005"
 section = "6.2"
 about = "a"
-kind = "overhead-sweep"
+kind = "firmware"
 claim = [{ id = "c.strict", what = "w", unit = "points", at_most = 4.6 }]
 [run]
 clock = "4MHz"
@@ -24,14 +24,20 @@ role = "limited"
 [[panel]]
 title = "p"
 curves = [{ of = "c.strict", label = "strict", colour = "vermilion" }]
-[overhead-sweep]
-limit = "4kHz"
-rates = ["1kHz"]
+[firmware]
+measure = [
+    { id = "VARIANT", of = ["limited"], overhead = true, value = "VARIANT.lost.max" },
+    { id = "VARIANT.adversary", of = ["c.limited"], value = "VARIANT.lost.last" },
+    { id = "VARIANT.extra_cycles", of = ["hardware"], value = "VARIANT.lost.min" },
+]
+[[firmware.flood]]
+rates = ["1000 * x"]
 phases = ["100cycles"]
-poisson = { rates = ["4kHz"], seeds = [1] }
-pairs = { periods = ["2000cycles"], gaps = ["20cycles"] }
-burst-gap = "600cycles"
-refused = ["16kHz", "160kHz"]
+x = { title = "kHz", values = [1] }
+series = [
+    { id = "VARIANT", y = "%", value = "100 * VARIANT.lost" },
+    { id = "VARIANT.lost", value = "100 * VARIANT.lost" },
+]
 "#;
 
 /// The message, the help and the text pointed at.
@@ -95,12 +101,12 @@ fn a_quantity_is_checked_where_it_stands() {
 
 #[test]
 fn names_of_other_things_are_checked() {
-    let (message, _) = refused("overhead-sweep\"", "overhead\"");
-    assert!(message.contains("two-sources"), "{message}");
+    let (message, _) = refused("kind = \"firmware\"", "kind = \"firm\"");
+    assert!(message.contains("`firmware`, `constants`"), "{message}");
     let (message, _) = refused("id = \"c.none\"", "id = \"d.none\"");
     assert!(message.contains("no flavour `d`"), "{message}");
     let (message, place) = refused("of = \"c.strict\"", "of = \"c.weak\"");
-    assert!(message.contains("c.hardware"), "{message}");
+    assert!(message.contains("there are: c.none, c.strict"), "{message}");
     assert_eq!(place, "\"c.weak\"");
     let (message, _) = refused("id = \"c.none\"", "id = \"c.strict\"");
     assert!(message.contains("two variants"), "{message}");

@@ -52,13 +52,14 @@ impl Kind for Linux {
 
     fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
         let series = self.series();
+        let variants = self.variant.iter().map(|of| of.id.clone()).collect();
         let plan = Plan {
             x: &self.x,
             seeds: &self.seeds,
             series: &series,
+            variants: &variants,
         };
-        let variants = self.variant.iter().map(|of| of.id.clone()).collect();
-        plan.check(&variants, |name| values::is_known(self, name))?;
+        plan.check(|name| values::is_known(self, name))?;
         let mut runs = runs(place, self)?;
         if self.seeds.len() > 1 && !do_seeds_differ(&runs) {
             return Err(ExperimentError::Evaluation(

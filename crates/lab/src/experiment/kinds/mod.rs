@@ -3,20 +3,16 @@
 mod area;
 mod bounds;
 mod constants;
+mod firmware;
 mod linux;
-mod overhead_sweep;
-mod rates;
 mod simulation;
-mod two_sources;
 
 use super::kind::Entry;
 
 /// All kinds, as messages list them.
 pub(super) const KINDS: &[Entry] = &[
-    overhead_sweep::KIND,
+    firmware::KIND,
     constants::KIND,
-    rates::KIND,
-    two_sources::KIND,
     bounds::KIND,
     simulation::KIND,
     area::KIND,

@@ -30,12 +30,14 @@ impl Kind for Simulation {
 
     fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
         let runs = Runs::plan(place, self)?;
+        let variants = self.variant.iter().map(|of| of.id.clone()).collect();
         let plan = Plan {
             x: &self.x,
             seeds: &self.seeds,
             series: &self.series,
+            variants: &variants,
         };
-        plan.check(runs.variants(), |value| runs.knows(value))?;
+        plan.check(|value| runs.knows(value))?;
         plan.measure(&runs.carry_out()?)
     }
 }

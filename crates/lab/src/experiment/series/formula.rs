@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Formulas of experiment files, as the crate evalexpr reads them, and texts with formulas in them.
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use evalexpr::{Context, EvalexprError, EvalexprResult, Node, Value, build_operator_tree};
@@ -21,6 +22,12 @@ pub(in crate::experiment) fn number(value: f64) -> Number {
 pub(in crate::experiment) trait Names {
     /// The value of a name, if it has one.
     fn find(&self, name: &str) -> Option<&Number>;
+}
+
+impl Names for BTreeMap<String, Number> {
+    fn find(&self, name: &str) -> Option<&Number> {
+        self.get(name)
+    }
 }
 
 /// A formula that makes sense, but for the names in it.
@@ -58,6 +65,11 @@ impl Formula {
         self.0
             .eval_number_with_context(&Lookup(names))
             .map_err(|error| what_is_wrong(&error))
+    }
+
+    /// Its value at a point; no other name has one.
+    pub fn at(&self, x: f64) -> Result<f64, String> {
+        self.evaluate(&BTreeMap::from([(X.to_owned(), number(x))]))
     }
 
     /// Whether it holds: it is a condition.

@@ -47,6 +47,30 @@ pub(super) struct SeriesSpec {
     /// A condition: the points where it does not hold are left out.
     #[serde(rename = "where")]
     pub only_where: Option<Formula>,
+    /// Whether a point of the curve is the largest value with any seed, and not the mean.
+    #[serde(skip)]
+    pub worst: bool,
+    /// How many times the value the mean of a point is, as it is drawn.
+    #[serde(skip, default = "unscaled")]
+    pub scale: f64,
+}
+
+fn unscaled() -> f64 {
+    1.0
+}
+
+impl SeriesSpec {
+    /// The same about other names.
+    fn renamed(&self, rename: impl Fn(&str) -> String) -> Self {
+        Self {
+            id: rename(&self.id),
+            y: self.y.clone(),
+            value: self.value.renamed(&rename),
+            only_where: self.only_where.as_ref().map(|only| only.renamed(&rename)),
+            worst: self.worst,
+            scale: self.scale,
+        }
+    }
 }
 
 /// The runs and what is made of them.
@@ -55,6 +79,7 @@ pub(super) struct Plan<'a> {
     pub x: &'a Axis,
     pub seeds: &'a [u64],
     pub series: &'a [SeriesSpec],
+    pub variants: &'a BTreeSet<String>,
 }
 
 /// What a claim says of a series, after the series' name and a point.
@@ -72,16 +97,19 @@ enum Over {
     ArgMin,
     /// The largest difference between two seeds at any point.
     Spread,
+    /// The sum of all values at any point with any seed.
+    Sum,
 }
 
 impl Over {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 7] = [
         ("max", Self::Max),
         ("min", Self::Min),
         ("first", Self::First),
         ("last", Self::Last),
         ("argmin", Self::ArgMin),
         ("spread", Self::Spread),
+        ("sum", Self::Sum),
     ];
 
     fn of(self, points: &[Point]) -> Option<f64> {
@@ -96,6 +124,7 @@ impl Over {
                 .min_by(|a, b| a.mean().total_cmp(&b.mean()))
                 .map(|point| point.x),
             Self::Spread => points.iter().map(Point::spread).reduce(worst(f64::max)),
+            Self::Sum => all.reduce(|a, b| a + b),
         }
     }
 }
@@ -119,9 +148,19 @@ struct Point {
 }
 
 impl Point {
-    #[expect(clippy::cast_precision_loss, reason = "a handful of seeds")]
     fn mean(&self) -> f64 {
-        self.values.iter().sum::<f64>() / self.values.len() as f64
+        self.scaled_mean(unscaled())
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a handful of seeds")]
+    fn scaled_mean(&self, scale: f64) -> f64 {
+        scale * self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+
+    fn drawn(&self, series: &SeriesSpec) -> f64 {
+        let values = self.values.iter().copied();
+        let largest = values.reduce(worst(f64::max)).filter(|_| series.worst);
+        largest.unwrap_or_else(|| self.scaled_mean(series.scale))
     }
 
     /// Between the largest and the smallest; a point has a value.
@@ -146,50 +185,50 @@ const OF_EACH: &str = "VARIANT.";
 
 /// The series, those of each variant once per variant.
 pub(super) fn of_variants(series: &[SeriesSpec], variants: &[&str]) -> Vec<SeriesSpec> {
-    let of = |series: &SeriesSpec| match series.id.strip_prefix(OF_EACH) {
-        None => vec![series.clone()],
-        Some(id) => variants
-            .iter()
-            .map(|variant| {
-                let rename = |name: &str| name.replace(OF_EACH, &format!("{variant}."));
-                SeriesSpec {
-                    id: format!("{variant}.{id}"),
-                    y: series.y.clone(),
-                    value: series.value.renamed(rename),
-                    only_where: series.only_where.as_ref().map(|only| only.renamed(rename)),
-                }
-            })
-            .collect(),
+    let of = |series: &SeriesSpec| {
+        if !series.id.starts_with(OF_EACH) {
+            return vec![series.clone()];
+        }
+        let of =
+            |variant: &&str| series.renamed(|name| name.replace(OF_EACH, &format!("{variant}.")));
+        variants.iter().map(of).collect()
     };
     series.iter().flat_map(of).collect()
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
     /// Whether every name of a formula is one that runs have: of one of the variants, and `knows` says nothing against what follows. Before the runs: a name that
     /// nothing has should not cost a minute.
-    pub fn check(
-        &self,
-        variants: &BTreeSet<String>,
-        knows: impl Fn(&str) -> Result<(), String>,
-    ) -> Result<(), ExperimentError> {
+    pub fn check(&self, knows: impl Fn(&str) -> Result<(), String>) -> Result<(), ExperimentError> {
         for series in self.series {
-            for formula in std::iter::once(&series.value).chain(&series.only_where) {
-                for name in formula.names().filter(|&name| name != X) {
-                    let name = name.strip_prefix(FIRST).unwrap_or(name);
-                    let (variant, value) = name.split_once('.').unwrap_or((name, ""));
-                    let checked = if variants.contains(variant) {
-                        knows(value)
-                    } else {
-                        Err(format!(
-                            "`{name}` does not begin with a variant, which are {}",
-                            list(variants)
-                        ))
-                    };
-                    checked.map_err(|what| in_series(series, &what))?;
-                }
+            for name in names(series) {
+                let checked = match self.split(name) {
+                    Some((_, value)) => knows(value),
+                    None => Err(format!(
+                        "`{name}` does not begin with a variant, which are {}",
+                        list(self.variants)
+                    )),
+                };
+                checked.map_err(|what| in_series(series, &what))?;
             }
         }
         Ok(())
+    }
+
+    /// The variants that formulas are about.
+    pub fn used(&self) -> BTreeSet<&'a str> {
+        let names = self.series.iter().flat_map(names);
+        names.filter_map(|name| Some(self.split(name)?.0)).collect()
+    }
+
+    /// The variant and the value that a name is of.
+    fn split<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
+        let variants = self.variants.iter();
+        let split = variants.filter_map(|variant| {
+            let value = name.strip_prefix(variant.as_str())?.strip_prefix('.')?;
+            Some((&name[..variant.len()], value))
+        });
+        split.max_by_key(|(variant, _)| variant.len())
     }
 
     /// The series and what claims can say of them.
@@ -209,7 +248,10 @@ impl Plan<'_> {
                 id: series.id.clone(),
                 x: self.x.title.clone(),
                 y: series.y.clone(),
-                points: points.iter().map(|point| (point.x, point.mean())).collect(),
+                points: points
+                    .iter()
+                    .map(|point| (point.x, point.drawn(series)))
+                    .collect(),
             });
         }
         Ok(Measured {
@@ -230,6 +272,7 @@ impl Plan<'_> {
             let mut values = Vec::new();
             for &seed in self.seeds {
                 let names = Found {
+                    plan: self,
                     results,
                     index,
                     seed,
@@ -251,12 +294,20 @@ impl Plan<'_> {
     }
 }
 
+/// The names of values in the formulas of a series.
+fn names(series: &SeriesSpec) -> impl Iterator<Item = &str> {
+    let formulas = std::iter::once(&series.value).chain(&series.only_where);
+    let names = formulas.flat_map(Formula::names).filter(|&name| name != X);
+    names.map(|name| name.strip_prefix(FIRST).unwrap_or(name))
+}
+
 fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
     ExperimentError::Evaluation(format!("the series `{}`: {what}", series.id))
 }
 
 /// What the names of a formula mean at one point with one seed.
 struct Found<'a> {
+    plan: &'a Plan<'a>,
     results: &'a BTreeMap<Key, Values>,
     index: usize,
     seed: u64,
@@ -275,7 +326,7 @@ impl Names for Found<'_> {
             Some(name) => (0, name),
             None => (self.index, name),
         };
-        let (variant, value) = name.split_once('.')?;
+        let (variant, value) = self.plan.split(name)?;
         let key = Key {
             variant: variant.to_owned(),
             index,

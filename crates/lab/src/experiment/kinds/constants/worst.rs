@@ -13,10 +13,10 @@ use self::adversary::{Attack, in_step, storm};
 use self::events::{Kind, longest};
 use self::subject::Subject;
 pub(super) use self::subject::WorstSpec;
-use super::ExperimentError;
 use crate::experiment::batch::{Job, run_each};
 use crate::experiment::bench::{Bench, flood};
 use crate::experiment::costs::Worst;
+use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::Flavour;
 use weir_board::run::{Flood, Stimulus};
 

@@ -28,7 +28,6 @@ pub(super) struct Runs {
     all: Vec<Run>,
     /// Of the values of a run.
     names: BTreeSet<String>,
-    variants: BTreeSet<String>,
 }
 
 impl Runs {
@@ -47,7 +46,6 @@ impl Runs {
         let mut runs = Self {
             all: Vec::new(),
             names: known,
-            variants: spec.variant.iter().map(|of| of.id.clone()).collect(),
         };
         for variant in &spec.variant {
             for (index, &x) in spec.x.values.iter().enumerate() {
@@ -74,11 +72,6 @@ impl Runs {
             }
         }
         Ok(runs)
-    }
-
-    /// What formulas are over.
-    pub fn variants(&self) -> &BTreeSet<String> {
-        &self.variants
     }
 
     /// Whether a run has a value of this name.

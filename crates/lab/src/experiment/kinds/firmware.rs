@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Firmware under floods: what interrupts and their limiters take from the background.
+//!
+//! Everything that one figure has and another has not stands in its file. A series ([`series`]) is a
+//! formula over what runs have counted ([`values`]), and a claim is a formula over series.
+mod spec;
+mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_model::worst_rates;
+use weir_report::Series;
+
+use crate::experiment::batch::{Job, run_all};
+use crate::experiment::bench::{Bench, plausible};
+use crate::experiment::error::{ExperimentError, list};
+use crate::experiment::findings::Measured;
+use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::place::Place;
+use crate::experiment::series::formula::number;
+use crate::experiment::series::{self, Axis, Key, Plan, SeriesSpec, Values};
+use crate::experiment::setup::{Role, Setup, Variant};
+use spec::{Firmware, FloodSpec, MeasureSpec};
+use values::Counted;
+use weir_board::line::Line;
+use weir_board::machine::Machine;
+use weir_board::run::{Flood, FrontController, HardwareLimit, RunSpec, Stimulus};
+use weir_board::stimulus::arrivals;
+
+pub(super) const KIND: Entry = Entry::of::<Firmware>("firmware").on(&Machine::ALL);
+
+/// The pin on which the program of the second microcontroller puts its requests (limiter.c).
+const FRONT_OUTPUT: &str = "PB0";
+/// The flavour whose unprotected firmware runs behind it, as in the paper.
+const BEHIND_FRONT: &str = "paper";
+
+impl Kind for Firmware {
+    fn known(&self, setup: &Setup) -> Known {
+        let measured = self.measures(setup).into_iter().map(|measure| measure.id);
+        let rates = worst_rates::all().iter().filter(|_| self.has_worst_rates());
+        let series = self.flood.iter().flat_map(|flood| flood.series_of(setup));
+        Known {
+            claims: measured
+                .chain(rates.map(|source| rate_claim(&source.id)))
+                .collect(),
+            series: series
+                .filter(|series| !series.y.is_empty())
+                .map(|series| series.id)
+                .collect(),
+        }
+    }
+
+    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measured, ExperimentError> {
+        let bench = Bench::new(place, setup)?;
+        // Before the runs: missing costs should not cost a minute.
+        let counted = Counted::new(place, &self.costs)?;
+        let variants = setup.variant.iter().map(|of| of.id().to_owned()).collect();
+        let sets = self
+            .flood
+            .iter()
+            .map(|flood| Set::new(&bench, flood, &variants))
+            .collect::<Result<Vec<Set>, _>>()?;
+        for set in &sets {
+            set.plan().check(|value| counted.knows(value))?;
+        }
+        let measures = self.claimed(setup, &sets)?;
+        let mut jobs = self.idle(&bench)?;
+        for (number, set) in (1..).zip(&sets) {
+            set.add_jobs(&bench, number, &mut jobs)?;
+        }
+        let results = run_all(jobs)?;
+        let mut runs: Vec<BTreeMap<Key, Values>> = vec![BTreeMap::new(); sets.len() + 1];
+        for variant in &setup.variant {
+            let idle = &results[&(IDLE, idle_key(variant.id()))];
+            let of_variant = results
+                .iter()
+                .filter(|((_, key), _)| key.variant == variant.id());
+            for ((number, key), result) in of_variant {
+                let values = counted.values(&bench, variant, result, idle)?;
+                runs[*number].insert(key.clone(), values);
+            }
+        }
+        let mut all = Measured::default();
+        let mut names = Values::new();
+        for (set, runs) in sets.iter().zip(&runs[1..]) {
+            let measured = set.plan().measure(runs)?;
+            let values = measured.values.into_iter();
+            names.extend(values.map(|(name, value)| (name, number(value))));
+            for series in measured.series {
+                all.series.extend(set.drawn(series)?);
+            }
+        }
+        for measure in measures {
+            let value = measure
+                .value
+                .evaluate(&names)
+                .map_err(|what| in_claim(&measure, &what))?;
+            let value = if measure.overhead {
+                plausible(&measure.id, value)?
+            } else {
+                value
+            };
+            all.values.insert(measure.id, value);
+        }
+        let rates = worst_rates::all().iter();
+        all.values
+            .extend(rates.map(|source| (rate_claim(&source.id), source.hertz())));
+        Ok(all)
+    }
+
+    fn shorten(&mut self) -> bool {
+        let mut is_shorter = false;
+        for flood in &mut self.flood {
+            if let Some(quick) = flood.quick.take() {
+                flood.x.values = quick.values;
+                flood.phases = quick.phases;
+                is_shorter = true;
+            }
+        }
+        is_shorter
+    }
+}
+
+fn wrong(what: &str) -> ExperimentError {
+    ExperimentError::Evaluation(what.to_owned())
+}
+
+/// The rate of a source of regehr2005's Table 1, as a claim.
+fn rate_claim(source: &str) -> String {
+    format!("{source}.rate")
+}
+
+/// The runs without a flood, among the numbers of the sets.
+const IDLE: usize = 0;
+
+fn idle_key(variant: &str) -> Key {
+    Key {
+        variant: variant.to_owned(),
+        index: 0,
+        seed: 0,
+    }
+}
+
+fn in_claim(measure: &MeasureSpec, what: &str) -> ExperimentError {
+    wrong(&format!("the claim `{}`: {what}", measure.id))
+}
+
+impl Firmware {
+    /// What the file claims, over values that the series of these sets have.
+    fn claimed(&self, setup: &Setup, sets: &[Set]) -> Result<Vec<MeasureSpec>, ExperimentError> {
+        let known = sets
+            .iter()
+            .flat_map(|set| series::known(&set.series).claims);
+        let known: BTreeSet<String> = known.collect();
+        let mut claimed = self.measures(setup);
+        claimed.retain(|measure| setup.claims(&measure.id));
+        for measure in &claimed {
+            if let Some(name) = measure.value.names().find(|&name| !known.contains(name)) {
+                let what = format!("there is no value `{name}`, but {}", list(&known));
+                return Err(in_claim(measure, &what));
+            }
+        }
+        Ok(claimed)
+    }
+
+    /// A run of each variant that shows what a turn of its background takes.
+    fn idle(&self, bench: &Bench) -> Result<Vec<Job<(usize, Key)>>, ExperimentError> {
+        let cycles = match &self.idle {
+            Some(idle) => bench.cycles(idle.0)?,
+            None => bench.length_cycles,
+        };
+        let job = |variant: &Variant| {
+            Ok(Job {
+                key: (IDLE, idle_key(variant.id())),
+                firmware: variant.id().to_owned(),
+                spec: RunSpec {
+                    cycles,
+                    hardware_limits: Vec::new(),
+                    front: None,
+                    ..base(bench, variant)?
+                },
+            })
+        };
+        bench.setup.variant.iter().map(job).collect()
+    }
+}
+
+/// A set of floods, and the series that are made of its runs.
+struct Set<'a> {
+    spec: &'a FloodSpec,
+    x: Axis,
+    /// The phases in cycles, which tell runs at a point apart.
+    phases: Vec<u64>,
+    series: Vec<SeriesSpec>,
+    variants: &'a BTreeSet<String>,
+}
+
+impl<'a> Set<'a> {
+    fn new(
+        bench: &Bench,
+        spec: &'a FloodSpec,
+        variants: &'a BTreeSet<String>,
+    ) -> Result<Self, ExperimentError> {
+        let phases = spec.phases.iter();
+        let mut phases = phases
+            .map(|phase| bench.cycles(phase.0))
+            .collect::<Result<Vec<u64>, _>>()?;
+        if phases.is_empty() {
+            phases.push(0);
+        }
+        Ok(Self {
+            spec,
+            x: spec.axis(),
+            phases,
+            series: spec.series_of(bench.setup),
+            variants,
+        })
+    }
+
+    fn plan(&self) -> Plan<'_> {
+        Plan {
+            x: &self.x,
+            seeds: &self.phases,
+            series: &self.series,
+            variants: self.variants,
+        }
+    }
+
+    /// Every variant that a series is about, at every point with every phase.
+    fn add_jobs(
+        &self,
+        bench: &Bench,
+        number: usize,
+        jobs: &mut Vec<Job<(usize, Key)>>,
+    ) -> Result<(), ExperimentError> {
+        let used = self.plan().used();
+        for variant in bench
+            .setup
+            .variant
+            .iter()
+            .filter(|of| used.contains(of.id()))
+        {
+            let mut base = base(bench, variant)?;
+            if !self.spec.defines.is_empty() {
+                let defines: Vec<&str> = self.spec.defines.iter().map(String::as_str).collect();
+                base.elf = bench.compile(variant, &defines)?;
+            }
+            for (index, &x) in self.x.values.iter().enumerate() {
+                for &seed in &self.phases {
+                    jobs.push(Job {
+                        key: (
+                            number,
+                            Key {
+                                variant: variant.id().to_owned(),
+                                index,
+                                seed,
+                            },
+                        ),
+                        firmware: variant.id().to_owned(),
+                        spec: RunSpec {
+                            floods: self.floods(bench, variant, (index, x), seed)?,
+                            ..base.clone()
+                        },
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn floods(
+        &self,
+        bench: &Bench,
+        variant: &Variant,
+        (index, x): (usize, f64),
+        phase: u64,
+    ) -> Result<Vec<Flood>, ExperimentError> {
+        let failed = |what: String| wrong(&format!("the flood at x = {x}: {what}"));
+        let mut floods = Vec::new();
+        if let Some(pattern) = self
+            .spec
+            .patterns
+            .get(index)
+            .filter(|text| !text.is_empty())
+        {
+            let flood = Flood::on(bench.setup.board, pattern, bench.clock_hz);
+            floods.push(flood.map_err(|error| failed(error.to_string()))?);
+        }
+        let lines = usize::try_from(variant.lines).unwrap_or(usize::MAX);
+        let rates = Line::all().zip(&self.spec.rates).zip(1..);
+        for ((line, rate), place) in rates.take(lines) {
+            floods.push(Flood {
+                line,
+                stimulus: Stimulus::Periodic {
+                    rate_hz: rate.at(x).map_err(failed)?,
+                    phase_cycles: phase * place,
+                },
+            });
+        }
+        if self.spec.until_quiet {
+            for flood in &mut floods {
+                flood.stimulus = until_quiet(bench, &flood.stimulus)?;
+            }
+        }
+        Ok(floods)
+    }
+
+    /// The series as it is drawn, if it is.
+    fn drawn(&self, series: Series) -> Result<Option<Series>, ExperimentError> {
+        let spec = self.series.iter().find(|spec| spec.id == series.id);
+        if spec.is_none_or(|spec| spec.y.is_empty()) {
+            return Ok(None);
+        }
+        let Some(shown) = &self.spec.x.shown else {
+            return Ok(Some(series));
+        };
+        let points = series.points.iter();
+        let points = points
+            .map(|&(x, y)| Ok((shown.at(x).map_err(|what| wrong(&what))?, y)))
+            .collect::<Result<_, ExperimentError>>()?;
+        Ok(Some(Series { points, ..series }))
+    }
+}
+
+/// A run of a variant without any flood, with what stands in front of it.
+fn base(bench: &Bench, variant: &Variant) -> Result<RunSpec, ExperimentError> {
+    let mut spec = bench.spec(&bench.elf(variant));
+    match variant.role {
+        Role::Unprotected | Role::Limited | Role::Polling | Role::Hardware => {}
+        Role::Ideal => {
+            let limit = variant
+                .limit
+                .ok_or_else(|| wrong(&format!("`{}` has no `limit`", variant.id())))?;
+            spec.hardware_limits.push(HardwareLimit {
+                line: Line::INT0,
+                interval_cycles: interval_cycles(bench, limit.0),
+            });
+        }
+        Role::Front => {
+            let mut all = bench.setup.variant.iter();
+            let behind = all
+                .find(|of| of.role == Role::Unprotected && of.flavour() == BEHIND_FRONT)
+                .ok_or_else(|| {
+                    wrong(&format!(
+                        "the flavour `{BEHIND_FRONT}` has no variant with role = \"unprotected\" to compare with"
+                    ))
+                })?;
+            spec.front = Some(FrontController {
+                elf: bench.elf(variant),
+                input: Line::INT0,
+                output: FRONT_OUTPUT
+                    .parse()
+                    .map_err(|error| wrong(&format!("{FRONT_OUTPUT}: {error}")))?,
+                to: Line::INT0,
+            });
+            spec.elf = bench.elf(behind);
+        }
+    }
+    Ok(spec)
+}
+
+/// A limit as an interval.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a period is positive and far below 2^52"
+)]
+fn interval_cycles(bench: &Bench, limit: weir_model::Rate) -> u64 {
+    (limit.period_cycles(bench.clock_hz).ceil() as u64).max(1)
+}
+
+/// The edges of the first nine tenths of the counted part, so that requests can be counted exactly.
+fn until_quiet(bench: &Bench, stimulus: &Stimulus) -> Result<Stimulus, ExperimentError> {
+    let end = bench.warmup_cycles + bench.length_cycles / 10 * 9;
+    // Not the very first cycle, at which the warm-up's last instruction may still run.
+    let begin = bench.warmup_cycles + 100;
+    let edges = arrivals(stimulus, bench.clock_hz).map_err(|cause| wrong(&cause.to_string()))?;
+    Ok(Stimulus::Trace {
+        name: stimulus.to_string(),
+        times: edges
+            .map(|edge| edge.at + begin)
+            .take_while(|at| *at < end)
+            .collect(),
+    })
+}
