@@ -41,7 +41,6 @@ length = "20ms"
 measure = [{ id = "VARIANT.most_lost", value = "VARIANT.max" }]
 [[firmware.flood]]
 rates = ["x"]
-x = { title = "requests offered, Hz" }
 series = [{ id = "VARIANT", y = "CPU lost, %", value = "100 * VARIANT.lost", where = "x > 11000 && x < 12000" }]
 [flavour.c]
 sources = ["experiments/none/node.c"]

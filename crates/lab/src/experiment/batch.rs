@@ -39,18 +39,25 @@ pub(super) fn run_each<K: Ord + Send, T: Send>(
     jobs: Vec<Job<K>>,
     digest: impl Fn(&K, RunResult) -> T + Sync,
 ) -> Result<BTreeMap<K, T>, ExperimentError> {
+    carry_out(jobs, |job| {
+        let result = run(&job.spec).map_err(|cause| ExperimentError::Run {
+            firmware: job.firmware,
+            cause: Box::new(cause),
+        })?;
+        let digested = digest(&job.key, result);
+        Ok((job.key, digested))
+    })
+}
+
+/// Does what each job takes, on all processors. The first failure ends it.
+pub(super) fn carry_out<J: Send, K: Ord + Send, T: Send>(
+    jobs: Vec<J>,
+    one: impl Fn(J) -> Result<(K, T), ExperimentError> + Sync,
+) -> Result<BTreeMap<K, T>, ExperimentError> {
     let bar = bar(jobs.len() as u64);
     let results = jobs
         .into_par_iter()
-        .map(|job| {
-            let result = run(&job.spec).map_err(|cause| ExperimentError::Run {
-                firmware: job.firmware,
-                cause: Box::new(cause),
-            })?;
-            bar.inc(1);
-            let digested = digest(&job.key, result);
-            Ok((job.key, digested))
-        })
+        .map(|job| one(job).inspect(|_| bar.inc(1)))
         .collect();
     bar.finish_and_clear();
     results

@@ -9,7 +9,6 @@ mod values;
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_model::worst_rates;
-use weir_report::Series;
 
 use crate::experiment::batch::{Job, run_all};
 use crate::experiment::bench::{Bench, plausible};
@@ -39,14 +38,12 @@ impl Kind for Firmware {
         let measured = self.measures(setup).into_iter().map(|measure| measure.id);
         let rates = worst_rates::all().iter().filter(|_| self.has_worst_rates());
         let series = self.flood.iter().flat_map(|flood| flood.series_of(setup));
+        let series: Vec<SeriesSpec> = series.collect();
         Known {
             claims: measured
                 .chain(rates.map(|source| rate_claim(&source.id)))
                 .collect(),
-            series: series
-                .filter(|series| !series.y.is_empty())
-                .map(|series| series.id)
-                .collect(),
+            series: series::known(&series).series,
         }
     }
 
@@ -86,9 +83,7 @@ impl Kind for Firmware {
             let measured = set.plan().measure(runs)?;
             let values = measured.values.into_iter();
             names.extend(values.map(|(name, value)| (name, number(value))));
-            for series in measured.series {
-                all.series.extend(set.drawn(series)?);
-            }
+            all.series.extend(measured.series);
         }
         for measure in measures {
             let value = measure
@@ -112,7 +107,9 @@ impl Kind for Firmware {
         let mut is_shorter = false;
         for flood in &mut self.flood {
             if let Some(quick) = flood.quick.take() {
-                flood.x.values = quick.values;
+                if let Some(x) = &mut flood.x {
+                    x.values = quick.values;
+                }
                 flood.phases = quick.phases;
                 is_shorter = true;
             }
@@ -245,24 +242,16 @@ impl<'a> Set<'a> {
                 let defines: Vec<&str> = self.spec.defines.iter().map(String::as_str).collect();
                 base.elf = bench.compile(variant, &defines)?;
             }
-            for (index, &x) in self.x.values.iter().enumerate() {
-                for &seed in &self.phases {
-                    jobs.push(Job {
-                        key: (
-                            number,
-                            Key {
-                                variant: variant.id().to_owned(),
-                                index,
-                                seed,
-                            },
-                        ),
-                        firmware: variant.id().to_owned(),
-                        spec: RunSpec {
-                            floods: self.floods(bench, variant, (index, x), seed)?,
-                            ..base.clone()
-                        },
-                    });
-                }
+            for (key, x) in self.plan().runs_of(variant.id()) {
+                let spec = RunSpec {
+                    floods: self.floods(bench, variant, &key, x)?,
+                    ..base.clone()
+                };
+                jobs.push(Job {
+                    key: (number, key),
+                    firmware: variant.id().to_owned(),
+                    spec,
+                });
             }
         }
         Ok(())
@@ -272,17 +261,13 @@ impl<'a> Set<'a> {
         &self,
         bench: &Bench,
         variant: &Variant,
-        (index, x): (usize, f64),
-        phase: u64,
+        run: &Key,
+        x: f64,
     ) -> Result<Vec<Flood>, ExperimentError> {
         let failed = |what: String| wrong(&format!("the flood at x = {x}: {what}"));
         let mut floods = Vec::new();
-        if let Some(pattern) = self
-            .spec
-            .patterns
-            .get(index)
-            .filter(|text| !text.is_empty())
-        {
+        let pattern = self.spec.patterns.get(run.index);
+        if let Some(pattern) = pattern.filter(|text| !text.is_empty()) {
             let flood = Flood::on(bench.setup.board, pattern, bench.clock_hz);
             floods.push(flood.map_err(|error| failed(error.to_string()))?);
         }
@@ -293,7 +278,7 @@ impl<'a> Set<'a> {
                 line,
                 stimulus: Stimulus::Periodic {
                     rate_hz: rate.at(x).map_err(failed)?,
-                    phase_cycles: phase * place,
+                    phase_cycles: run.seed.saturating_mul(place),
                 },
             });
         }
@@ -303,22 +288,6 @@ impl<'a> Set<'a> {
             }
         }
         Ok(floods)
-    }
-
-    /// The series as it is drawn, if it is.
-    fn drawn(&self, series: Series) -> Result<Option<Series>, ExperimentError> {
-        let spec = self.series.iter().find(|spec| spec.id == series.id);
-        if spec.is_none_or(|spec| spec.y.is_empty()) {
-            return Ok(None);
-        }
-        let Some(shown) = &self.spec.x.shown else {
-            return Ok(Some(series));
-        };
-        let points = series.points.iter();
-        let points = points
-            .map(|&(x, y)| Ok((shown.at(x).map_err(|what| wrong(&what))?, y)))
-            .collect::<Result<_, ExperimentError>>()?;
-        Ok(Some(Series { points, ..series }))
     }
 }
 

@@ -12,16 +12,15 @@ mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
 use toml::Spanned;
 
-use crate::experiment::batch::bar;
+use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::{Detail, Measured};
 use crate::experiment::kind::{Entry, Kind, Known, Origin};
 use crate::experiment::place::Place;
 use crate::experiment::series;
-use crate::experiment::series::{Key, Plan, Values};
+use crate::experiment::series::{Key, Plan};
 use crate::experiment::setup::{CurveSpec, Setup};
 use guest::{Cards, Guest};
 use spec::{Linux, VariantSpec};
@@ -43,11 +42,25 @@ impl Kind for Linux {
     }
 
     fn curves(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
-        self.curves_of(series)
+        let of = |variant: &VariantSpec| CurveSpec {
+            of: Spanned::new(
+                series.span(),
+                format!("{}.{}", variant.id, series.get_ref()),
+            ),
+            label: variant.label.clone(),
+            colour: variant.colour,
+            stroke: variant.stroke,
+        };
+        self.variant.iter().map(of).collect()
     }
 
     fn shorten(&mut self) -> bool {
-        self.keep_quick()
+        let Some(quick) = self.quick.clone() else {
+            return false;
+        };
+        self.x.values = quick.values;
+        self.seeds = quick.seeds;
+        true
     }
 
     fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
@@ -88,22 +101,15 @@ impl Kind for Linux {
             .into_iter()
             .map(|kernel| Ok((kernel, Guest::build(place, kernel)?)))
             .collect::<Result<_, ExperimentError>>()?;
-        let bar = bar(runs.len() as u64);
-        let results: Result<BTreeMap<Key, Values>, ExperimentError> = runs
-            .into_par_iter()
-            .map(|run| {
-                let guest = &guests[self.kernel_of(run.variant)];
-                let cards = Cards {
-                    wire: self.wire_of(run.variant),
-                    ring: run.variant.ring,
-                };
-                let answer = guest.run(&run.job, &run.floods, cards)?;
-                bar.inc(1);
-                Ok((run.key, values::values(&answer)))
-            })
-            .collect();
-        bar.finish_and_clear();
-        let mut results = results?;
+        let mut results = carry_out(runs, |run| {
+            let guest = &guests[self.kernel_of(run.variant)];
+            let cards = Cards {
+                wire: self.wire_of(run.variant),
+                ring: run.variant.ring,
+            };
+            let answer = guest.run(&run.job, &run.floods, cards)?;
+            Ok((run.key, values::values(&answer)))
+        })?;
         let again = results.remove(&repeated);
         let mut measured = plan.measure(&results)?;
         if let (Some(once), Some(twice)) = (results.get(&last), again) {

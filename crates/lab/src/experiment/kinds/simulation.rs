@@ -14,7 +14,7 @@ use crate::experiment::place::Place;
 use crate::experiment::series;
 use crate::experiment::series::Plan;
 use crate::experiment::setup::Setup;
-use runs::Runs;
+use runs::Model;
 use spec::Simulation;
 
 pub(super) const KIND: Entry = Entry::of::<Simulation>("simulation");
@@ -25,19 +25,20 @@ impl Kind for Simulation {
     }
 
     fn known(&self, _: &Setup) -> Known {
-        series::known(&self.series)
+        series::known(&self.series())
     }
 
     fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
-        let runs = Runs::plan(place, self)?;
+        let model = Model::load(place, self)?;
         let variants = self.variant.iter().map(|of| of.id.clone()).collect();
+        let series = self.series();
         let plan = Plan {
             x: &self.x,
             seeds: &self.seeds,
-            series: &self.series,
+            series: &series,
             variants: &variants,
         };
-        plan.check(|value| runs.knows(value))?;
-        plan.measure(&runs.carry_out()?)
+        plan.check(|value| model.knows(value))?;
+        plan.measure(&model.simulate(self, &plan)?)
     }
 }

@@ -26,51 +26,102 @@ pub(super) struct Key {
 }
 
 /// What differs from point to point.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Axis {
     /// With its unit.
     pub title: String,
     /// In ascending order.
     pub values: Vec<f64>,
+    /// What is drawn in place of x.
+    pub shown: Option<Formula>,
 }
 
-/// A curve, and what claims are about.
+/// A curve, and what claims are about: one, or one of each variant. In the texts of the latter the
+/// word VARIANT stands for the id of the variant, and FLAVOUR for that of its flavour.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub(super) struct SeriesSpec {
     pub id: String,
-    /// What it is, with its unit.
-    pub y: String,
+    /// The variants by their ids, as ROLE or as FLAVOUR.ROLE; all variants if there are none.
+    #[serde(default)]
+    of: Vec<String>,
+    /// What it is, with its unit; a series without it is not drawn.
+    pub y: Option<String>,
     /// Over x and the names `VARIANT.VALUE`; with `first.` before it, a name means what it is at the first point.
-    pub value: Formula,
+    value: Formula,
     /// A condition: the points where it does not hold are left out.
     #[serde(rename = "where")]
-    pub only_where: Option<Formula>,
-    /// Whether a point of the curve is the largest value with any seed, and not the mean.
-    #[serde(skip)]
-    pub worst: bool,
-    /// How many times the value the mean of a point is, as it is drawn.
-    #[serde(skip, default = "unscaled")]
-    pub scale: f64,
+    only_where: Option<Formula>,
+    /// Whether the curve is the largest value with any seed, and not the mean.
+    #[serde(default)]
+    worst: bool,
+    /// The mean is drawn so many times.
+    #[serde(default = "once")]
+    scale: f64,
 }
 
-fn unscaled() -> f64 {
+fn once() -> f64 {
     1.0
 }
 
-impl SeriesSpec {
-    /// The same about other names.
-    fn renamed(&self, rename: impl Fn(&str) -> String) -> Self {
+/// A variant, as series are about it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name<'a> {
+    pub id: &'a str,
+    /// Empty in kinds without flavours, and so is the role.
+    pub flavour: &'a str,
+    pub role: &'a str,
+}
+
+impl<'a> Name<'a> {
+    /// A variant without a flavour.
+    pub fn plain(id: &'a str) -> Self {
         Self {
-            id: rename(&self.id),
-            y: self.y.clone(),
-            value: self.value.renamed(&rename),
-            only_where: self.only_where.as_ref().map(|only| only.renamed(&rename)),
-            worst: self.worst,
-            scale: self.scale,
+            id,
+            flavour: "",
+            role: "",
         }
     }
+}
+
+const VARIANT: &str = "VARIANT";
+const FLAVOUR: &str = "FLAVOUR";
+
+/// What `make` makes for each variant that is meant, or once if `id` is about none.
+pub(super) fn each<T>(
+    variants: &[Name],
+    (id, of): (&str, &[String]),
+    make: impl Fn(&dyn Fn(&str) -> String) -> T,
+) -> Vec<T> {
+    if !id.contains(VARIANT) && !id.contains(FLAVOUR) {
+        return vec![make(&str::to_owned)];
+    }
+    let is_meant = |name: &&Name| {
+        let by_flavour = format!("{}.{}", name.flavour, name.role);
+        let all = [name.id, name.role, &by_flavour];
+        of.is_empty() || of.iter().any(|of| all.contains(&of.as_str()))
+    };
+    let make = |name: &Name| {
+        make(&|text| {
+            text.replace(VARIANT, name.id)
+                .replace(FLAVOUR, name.flavour)
+        })
+    };
+    variants.iter().filter(is_meant).map(make).collect()
+}
+
+/// The series, those of each variant once per variant.
+pub(super) fn of_variants(series: &[SeriesSpec], variants: &[Name]) -> Vec<SeriesSpec> {
+    let of = |series: &SeriesSpec| {
+        each(variants, (&series.id, &series.of), |rename| SeriesSpec {
+            id: rename(&series.id),
+            value: series.value.renamed(rename),
+            only_where: series.only_where.as_ref().map(|only| only.renamed(rename)),
+            ..series.clone()
+        })
+    };
+    series.iter().flat_map(of).collect()
 }
 
 /// The runs and what is made of them.
@@ -149,7 +200,7 @@ struct Point {
 
 impl Point {
     fn mean(&self) -> f64 {
-        self.scaled_mean(unscaled())
+        self.scaled_mean(once())
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a handful of seeds")]
@@ -176,24 +227,12 @@ pub(super) fn known(series: &[SeriesSpec]) -> Known {
         |series: &SeriesSpec| Over::ALL.map(|(over, _)| format!("{}.{over}", series.id));
     Known {
         claims: series.iter().flat_map(claims_of).collect(),
-        series: series.iter().map(|series| series.id.clone()).collect(),
+        series: series
+            .iter()
+            .filter(|series| series.y.is_some())
+            .map(|series| series.id.clone())
+            .collect(),
     }
-}
-
-/// In the id and in the formulas of a series: it is one of each variant, whose id stands here then.
-const OF_EACH: &str = "VARIANT.";
-
-/// The series, those of each variant once per variant.
-pub(super) fn of_variants(series: &[SeriesSpec], variants: &[&str]) -> Vec<SeriesSpec> {
-    let of = |series: &SeriesSpec| {
-        if !series.id.starts_with(OF_EACH) {
-            return vec![series.clone()];
-        }
-        let of =
-            |variant: &&str| series.renamed(|name| name.replace(OF_EACH, &format!("{variant}.")));
-        variants.iter().map(of).collect()
-    };
-    series.iter().flat_map(of).collect()
 }
 
 impl<'a> Plan<'a> {
@@ -221,6 +260,24 @@ impl<'a> Plan<'a> {
         names.filter_map(|name| Some(self.split(name)?.0)).collect()
     }
 
+    /// The runs of a variant, and where they are on the axis.
+    pub fn runs_of(&self, variant: &str) -> impl Iterator<Item = (Key, f64)> {
+        let points = self.x.values.iter().enumerate();
+        points.flat_map(move |(index, &x)| {
+            self.seeds.iter().map(move |&seed| {
+                let variant = variant.to_owned();
+                (
+                    Key {
+                        variant,
+                        index,
+                        seed,
+                    },
+                    x,
+                )
+            })
+        })
+    }
+
     /// The variant and the value that a name is of.
     fn split<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
         let variants = self.variants.iter();
@@ -244,14 +301,19 @@ impl<'a> Plan<'a> {
                     values.insert(format!("{}.{over}", series.id), value);
                 }
             }
+            let Some(y) = &series.y else {
+                continue;
+            };
+            let shown = |x| self.x.shown.as_ref().map_or(Ok(x), |shown| shown.at(x));
+            let points = points
+                .iter()
+                .map(|point| Ok((shown(point.x)?, point.drawn(series))))
+                .collect::<Result<_, String>>();
             all.push(Series {
                 id: series.id.clone(),
                 x: self.x.title.clone(),
-                y: series.y.clone(),
-                points: points
-                    .iter()
-                    .map(|point| (point.x, point.drawn(series)))
-                    .collect(),
+                y: y.clone(),
+                points: points.map_err(|what| in_series(series, &what))?,
             });
         }
         Ok(Measured {
@@ -371,6 +433,28 @@ mod tests {
     }
 
     #[test]
+    fn of_variants_only_those_are_meant_that_are_named() {
+        let name = |id, flavour, role| Name { id, flavour, role };
+        let all = [
+            name("c.none", "c", "unprotected"),
+            name("c.strict", "c", "limited"),
+            name("fast.strict", "fast", "limited"),
+        ];
+        let ids = |id: &str, of: &[&str]| {
+            let of: Vec<String> = of.iter().map(ToString::to_string).collect();
+            each(&all, (id, &of), |rename| rename(id))
+        };
+        assert_eq!(ids("all", &["limited"]), ["all"]);
+        assert_eq!(ids("VARIANT", &[]), ["c.none", "c.strict", "fast.strict"]);
+        assert_eq!(
+            ids("FLAVOUR.error", &["limited"]),
+            ["c.error", "fast.error"]
+        );
+        let some = ids("VARIANT.max", &["fast.limited", "c.none"]);
+        assert_eq!(some, ["c.none.max", "fast.strict.max"]);
+    }
+
+    #[test]
     fn a_series_of_each_variant_is_one_per_variant() {
         #[derive(Deserialize)]
         struct All {
@@ -383,7 +467,7 @@ mod tests {
             ]
         "#;
         let all: All = toml::from_str(text).unwrap();
-        let all = of_variants(&all.series, &["linux", "weir"]);
+        let all = of_variants(&all.series, &["linux", "weir"].map(Name::plain));
         let ids: Vec<&str> = all.iter().map(|series| series.id.as_str()).collect();
         assert_eq!(ids, ["linux.more", "weir.more", "gain"]);
         let names: Vec<&str> = all[1].value.names().collect();

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use toml::Spanned;
 use weir_model::Duration;
 use weir_report::{Colour, Stroke};
 
 use crate::experiment::series::formula::Template;
-use crate::experiment::series::{Axis, SeriesSpec, of_variants};
-use crate::experiment::setup::{CurveSpec, Quantity};
+use crate::experiment::series::{Axis, Name, SeriesSpec, of_variants};
+use crate::experiment::setup::Quantity;
 
 /// The parameters.
 #[derive(Debug, Deserialize)]
@@ -217,32 +216,8 @@ impl LinuxTable {
 impl Linux {
     /// The series, those of each variant once per variant.
     pub fn series(&self) -> Vec<SeriesSpec> {
-        let variants: Vec<&str> = self.variant.iter().map(|of| of.id.as_str()).collect();
-        of_variants(&self.written_series, &variants)
-    }
-
-    /// The curve of each variant for a series that all have.
-    pub fn curves_of(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
-        let of = |variant: &VariantSpec| CurveSpec {
-            of: Spanned::new(
-                series.span(),
-                format!("{}.{}", variant.id, series.get_ref()),
-            ),
-            label: variant.label.clone(),
-            colour: variant.colour,
-            stroke: variant.stroke,
-        };
-        self.variant.iter().map(of).collect()
-    }
-
-    /// Keeps what `--quick` runs; false if nothing says what that is.
-    pub fn keep_quick(&mut self) -> bool {
-        let Some(quick) = self.quick.clone() else {
-            return false;
-        };
-        self.x.values = quick.values;
-        self.seeds = quick.seeds;
-        true
+        let names = self.variant.iter().map(|of| Name::plain(&of.id));
+        of_variants(&self.written_series, &names.collect::<Vec<_>>())
     }
 
     /// What a variant's wire joins.

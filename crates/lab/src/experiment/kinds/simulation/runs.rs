@@ -1,38 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The runs of a simulated experiment: every variant at every point with every seed.
+//! The runs of a simulated experiment.
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
 use weir_arrivals::Pattern;
 use weir_model::{Duration, System};
 use weir_sim::{Batches, Feed, Options, Target, Tick, simulate};
 
 use super::spec::{Simulation, VariantSpec};
 use super::values::{names, values};
-use crate::experiment::batch::bar;
-use crate::experiment::error::ExperimentError;
-use crate::experiment::error::list;
+use crate::experiment::batch::carry_out;
+use crate::experiment::error::{ExperimentError, list};
 use crate::experiment::place::Place;
 use crate::experiment::series::formula::Template;
-use crate::experiment::series::{Key, Values};
+use crate::experiment::series::{Key, Plan, Values};
 
-/// A run that has not begun.
-struct Run {
-    key: Key,
+/// A system that is simulated.
+pub(super) struct Model {
     system: System,
-    options: Options,
-}
-
-/// All runs of an experiment.
-pub(super) struct Runs {
-    all: Vec<Run>,
     /// Of the values of a run.
     names: BTreeSet<String>,
 }
 
-impl Runs {
-    /// Reads the system and makes ready what is run.
-    pub fn plan(place: &Place, spec: &Simulation) -> Result<Self, ExperimentError> {
+impl Model {
+    /// Reads the system.
+    pub fn load(place: &Place, spec: &Simulation) -> Result<Self, ExperimentError> {
         let system = weir_model::load(&place.path(&spec.system)).map_err(Box::new)?;
         let mut known = BTreeSet::new();
         for name in names(&system) {
@@ -43,35 +34,10 @@ impl Runs {
                 )));
             }
         }
-        let mut runs = Self {
-            all: Vec::new(),
+        Ok(Self {
+            system,
             names: known,
-        };
-        for variant in &spec.variant {
-            for (index, &x) in spec.x.values.iter().enumerate() {
-                let (system, options) = prepare(spec, variant, &system, x).map_err(|what| {
-                    ExperimentError::Evaluation(format!(
-                        "the variant `{}` at x = {x}: {what}",
-                        variant.id
-                    ))
-                })?;
-                for &seed in &spec.seeds {
-                    runs.all.push(Run {
-                        key: Key {
-                            variant: variant.id.clone(),
-                            index,
-                            seed,
-                        },
-                        system: system.clone(),
-                        options: Options {
-                            seed,
-                            ..options.clone()
-                        },
-                    });
-                }
-            }
-        }
-        Ok(runs)
+        })
     }
 
     /// Whether a run has a value of this name.
@@ -86,35 +52,41 @@ impl Runs {
         }
     }
 
-    /// Runs all on all processors; the bar is on stderr, and only on a terminal. The first failure ends it.
-    pub fn carry_out(self) -> Result<BTreeMap<Key, Values>, ExperimentError> {
-        let bar = bar(self.all.len() as u64);
-        let results = self
-            .all
-            .into_par_iter()
-            .map(|run| {
-                let tally = simulate(&run.system, &run.options).map_err(|error| {
+    /// Runs every variant at every point with every seed, on all processors.
+    pub fn simulate(
+        &self,
+        spec: &Simulation,
+        plan: &Plan,
+    ) -> Result<BTreeMap<Key, Values>, ExperimentError> {
+        let mut runs = Vec::new();
+        for variant in &spec.variant {
+            for (key, x) in plan.runs_of(&variant.id) {
+                let run = prepare(spec, variant, &self.system, x, key.seed).map_err(|what| {
                     ExperimentError::Evaluation(format!(
-                        "the variant `{}`: {error}",
-                        run.key.variant
+                        "the variant `{}` at x = {x}: {what}",
+                        variant.id
                     ))
                 })?;
-                bar.inc(1);
-                let tick = run.options.tick.map_or(0, |tick| tick.period);
-                Ok((run.key, values(&run.system, &tally, tick)))
-            })
-            .collect();
-        bar.finish_and_clear();
-        results
+                runs.push((key, run));
+            }
+        }
+        carry_out(runs, |(key, (system, options))| {
+            let tally = simulate(&system, &options).map_err(|error| {
+                ExperimentError::Evaluation(format!("the variant `{}`: {error}", key.variant))
+            })?;
+            let tick = options.tick.map_or(0, |tick| tick.period);
+            Ok((key, values(&system, &tally, tick)))
+        })
     }
 }
 
-/// What a variant runs at a point, with any seed.
+/// What a variant runs at a point with a seed.
 fn prepare(
     spec: &Simulation,
     variant: &VariantSpec,
     system: &System,
     x: f64,
+    seed: u64,
 ) -> Result<(System, Options), String> {
     let clock_hz = system.cpu.clock_hz;
     let cycles = |duration: Duration| duration.cycles(clock_hz).map_err(|error| error.to_string());
@@ -165,7 +137,7 @@ fn prepare(
     }
     let options = Options {
         duration: cycles_at(&spec.duration)?,
-        seed: 0,
+        seed,
         costs,
         limits: true,
         moderation: variant.moderation,

@@ -7,7 +7,7 @@ use weir_model::Duration;
 use weir_sim::{Batches, By, Compensation, Costs, Defer, Spread, Ties};
 
 use crate::experiment::series::formula::Template;
-use crate::experiment::series::{Axis, SeriesSpec};
+use crate::experiment::series::{Axis, Name, SeriesSpec, of_variants};
 use crate::experiment::setup::Quantity;
 
 /// The parameters.
@@ -37,7 +37,15 @@ pub(super) struct Simulation {
     /// The ways to run the system.
     pub variant: Vec<VariantSpec>,
     /// What is looked at, over the names `VARIANT.WHOSE.WHAT` ([`super::values`]).
-    pub series: Vec<SeriesSpec>,
+    series: Vec<SeriesSpec>,
+}
+
+impl Simulation {
+    /// The series, those of each variant once per variant.
+    pub fn series(&self) -> Vec<SeriesSpec> {
+        let names = self.variant.iter().map(|of| Name::plain(&of.id));
+        of_variants(&self.series, &names.collect::<Vec<_>>())
+    }
 }
 
 /// How costs lie about the stated ones; what is not said is the worst.
