@@ -3,6 +3,7 @@
 //!
 //! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come out. There are a few
 //! kinds of experiment ([`kinds`]); a kind knows which claims it can measure.
+mod base;
 mod batch;
 mod bench;
 mod costs;
@@ -40,12 +41,8 @@ impl Experiment {
     /// An unknown name, a file that is not as it should be (the message points at the place), a claim that nothing
     /// measures.
     pub fn load(place: &Place, name: &str) -> Result<Self, ExperimentError> {
-        let path = place.experiment(name)?;
-        let text = std::fs::read_to_string(&path).map_err(|cause| ExperimentError::Read {
-            path: path.clone(),
-            cause,
-        })?;
-        Self::parse(KINDS, name, &path.display().to_string(), &text)
+        let (path, text) = base::text(place, name)?;
+        Self::parse(KINDS, name, &path, &text)
     }
 
     fn parse(kinds: &[Entry], name: &str, path: &str, text: &str) -> Result<Self, ExperimentError> {

@@ -52,10 +52,13 @@ impl Kind for Firmware {
         // Before the runs: missing costs should not cost a minute.
         let counted = Counted::new(place, &self.costs)?;
         let variants = setup.variant.iter().map(|of| of.id().to_owned()).collect();
+        let constants = self.constants.iter();
+        let constants = constants.map(|(name, &value)| (name.clone(), number(value)));
+        let constants: Values = constants.collect();
         let sets = self
             .flood
             .iter()
-            .map(|flood| Set::new(&bench, flood, &variants))
+            .map(|flood| Set::new(&bench, flood, &variants, &constants))
             .collect::<Result<Vec<Set>, _>>()?;
         for set in &sets {
             set.plan().check(|value| counted.knows(value))?;
@@ -190,6 +193,7 @@ struct Set<'a> {
     phases: Vec<u64>,
     series: Vec<SeriesSpec>,
     variants: &'a BTreeSet<String>,
+    constants: &'a Values,
 }
 
 impl<'a> Set<'a> {
@@ -197,6 +201,7 @@ impl<'a> Set<'a> {
         bench: &Bench,
         spec: &'a FloodSpec,
         variants: &'a BTreeSet<String>,
+        constants: &'a Values,
     ) -> Result<Self, ExperimentError> {
         let phases = spec.phases.iter();
         let mut phases = phases
@@ -211,6 +216,7 @@ impl<'a> Set<'a> {
             phases,
             series: spec.series_of(bench.setup),
             variants,
+            constants,
         })
     }
 
@@ -220,6 +226,7 @@ impl<'a> Set<'a> {
             seeds: &self.phases,
             series: &self.series,
             variants: self.variants,
+            constants: self.constants,
         }
     }
 

@@ -20,7 +20,7 @@ use crate::experiment::findings::{Detail, Measured};
 use crate::experiment::kind::{Entry, Kind, Known, Origin};
 use crate::experiment::place::Place;
 use crate::experiment::series;
-use crate::experiment::series::{Key, Plan};
+use crate::experiment::series::{Key, Plan, Values};
 use crate::experiment::setup::{CurveSpec, Setup};
 use guest::{Cards, Guest};
 use spec::{Linux, VariantSpec};
@@ -71,6 +71,7 @@ impl Kind for Linux {
             seeds: &self.seeds,
             series: &series,
             variants: &variants,
+            constants: &Values::new(),
         };
         plan.check(|name| values::is_known(self, name))?;
         let mut runs = runs(place, self)?;

@@ -12,7 +12,7 @@ use crate::experiment::findings::Measured;
 use crate::experiment::kind::{Entry, Kind, Known, Origin};
 use crate::experiment::place::Place;
 use crate::experiment::series;
-use crate::experiment::series::Plan;
+use crate::experiment::series::{Plan, Values};
 use crate::experiment::setup::Setup;
 use runs::Model;
 use spec::Simulation;
@@ -37,6 +37,7 @@ impl Kind for Simulation {
             seeds: &self.seeds,
             series: &series,
             variants: &variants,
+            constants: &Values::new(),
         };
         plan.check(|value| model.knows(value))?;
         plan.measure(&model.simulate(self, &plan)?)

@@ -131,6 +131,8 @@ pub(super) struct Plan<'a> {
     pub seeds: &'a [u64],
     pub series: &'a [SeriesSpec],
     pub variants: &'a BTreeSet<String>,
+    /// Numbers that formulas name.
+    pub constants: &'a Values,
 }
 
 /// What a claim says of a series, after the series' name and a point.
@@ -240,7 +242,7 @@ impl<'a> Plan<'a> {
     /// nothing has should not cost a minute.
     pub fn check(&self, knows: impl Fn(&str) -> Result<(), String>) -> Result<(), ExperimentError> {
         for series in self.series {
-            for name in names(series) {
+            for name in self.names(series) {
                 let checked = match self.split(name) {
                     Some((_, value)) => knows(value),
                     None => Err(format!(
@@ -256,8 +258,16 @@ impl<'a> Plan<'a> {
 
     /// The variants that formulas are about.
     pub fn used(&self) -> BTreeSet<&'a str> {
-        let names = self.series.iter().flat_map(names);
+        let names = self.series.iter().flat_map(|series| self.names(series));
         names.filter_map(|name| Some(self.split(name)?.0)).collect()
+    }
+
+    /// The names of values in the formulas of a series.
+    fn names(&self, series: &'a SeriesSpec) -> impl Iterator<Item = &'a str> {
+        let formulas = std::iter::once(&series.value).chain(&series.only_where);
+        let names = formulas.flat_map(Formula::names);
+        let names = names.filter(|&name| name != X && !self.constants.contains_key(name));
+        names.map(|name| name.strip_prefix(FIRST).unwrap_or(name))
     }
 
     /// The runs of a variant, and where they are on the axis.
@@ -356,13 +366,6 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The names of values in the formulas of a series.
-fn names(series: &SeriesSpec) -> impl Iterator<Item = &str> {
-    let formulas = std::iter::once(&series.value).chain(&series.only_where);
-    let names = formulas.flat_map(Formula::names).filter(|&name| name != X);
-    names.map(|name| name.strip_prefix(FIRST).unwrap_or(name))
-}
-
 fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
     ExperimentError::Evaluation(format!("the series `{}`: {what}", series.id))
 }
@@ -383,6 +386,9 @@ impl Names for Found<'_> {
     fn find(&self, name: &str) -> Option<&Number> {
         if name == X {
             return Some(&self.x);
+        }
+        if let Some(constant) = self.plan.constants.get(name) {
+            return Some(constant);
         }
         let (index, name) = match name.strip_prefix(FIRST) {
             Some(name) => (0, name),

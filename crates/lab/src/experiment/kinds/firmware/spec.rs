@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What a file of an experiment with firmware says.
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use weir_model::Duration;
 use weir_model::worst_rates::{self, WorstRate};
@@ -18,6 +20,9 @@ pub(super) struct Firmware {
     /// The flavours whose measured costs formulas can name.
     #[serde(default)]
     pub costs: Vec<String>,
+    /// Numbers that formulas name.
+    #[serde(default)]
+    pub constants: BTreeMap<String, f64>,
     /// The sets of floods, each with its series.
     pub flood: Vec<FloodSpec>,
     /// What can be claimed.

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Experiments that are others but for some keys: `base` names the other one, in the same folder.
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::error::ExperimentError;
+use super::place::Place;
+use super::pointer::Pointer;
+
+/// What is read first of a file.
+#[derive(Deserialize)]
+struct Head {
+    base: Option<String>,
+}
+
+/// The text of an experiment's file, with that of its base below it, and what messages call it.
+pub(super) fn text(place: &Place, name: &str) -> Result<(String, String), ExperimentError> {
+    let (path, text) = read(place, name)?;
+    let pointer = Pointer {
+        name: &path,
+        text: &text,
+    };
+    let Some(base) = pointer.read::<Head>()?.base else {
+        return Ok((path, text));
+    };
+    let paper = name.split('/').next().unwrap_or_default();
+    let (base_path, base_text) = read(place, &format!("{paper}/{base}"))?;
+    let below = Pointer {
+        name: &base_path,
+        text: &base_text,
+    };
+    let mut all: Table = below.read()?;
+    let mut own: Table = pointer.read()?;
+    own.remove("base");
+    lay_over(&mut all, own);
+    Ok((format!("{path} over {base_path}"), all.to_string()))
+}
+
+fn read(place: &Place, name: &str) -> Result<(String, String), ExperimentError> {
+    let path = place.experiment(name)?;
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok((path.display().to_string(), text)),
+        Err(cause) => Err(ExperimentError::Read { path, cause }),
+    }
+}
+
+/// Tables are laid over each other key by key; everything else takes the place of what was there.
+fn lay_over(below: &mut Table, own: Table) {
+    for (key, value) in own {
+        match (below.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(own)) => lay_over(below, own),
+            (_, value) => {
+                below.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of an experiment `small` over one that is called `large`.
+    fn over(small: &str, large: &str) -> Result<(String, String), ExperimentError> {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("experiments/paper");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(root.path().join("core")).unwrap();
+        std::fs::write(folder.join("small.toml"), small).unwrap();
+        std::fs::write(folder.join("large.toml"), large).unwrap();
+        text(&Place::find(root.path()).unwrap(), "paper/small")
+    }
+
+    #[test]
+    fn keys_take_the_place_of_those_of_the_base_and_tables_are_merged() {
+        let large = "title = \"large\"\nlist = [1, 2]\n[run]\nclock = 4\nlength = 0.26\n";
+        let small = "base = \"large\"\ntitle = \"small\"\nlist = [3]\n[run]\nclock = 5\n";
+        let (path, text) = over(small, large).unwrap();
+        let (paths, all) = (
+            path.matches(".toml").count(),
+            text.parse::<Table>().unwrap(),
+        );
+        assert_eq!(paths, 2, "{path}");
+        assert!(!all.contains_key("base"));
+        assert_eq!(all["title"].as_str(), Some("small"));
+        assert_eq!(all["list"].as_array().map(Vec::len), Some(1));
+        assert_eq!(all["run"]["clock"].as_integer(), Some(5));
+        assert_eq!(all["run"]["length"].as_float(), Some(0.26));
+    }
+
+    #[test]
+    fn a_base_is_an_experiment_of_the_same_folder_that_has_none_itself() {
+        let unknown = over("base = \"larger\"", "").unwrap_err();
+        assert!(
+            matches!(unknown, ExperimentError::Unknown { .. }),
+            "{unknown}"
+        );
+        // The key is left in what is read then, which knows no such key.
+        let (_, text) = over("base = \"large\"", "base = \"small\"").unwrap();
+        assert!(text.contains("base"), "{text}");
+    }
+}
