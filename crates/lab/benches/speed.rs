@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How many cycles of the board soc are simulated in a second, under the flood of soc-fig1. Exits with 1 if the goal is missed.
+//! The cycles of the board soc that are simulated in a second, under the flood of soc-fig1. Exits
+//! with 1 if the goal is missed.
 //!
 //! The goal is judged by the fastest of several runs, as other load only ever makes one longer.
 use std::io::IsTerminal;

@@ -45,7 +45,8 @@ source,fpga,3,3,12,15,10,71,0,0,,
 memory,fpga,64,64,,16,16,320,0,0,2,
 ";
 
-/// As many pairs as there are seeds; with a limiter, a system is slower by `slower` percent on average, and differs by 2 % from seed to seed.
+/// As many pairs as there are seeds; with a limiter, a system is slower by `slower` percent on
+/// average, and differs by 2 % from seed to seed.
 fn runs(seeds: u32, slower: f64) -> String {
     let mut text = "cpu,device,sources,seed,cells,flip_flops,fmax_mhz,netlist\n".to_owned();
     for seed in 1..=seeds {

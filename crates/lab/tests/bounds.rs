@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Bounds held against adversaries, quickly: one case, few runs. `weir reproduce regehr2005/bounds` has all.
+//! Bounds held against adversaries, quickly: one case, few runs. `weir reproduce regehr2005/bounds`
+//! has all.
 use std::os::unix::fs::symlink;
 use std::path::Path;
 

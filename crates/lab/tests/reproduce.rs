@@ -215,7 +215,8 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Ctrl-C as a terminal sends it, to the program and those that it has started, once it has begun in its folder for what is temporary.
+/// Ctrl-C as a terminal sends it, to the program and those that it has started, once it has begun
+/// in its folder for what is temporary.
 #[cfg(unix)]
 fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
     use std::os::unix::process::CommandExt;

@@ -33,7 +33,8 @@ receiver = "server"
 bottom_half = "300 cycles"
 "#;
 
-/// A job of 2 ms, which three packets interrupt if their bottom halves run at once, the third only since the first two do, and two packets else.
+/// A job of 2 ms, which three packets interrupt if their bottom halves run at once, the third only
+/// since the first two do, and two packets else.
 const EXPERIMENT: &str = r#"
 title = "A small one"
 paper = "none"
@@ -193,7 +194,8 @@ fn firmware_says_how_long_it_runs() {
     assert!(said.contains("how long the firmware runs"), "{said}");
 }
 
-/// An experiment of the repository, made shorter: what stands where in its file and the system's is replaced, and must be there.
+/// An experiment of the repository, made shorter: what stands where in its file and the system's is
+/// replaced, and must be there.
 fn shortened(name: &str, replaced: &[(&str, &str)]) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let root = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab run --board soc` as a user meets it, with a stand-in for the simulator: what it is told, what is made of its answer, what is refused.
+//! `weir-lab run --board soc` as a user meets it, with a stand-in for the simulator: what it is
+//! told, what is made of its answer, what is refused.
 #[path = "../../board/tests/common/mod.rs"]
 mod common;
 

@@ -30,7 +30,8 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// First make the measurements anew that the repository keeps, which can take hours; what is interrupted is carried on with
+    /// First make the measurements anew that the repository keeps, which can take hours; what is
+    /// interrupted is carried on with
     #[arg(long, conflicts_with = "quick")]
     measure: bool,
 
@@ -38,7 +39,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     out: PathBuf,
 
-    /// Weir's repository, with the experiments and their firmware; found from here upwards if it is not given
+    /// Weir's repository, with the experiments and their firmware; found from here upwards if it is
+    /// not given
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     root: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ use weir_board::run::{RunResult, RunSpec, run};
 #[derive(Debug)]
 pub(super) struct Job<K> {
     pub key: K,
-    /// For messages.
+    /// The name of the firmware, for messages.
     pub firmware: String,
     pub spec: RunSpec,
 }
@@ -27,7 +27,8 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
     bar
 }
 
-/// Carries out all jobs on all processors; the bar is on stderr, and only on a terminal. The first failure ends it.
+/// Carries out all jobs on all processors; the bar is on stderr, and only on a terminal. The first
+/// failure ends it.
 pub(super) fn run_all<K: Ord + Send>(
     jobs: Vec<Job<K>>,
 ) -> Result<BTreeMap<K, RunResult>, ExperimentError> {

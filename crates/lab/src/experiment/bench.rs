@@ -81,7 +81,8 @@ impl<'a> Bench<'a> {
         self.compile_parts(&name, &[&self.setup.flavour[variant.flavour()], &own])
     }
 
-    /// Compiles what these have in common; `name`, unique in the experiment, becomes the ELF file's.
+    /// Compiles what these have in common; `name`, unique in the experiment, becomes the ELF
+    /// file's.
     pub fn compile_parts(
         &self,
         name: &str,
@@ -158,8 +159,8 @@ pub(super) fn flood(stimulus: Stimulus) -> Flood {
     }
 }
 
-/// Cycles of one turn of the background loop, from a run of the same firmware: what the processor did outside
-/// interrupts, divided by the turns it made.
+/// Cycles of one turn of the background loop, from a run of the same firmware: what the processor
+/// did outside interrupts, divided by the turns it made.
 pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
     let progress = counter(idle, PROGRESS);
     if progress == 0.0 {
@@ -171,8 +172,8 @@ pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
     Ok(as_f64(idle.background_cycles) / progress)
 }
 
-/// The share of the processor that the background did not get, 0 to 1. regehr2005 §6.1 infers it so:
-/// from the rate of progress of the background, compared with the progress of a background that
+/// The share of the processor that the background did not get, 0 to 1. regehr2005 §6.1 infers it
+/// so: from the rate of progress of the background, compared with the progress of a background that
 /// nothing interrupts.
 pub(super) fn lost(result: &RunResult, turn_cycles: f64) -> f64 {
     1.0 - counter(result, PROGRESS) * turn_cycles / as_f64(result.cycles)
@@ -181,8 +182,9 @@ pub(super) fn lost(result: &RunResult, turn_cycles: f64) -> f64 {
 /// What the resolution of a run may make of an overhead of 0, in points.
 const NOISE_POINTS: f64 = 0.05;
 
-/// An overhead as it is claimed. No limiter costs less than none: where one seems to, the reference is not what it should
-/// be, say because the compiler made its handlers dearer, and then nothing that is compared with it means anything.
+/// An overhead as it is claimed. No limiter costs less than none: where one seems to, the reference
+/// is not what it should be, say because the compiler made its handlers dearer, and then nothing
+/// that is compared with it means anything.
 ///
 /// # Errors
 /// An overhead below 0 by more than the resolution of a run.

@@ -15,14 +15,14 @@ pub(super) type Costs = BTreeMap<String, BTreeMap<&'static str, u64>>;
 
 /// What was measured.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Worst {
+pub(super) struct WorstCosts {
     /// Whatever the channel.
     pub any: Costs,
-    /// By the channel.
+    /// The costs by the channel.
     pub by_channel: BTreeMap<String, Costs>,
 }
 
-impl Worst {
+impl WorstCosts {
     /// Takes a cost in, of which the worst counts.
     pub fn add(&mut self, id: &str, channel: Option<&str>, name: &'static str, cycles: u64) {
         let of_channel =
@@ -40,7 +40,7 @@ impl Worst {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct CostsFile {
     #[serde(rename = "compilers")]
     _compilers: Vec<String>,
     cycles: BTreeMap<String, BTreeMap<String, BTreeMap<String, f64>>>,
@@ -132,13 +132,14 @@ fn write_limiters(text: &mut String, columns: &Columns, prefix: &str, costs: &Co
     }
 }
 
-/// The file's text: mean cycles by flavour and constant, and the worst of a limiter's interrupts, as measured with the compiler `version`; and what `before`, the file
-/// as it was, has of other compilers.
+/// The file's text: mean cycles by flavour and constant, and the worst of a limiter's interrupts,
+/// as measured with the compiler `version`; and what `before`, the file as it was, has of other
+/// compilers.
 pub(super) fn to_toml(
     before: Option<&str>,
     version: &CompilerVersion,
     cycles: &BTreeMap<String, BTreeMap<String, f64>>,
-    worst: &Worst,
+    worst: &WorstCosts,
 ) -> String {
     let columns = Columns {
         before: before.and_then(|text| toml::from_str(text).ok()),
@@ -160,7 +161,8 @@ pub(super) fn to_toml(
         // Writing to a String cannot fail.
         let _ = write!(text, "\n[cycles.{flavour}]\n");
         for (name, value) in constants {
-            // To a hundredth: a mean of many interrupts is not exact in the last binary digit.
+            // Values are rounded to a hundredth: a mean of many interrupts is not exact in the last
+            // binary digit.
             let value = (value * 100.0).round() / 100.0;
             text.push_str(&columns.line(&["cycles", flavour], name, &format!("{value:?}")));
         }
@@ -188,7 +190,7 @@ pub(super) fn read(
     };
     let path = place.costs_file();
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-    let mut written: Written =
+    let mut written: CostsFile =
         toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;
     let cycles = written
         .cycles
@@ -235,7 +237,7 @@ mod tests {
             "c.strict.lazy".to_owned(),
             BTreeMap::from([("request_served", 53)]),
         )]);
-        let worst = Worst {
+        let worst = WorstCosts {
             any: costs.clone(),
             by_channel: BTreeMap::from([("TIMER1A".to_owned(), costs)]),
         };
@@ -289,7 +291,7 @@ mod tests {
 
     #[test]
     fn the_worst_of_all_channels_counts() {
-        let mut worst = Worst::default();
+        let mut worst = WorstCosts::default();
         worst.add("c.strict.lazy", Some("TIMER1A"), "request_served", 53);
         worst.add("c.strict.lazy", Some("TIMER3A"), "request_served", 59);
         worst.add("c.strict.lazy", Some("TIMER1A"), "request_served", 50);

@@ -17,7 +17,7 @@ pub enum ExperimentError {
     #[error("there is no experiment here: neither {} nor a folder above it has experiments/ and core/", from.display())]
     #[diagnostic(help("change into a clone of Weir's repository, or give it with --root DIR"))]
     NoRepository {
-        /// Where the search began.
+        /// The folder in which the search began.
         from: PathBuf,
     },
     /// There is no experiment of this name.
@@ -75,7 +75,7 @@ pub enum ExperimentError {
         /// What became of it.
         what: String,
     },
-    /// It keeps no measurements.
+    /// The experiment keeps no measurements.
     #[error("`{0}` is measured each time: nothing is kept that could be measured anew")]
     #[diagnostic(help("run it without --measure"))]
     NothingKept(String),

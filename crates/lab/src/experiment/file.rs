@@ -24,9 +24,9 @@ pub(super) struct File {
 
 /// The file as it is written.
 #[derive(Deserialize)]
-struct Written {
+struct Document {
     title: String,
-    /// For the reader: which paper, where in it, and what is done.
+    /// The paper, the place in it and what is done, for the reader.
     #[serde(rename = "paper")]
     _paper: String,
     #[serde(rename = "section")]
@@ -36,7 +36,7 @@ struct Written {
     kind: Spanned<String>,
     /// The board that firmware runs on; the atmega128 if it is missing.
     board: Option<Spanned<String>>,
-    claim: Vec<WrittenClaim>,
+    claim: Vec<ClaimSpec>,
     run: Option<RunTimes>,
     #[serde(default)]
     flavour: BTreeMap<String, Flavour>,
@@ -49,13 +49,13 @@ struct Written {
     others: BTreeMap<String, IgnoredAny>,
 }
 
-/// The keys of [`Written`], for messages.
+/// The keys of [`Document`], for messages.
 const KEYS: &str = "`title`, `paper`, `section`, `about`, `kind`, `board`, `claim`, `run`, \
                     `flavour`, `variant`, `panel`";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenClaim {
+struct ClaimSpec {
     id: Spanned<String>,
     what: String,
     unit: String,
@@ -66,7 +66,7 @@ struct WrittenClaim {
     within: Option<[f64; 2]>,
 }
 
-impl WrittenClaim {
+impl ClaimSpec {
     fn goal(&self) -> Option<Goal> {
         match (self.at_most, self.at_least, self.equal, self.within) {
             (Some(most), None, None, None) => Some(Goal::AtMost(most)),
@@ -100,7 +100,7 @@ impl File {
     /// Reads the text of the file called `name`, whose kind is one of `kinds`.
     pub fn parse(kinds: &[Entry], name: &str, text: &str) -> Result<Self, ExperimentError> {
         let pointer = Pointer { name, text };
-        let written: Written = pointer.read()?;
+        let written: Document = pointer.read()?;
         let entry = entry(&pointer, kinds, &written)?;
         let kind = entry.read(&pointer)?;
         let board = board(&pointer, kinds, written.board.as_ref(), entry)?;
@@ -218,7 +218,7 @@ impl File {
 fn entry<'a>(
     pointer: &Pointer,
     kinds: &'a [Entry],
-    written: &Written,
+    written: &Document,
 ) -> Result<&'a Entry, ExperimentError> {
     let names: Vec<String> = kinds
         .iter()

@@ -27,7 +27,7 @@ pub enum Picture {
 }
 
 impl Picture {
-    /// As a complete SVG.
+    /// The picture as a complete SVG.
     ///
     /// # Errors
     /// A panel without values, or with one that is not finite.
@@ -50,7 +50,7 @@ pub struct Detail {
 
 /// What a kind of experiment measured, before it is compared with the claims.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct Measurements {
     pub values: BTreeMap<String, f64>,
     pub series: Vec<Series>,
     pub costs: Option<String>,

@@ -10,7 +10,7 @@ use toml::Spanned;
 use weir_board::machine::Machine;
 
 use super::error::ExperimentError;
-use super::findings::Measured;
+use super::findings::Measurements;
 use super::place::Place;
 use super::pointer::Pointer;
 use super::setup::{CurveSpec, Setup};
@@ -18,20 +18,22 @@ use super::setup::{CurveSpec, Setup};
 /// What is done in an experiment, as the table states it that is called as the kind.
 pub(super) trait Kind: Debug {
     /// What claims and curves can be about.
-    fn known(&self, setup: &Setup) -> Known;
+    fn known(&self, setup: &Setup) -> Ids;
 
     /// Carries the experiment out.
     ///
     /// # Errors
-    /// A missing compiler, a firmware that does not compile or goes astray, costs that were never measured.
-    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measured, ExperimentError>;
+    /// A missing compiler, a firmware that does not compile or goes astray, costs that were never
+    /// measured.
+    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError>;
 
-    /// Where the results come from, if that is not a board: a remark on the title.
-    fn origin(&self) -> Origin {
-        Origin::Board
+    /// The ground of the results, which the title states if it is no board.
+    fn origin(&self) -> Ground {
+        Ground::Board
     }
 
-    /// The curves, of all variants, of the series that each of them has; none if variants have no curves of their own.
+    /// The curves, of all variants, of the series that each of them has; none if variants have no
+    /// curves of their own.
     fn curves(&self, _series: &Spanned<String>) -> Vec<CurveSpec> {
         Vec::new()
     }
@@ -47,15 +49,15 @@ pub(super) trait Kind: Debug {
     }
 }
 
-/// Where results come from.
+/// The ground that results come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum Ground {
     Board,
     Simulation,
     Linux,
 }
 
-impl Origin {
+impl Ground {
     /// The title, with a remark unless a board's own firmware was measured.
     pub fn mark(self, title: String) -> String {
         match self {
@@ -68,7 +70,7 @@ impl Origin {
 
 /// The ids that a file can name.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct Ids {
     pub claims: BTreeSet<String>,
     pub series: BTreeSet<String>,
 }

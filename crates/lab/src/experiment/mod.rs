@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments: a figure or table of a paper, measured on an emulated machine, or simulated, and held against its claims.
+//! Experiments: a figure or table of a paper, measured on an emulated machine, or simulated, and
+//! held against its claims.
 //!
-//! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come out. There are a few
-//! kinds of experiment ([`kinds`]); a kind knows which claims it can measure.
+//! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come
+//! out. There are a few kinds of experiment ([`kinds`]); a kind knows which claims it can measure.
 mod base;
 mod batch;
 mod bench;
@@ -24,7 +25,7 @@ pub use findings::{Detail, Findings, Picture};
 pub use place::Place;
 
 use file::File;
-use kind::{Entry, Origin};
+use kind::{Entry, Ground};
 use kinds::KINDS;
 
 /// An experiment that was read and makes sense.
@@ -38,8 +39,8 @@ impl Experiment {
     /// Reads `experiments/NAME.toml`.
     ///
     /// # Errors
-    /// An unknown name, a file that is not as it should be (the message points at the place), a claim that nothing
-    /// measures.
+    /// An unknown name, a file that is not as it should be (the message points at the place), a
+    /// claim that nothing measures.
     pub fn load(place: &Place, name: &str) -> Result<Self, ExperimentError> {
         let (path, text) = base::text(place, name)?;
         Self::parse(KINDS, name, &path, &text)
@@ -73,7 +74,7 @@ impl Experiment {
     /// Makes the measurements anew that the experiment judges and that are kept in the repository.
     ///
     /// # Errors
-    /// It keeps none; what makes them fails.
+    /// An experiment that keeps none; a program that fails.
     pub fn measure_anew(&self, place: &Place) -> Result<(), ExperimentError> {
         self.file
             .kind
@@ -81,10 +82,12 @@ impl Experiment {
             .unwrap_or_else(|| Err(ExperimentError::NothingKept(self.name.clone())))
     }
 
-    /// Compiles the firmware and runs it, or simulates, and compares what comes out with the claims.
+    /// Compiles the firmware and runs it, or simulates, and compares what comes out with the
+    /// claims.
     ///
     /// # Errors
-    /// A missing compiler, a firmware that does not compile or goes astray, costs that were never measured.
+    /// A missing compiler, a firmware that does not compile or goes astray, costs that were never
+    /// measured.
     pub fn run(&self, place: &Place) -> Result<Findings, ExperimentError> {
         let File { kind, setup, .. } = &self.file;
         let measured = kind.measure(place, setup)?;
@@ -106,7 +109,7 @@ impl Experiment {
             },
             report: Report {
                 name: self.name.clone(),
-                simulated: kind.origin() == Origin::Simulation,
+                simulated: kind.origin() == Ground::Simulation,
                 claims,
                 series: measured.series,
             },

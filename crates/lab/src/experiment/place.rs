@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Where experiments, firmware and boards are.
+//! The place of experiments, firmware and boards.
 use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
 
-/// Where the costs measured on the board are, relative to the repository's root.
+/// The file of the costs measured on the board, relative to the repository's root.
 pub(super) const COSTS_FILE: &str = "boards/atmega128/costs.toml";
 
 /// A clone of Weir's repository.
@@ -35,7 +35,7 @@ impl Place {
         self.root.join(relative)
     }
 
-    /// Where the costs measured on the board are kept.
+    /// The file of the costs measured on the board.
     #[must_use]
     pub fn costs_file(&self) -> PathBuf {
         self.path(COSTS_FILE)

@@ -30,7 +30,7 @@ impl Setup {
     }
 }
 
-/// How long a run is.
+/// The length of a run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunTimes {
@@ -54,7 +54,7 @@ pub(super) struct Flavour {
     pub defines: Vec<String>,
     #[serde(default)]
     pub flags: Vec<String>,
-    /// For compilers that do not know the board's memory.
+    /// The linker script, for compilers that do not know the board's memory.
     #[serde(rename = "linker-script")]
     pub linker_script: Option<String>,
 }
@@ -65,7 +65,7 @@ pub(super) struct Flavour {
 pub(super) struct Variant {
     pub id: Spanned<String>,
     pub role: Role,
-    /// Besides the flavour's.
+    /// More sources than the flavour's.
     #[serde(default)]
     pub sources: Vec<String>,
     #[serde(default)]
@@ -93,12 +93,13 @@ pub(super) enum Role {
     Limited,
     /// Looks at the line once per interval.
     Polling,
-    /// An ordinary handler, and the limiter in silicon before it, which the firmware sets up. There is
-    /// one per flavour, called `FLAVOUR.hardware`. Only the board soc has one.
+    /// An ordinary handler, and the limiter in silicon before it, which the firmware sets up. There
+    /// is one per flavour, called `FLAVOUR.hardware`. Only the board soc has one.
     Hardware,
     /// An ordinary handler, and an ideal hardware limiter before it that keeps `limit`.
     Ideal,
-    /// Runs on a second microcontroller, in front of the unprotected firmware of the flavour `paper`.
+    /// Runs on a second microcontroller, in front of the unprotected firmware of the flavour
+    /// `paper`.
     Front,
 }
 
@@ -136,7 +137,8 @@ pub(super) struct PanelSpec {
     pub x_scale: Scale,
     #[serde(default)]
     pub curves: Vec<CurveSpec>,
-    /// In place of `curves`, where variants say how they are drawn: this series of each of them.
+    /// A series in place of `curves`, where variants say how they are drawn: each has a curve of
+    /// it.
     pub each: Option<Spanned<String>>,
 }
 

@@ -231,7 +231,7 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
         "lines": lines,
         "counters": counters,
     });
-    // Of boards that have a serial port and an end of their own.
+    // Only some boards have a serial port and an end of their own.
     if spec.target.machine() == Machine::Soc {
         all["serial"] = json!(result.said);
         all["exit"] = json!(result.exit);

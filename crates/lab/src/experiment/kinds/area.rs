@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Table 3 of regehr2005: what the limiter in silicon costs in cells and in frequency. The place-and-route runs take hours and are committed; here they
-//! are judged. `weir reproduce --measure` carries on with them, or makes them anew.
+//! Table 3 of regehr2005: what the limiter in silicon costs in cells and in frequency. The
+//! place-and-route runs take hours and are committed; here they are judged. `weir reproduce
+//! --measure` carries on with them, or makes them anew.
 mod bound;
 mod data;
 
@@ -14,8 +15,8 @@ use self::bound::{Difference, fmax_difference};
 use self::data::{Data, Pair};
 use crate::experiment::bench::as_f64;
 use crate::experiment::error::ExperimentError;
-use crate::experiment::findings::{Detail, Measured, Picture};
-use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::findings::{Detail, Measurements, Picture};
+use crate::experiment::kind::{Entry, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::setup::Setup;
 
@@ -75,7 +76,7 @@ impl Area {
 }
 
 impl Kind for Area {
-    fn known(&self, _: &Setup) -> Known {
+    fn known(&self, _: &Setup) -> Ids {
         let of_systems = self.systems().flat_map(|(processor, device)| {
             [suffix::CELLS, suffix::SHARE, suffix::FMAX, suffix::PAIRS]
                 .map(|suffix| format!("{}.{suffix}", system(processor, device)))
@@ -84,9 +85,9 @@ impl Kind for Area {
             let memories = self.memory.iter().map(|sources| memory(device, *sources));
             memories.chain([further(device)])
         });
-        Known {
+        Ids {
             claims: of_systems.chain(of_devices).collect(),
-            ..Known::default()
+            ..Ids::default()
         }
     }
 
@@ -95,7 +96,7 @@ impl Kind for Area {
         Some(self.start_flow(place))
     }
 
-    fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
+    fn measure(&self, place: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
         let data = Data::read(&place.path(&self.data))?;
         let systems = self
             .systems()
@@ -122,12 +123,12 @@ impl Kind for Area {
                 values.insert(memory(device, sources), luts / f64::from(sources));
             }
         }
-        Ok(Measured {
+        Ok(Measurements {
             values,
             series: systems.iter().flat_map(System::series).collect(),
             detail: Some(detail(&systems)),
             picture: Some(Picture::Strips(strips(self, &systems))),
-            ..Measured::default()
+            ..Measurements::default()
         })
     }
 }

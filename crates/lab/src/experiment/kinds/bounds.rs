@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How near to the worst that happens the analysis is: its bound on a response time, divided by the worst that adversaries found on the board (regehr2005 §5).
+//! The distance of the analysis from the worst that happens: its bound on a response time, divided
+//! by the worst that adversaries found on the board (regehr2005 §5).
 mod attack;
 mod case;
 mod observe;
@@ -20,8 +21,8 @@ use self::search::{Arena, Effort};
 use crate::experiment::batch::bar;
 use crate::experiment::bench::{Bench, as_f64};
 use crate::experiment::error::ExperimentError;
-use crate::experiment::findings::{Detail, Measured};
-use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::findings::{Detail, Measurements};
+use crate::experiment::kind::{Entry, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::setup::Setup;
 use weir_board::machine::Machine;
@@ -32,13 +33,13 @@ pub(super) const KIND: Entry = Entry::of::<Bounds>("bounds").on(&[Machine::Atmeg
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bounds {
-    /// Where the cases' system files are, from the repository's root.
+    /// The folder of the cases' system files, from the repository's root.
     #[serde(default)]
     systems: String,
     /// Runs of each case of the file, adversary by adversary.
     #[serde(default)]
     runs: u64,
-    /// From which all random numbers come.
+    /// The seed from which all random numbers come.
     seed: u64,
     #[serde(default)]
     case: Vec<CaseSpec>,
@@ -70,7 +71,7 @@ impl Outcome {
 impl Kind for Bounds {
     /// Claims are about the extremes and the median of the ratios, and about each by itself; of the
     /// cases that were drawn only about the former. The one series is over the cases.
-    fn known(&self, _: &Setup) -> Known {
+    fn known(&self, _: &Setup) -> Ids {
         let mut claims = BTreeSet::new();
         for (prefix, is_there) in [("", !self.case.is_empty()), (DRAWN, self.random.is_some())] {
             if is_there {
@@ -79,14 +80,14 @@ impl Kind for Bounds {
         }
         let each = self.case.iter();
         claims.extend(each.map(|case| format!("{}.{RATIO}", case.name.get_ref())));
-        Known {
+        Ids {
             claims,
             series: BTreeSet::from([RATIO.to_owned()]),
         }
     }
 
     /// Attacks every case.
-    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measured, ExperimentError> {
+    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
         let mut cases = self
             .case
@@ -119,20 +120,20 @@ impl Kind for Bounds {
 fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, ExperimentError> {
     // More jobs where the user, too, decides how a job begins.
     let jobs = if case.user == User::default() { 1 } else { 4 };
-    let end = jobs * Field::end(&case.targets, case.bound);
+    let end = jobs * Field::end(&case.limits, case.bound);
     let arena = Arena {
         name: &case.name,
         spec: traced(&case.elf, case.clock_hz, end),
         lines: case.lines.clone(),
         field: Field {
-            targets: &case.targets,
+            limits: &case.limits,
             end,
         },
         watch: case.watch,
         vectors: case.vectors(),
     };
     let found = arena.search(effort, bar)?;
-    if found.worst.response == 0 {
+    if found.worst.cycles == 0 {
         return Err(ExperimentError::Evaluation(format!(
             "the case `{}`: nothing of what is watched ever ran",
             case.name
@@ -149,13 +150,13 @@ fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, Expe
         })?;
     }
     Ok(Outcome {
-        observed: found.worst.response,
+        observed: found.worst.cycles,
         pattern: found.attack.pattern,
         case,
     })
 }
 
-fn summed_up(outcomes: &[Outcome]) -> Result<Measured, ExperimentError> {
+fn summed_up(outcomes: &[Outcome]) -> Result<Measurements, ExperimentError> {
     if outcomes.is_empty() {
         return Err(ExperimentError::Evaluation(
             "there is no case: give at least one".to_owned(),
@@ -202,7 +203,7 @@ fn summed_up(outcomes: &[Outcome]) -> Result<Measured, ExperimentError> {
             ]
         })
         .collect();
-    Ok(Measured {
+    Ok(Measurements {
         values,
         series: vec![Series {
             id: RATIO.to_owned(),
@@ -222,11 +223,12 @@ fn summed_up(outcomes: &[Outcome]) -> Result<Measured, ExperimentError> {
             .to_vec(),
             rows,
         }),
-        ..Measured::default()
+        ..Measurements::default()
     })
 }
 
-/// Of the cases that were drawn as many with the least ratios are shown, and with the largest.
+/// The number of cases that are shown of those that were drawn, with the least ratios and with the
+/// largest.
 const EXTREMES: usize = 5;
 
 /// The cases of the file, and of those that were drawn the extremes.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Table 2 of regehr2005: what each step of limiting costs, in cycles, measured on the running firmware.
+//! Table 2 of regehr2005: what each step of limiting costs, in cycles, measured on the running
+//! firmware.
 mod worst;
 
 use std::collections::BTreeMap;
@@ -9,10 +10,10 @@ use toml::Spanned;
 
 use crate::experiment::batch::{Job, run_all};
 use crate::experiment::bench::{Bench, as_f64};
-use crate::experiment::costs::{self, Worst};
+use crate::experiment::costs::{self, WorstCosts};
 use crate::experiment::error::ExperimentError;
-use crate::experiment::findings::Measured;
-use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::findings::Measurements;
+use crate::experiment::kind::{Entry, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::setup::Setup;
 use weir_board::firmware::Toolchain;
@@ -26,13 +27,13 @@ pub(super) const KIND: Entry = Entry::of::<Constants>("constants").on(&[Machine:
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Constants {
-    /// In this order; one may subtract those before it.
+    /// The constants in the order in which they are measured; one may subtract those before it.
     measure: Vec<ConstantSpec>,
-    /// Besides these means, the worst of each interrupt of a limiter.
+    /// The worst of each interrupt of a limiter, besides these means.
     worst: Option<WorstSpec>,
 }
 
-/// How one constant is measured.
+/// The way in which one constant is measured.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConstantSpec {
@@ -47,7 +48,8 @@ struct ConstantSpec {
     /// The longest single one instead of the mean.
     #[serde(default)]
     longest: bool,
-    /// Instead: the cycles from the symbol `weir_mark_NAME_begin` to `weir_mark_NAME_end`; the fewest, if paths differ.
+    /// Instead: the cycles from the symbol `weir_mark_NAME_begin` to `weir_mark_NAME_end`; the
+    /// fewest, if paths differ.
     mark: Option<String>,
     /// Constants to subtract.
     #[serde(default)]
@@ -63,18 +65,18 @@ fn symbols(mark: &str) -> [String; 2] {
 }
 
 impl Kind for Constants {
-    fn known(&self, _: &Setup) -> Known {
+    fn known(&self, _: &Setup) -> Ids {
         let measured = self.measure.iter();
         let measured = measured.map(|constant| constant.id.get_ref().clone());
-        Known {
+        Ids {
             claims: measured
                 .chain(self.worst.iter().flat_map(worst::ids))
                 .collect(),
-            ..Known::default()
+            ..Ids::default()
         }
     }
 
-    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measured, ExperimentError> {
+    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
         let jobs = self
             .measure
@@ -105,7 +107,7 @@ impl Kind for Constants {
         }
         let worst = match &self.worst {
             Some(spec) => worst::measure(&bench, spec)?,
-            None => Worst::default(),
+            None => WorstCosts::default(),
         };
         for (id, costs) in &worst.any {
             values.extend(
@@ -114,7 +116,7 @@ impl Kind for Constants {
                     .map(|(name, cycles)| (format!("{id}.{name}"), as_f64(*cycles))),
             );
         }
-        Ok(Measured {
+        Ok(Measurements {
             values,
             costs: Some(costs::to_toml(
                 std::fs::read_to_string(place.costs_file()).ok().as_deref(),
@@ -122,7 +124,7 @@ impl Kind for Constants {
                 &by_flavour,
                 &worst,
             )),
-            ..Measured::default()
+            ..Measurements::default()
         })
     }
 }
@@ -182,7 +184,7 @@ fn evaluate(constant: &ConstantSpec, result: &RunResult) -> Option<f64> {
     })
 }
 
-/// From a begin to the next end; both ascend.
+/// The fewest cycles from a begin to the next end; both lists ascend.
 fn fewest(begins: &[u64], ends: &[u64]) -> Option<u64> {
     begins
         .iter()

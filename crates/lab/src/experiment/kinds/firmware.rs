@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Firmware under floods: what interrupts and their limiters take from the background.
 //!
-//! Everything that one figure has and another has not stands in its file. A series ([`series`]) is a
-//! formula over what runs have counted ([`values`]), and a claim is a formula over series.
+//! Everything that one figure has and another has not stands in its file. A series ([`series`]) is
+//! a formula over what runs have counted ([`values`]), and a claim is a formula over series.
 mod spec;
 mod values;
 
@@ -13,14 +13,14 @@ use weir_model::worst_rates;
 use crate::experiment::batch::{Job, run_all};
 use crate::experiment::bench::{Bench, plausible};
 use crate::experiment::error::{ExperimentError, list};
-use crate::experiment::findings::Measured;
-use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::findings::Measurements;
+use crate::experiment::kind::{Entry, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::series::formula::number;
 use crate::experiment::series::{self, Axis, Key, Plan, SeriesSpec, Values};
 use crate::experiment::setup::{Role, Setup, Variant};
 use spec::{Firmware, FloodSpec, MeasureSpec};
-use values::Counted;
+use values::Meter;
 use weir_board::line::Line;
 use weir_board::machine::Machine;
 use weir_board::run::{Flood, FrontController, HardwareLimit, RunSpec, Stimulus};
@@ -34,12 +34,12 @@ const FRONT_OUTPUT: &str = "PB0";
 const BEHIND_FRONT: &str = "paper";
 
 impl Kind for Firmware {
-    fn known(&self, setup: &Setup) -> Known {
+    fn known(&self, setup: &Setup) -> Ids {
         let measured = self.measures(setup).into_iter().map(|measure| measure.id);
         let rates = worst_rates::all().iter().filter(|_| self.has_worst_rates());
         let series = self.flood.iter().flat_map(|flood| flood.series_of(setup));
         let series: Vec<SeriesSpec> = series.collect();
-        Known {
+        Ids {
             claims: measured
                 .chain(rates.map(|source| rate_claim(&source.id)))
                 .collect(),
@@ -47,10 +47,10 @@ impl Kind for Firmware {
         }
     }
 
-    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measured, ExperimentError> {
+    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
-        // Before the runs: missing costs should not cost a minute.
-        let counted = Counted::new(place, &self.costs)?;
+        // Costs are read before the runs: missing ones should not cost a minute.
+        let meter = Meter::new(place, &self.costs)?;
         let variants = setup.variant.iter().map(|of| of.id().to_owned()).collect();
         let constants = self.constants.iter();
         let constants = constants.map(|(name, &value)| (name.clone(), number(value)));
@@ -61,7 +61,7 @@ impl Kind for Firmware {
             .map(|flood| Set::new(&bench, flood, &variants, &constants))
             .collect::<Result<Vec<Set>, _>>()?;
         for set in &sets {
-            set.plan().check(|value| counted.knows(value))?;
+            set.plan().check(|value| meter.knows(value))?;
         }
         let measures = self.claimed(setup, &sets)?;
         let mut jobs = self.idle(&bench)?;
@@ -76,11 +76,11 @@ impl Kind for Firmware {
                 .iter()
                 .filter(|((_, key), _)| key.variant == variant.id());
             for ((number, key), result) in of_variant {
-                let values = counted.values(&bench, variant, result, idle)?;
+                let values = meter.values(&bench, variant, result, idle)?;
                 runs[*number].insert(key.clone(), values);
             }
         }
-        let mut all = Measured::default();
+        let mut all = Measurements::default();
         let mut names = Values::new();
         for (set, runs) in sets.iter().zip(&runs[1..]) {
             let measured = set.plan().measure(runs)?;
@@ -348,7 +348,7 @@ fn interval_cycles(bench: &Bench, limit: weir_model::Rate) -> u64 {
 /// The edges of the first nine tenths of the counted part, so that requests can be counted exactly.
 fn until_quiet(bench: &Bench, stimulus: &Stimulus) -> Result<Stimulus, ExperimentError> {
     let end = bench.warmup_cycles + bench.length_cycles / 10 * 9;
-    // Not the very first cycle, at which the warm-up's last instruction may still run.
+    // The very first cycle is left out, at which the warm-up's last instruction may still run.
     let begin = bench.warmup_cycles + 100;
     let edges = arrivals(stimulus, bench.clock_hz).map_err(|cause| wrong(&cause.to_string()))?;
     Ok(Stimulus::Trace {

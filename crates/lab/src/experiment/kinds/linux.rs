@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments on stock Linux in an emulated machine (boards/linux): real processes, real kernels, packets at exact times of the guest's own clock.
+//! Experiments on stock Linux in an emulated machine (boards/linux): real processes, real kernels,
+//! packets at exact times of the guest's own clock.
 //!
-//! Each variant is started anew for every point and every seed, so that nothing of one run is left for the next. One instruction takes a nanosecond, and the same run
-//! gives the same numbers, however busy the host is; what spreads does so by the seed of its flood, or of its commands.
+//! Each variant is started anew for every point and every seed, so that nothing of one run is left
+//! for the next. One instruction takes a nanosecond, and the same run gives the same numbers,
+//! however busy the host is; what spreads does so by the seed of its flood, or of its commands.
 mod floods;
 mod guest;
 mod job;
@@ -16,8 +18,8 @@ use toml::Spanned;
 
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
-use crate::experiment::findings::{Detail, Measured};
-use crate::experiment::kind::{Entry, Kind, Known, Origin};
+use crate::experiment::findings::{Detail, Measurements};
+use crate::experiment::kind::{Entry, Ground, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::series;
 use crate::experiment::series::{Key, Plan, Values};
@@ -27,15 +29,16 @@ use spec::{Linux, VariantSpec};
 
 pub(super) const KIND: Entry = Entry::of::<Linux>("linux");
 
-/// The claim that every file can make: the largest difference of any number between the last run and the same run again, in percent of the larger.
+/// The claim that every file can make: the largest difference of any number between the last run
+/// and the same run again, in percent of the larger.
 const REPEATED: &str = "repeated";
 
 impl Kind for Linux {
-    fn origin(&self) -> Origin {
-        Origin::Linux
+    fn origin(&self) -> Ground {
+        Ground::Linux
     }
 
-    fn known(&self, _: &Setup) -> Known {
+    fn known(&self, _: &Setup) -> Ids {
         let mut known = series::known(&self.series());
         known.claims.insert(REPEATED.to_owned());
         known
@@ -63,7 +66,7 @@ impl Kind for Linux {
         true
     }
 
-    fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
+    fn measure(&self, place: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
         let series = self.series();
         let variants = self.variant.iter().map(|of| of.id.clone()).collect();
         let plan = Plan {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Figures of papers whose machines nobody has any more, simulated: a described system, run in several ways over the values of an axis.
+//! Figures of papers whose machines nobody has any more, simulated: a described system, run in
+//! several ways over the values of an axis.
 //!
-//! Everything that one figure has and another has not stands in its file. A series ([`series`]) is a formula over what the simulator counted
-//! ([`values`]).
+//! Everything that one figure has and another has not stands in its file. A series ([`series`]) is
+//! a formula over what the simulator counted ([`values`]).
 mod runs;
 mod spec;
 mod values;
 
 use crate::experiment::error::ExperimentError;
-use crate::experiment::findings::Measured;
-use crate::experiment::kind::{Entry, Kind, Known, Origin};
+use crate::experiment::findings::Measurements;
+use crate::experiment::kind::{Entry, Ground, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::series;
 use crate::experiment::series::{Plan, Values};
@@ -20,15 +21,15 @@ use spec::Simulation;
 pub(super) const KIND: Entry = Entry::of::<Simulation>("simulation");
 
 impl Kind for Simulation {
-    fn origin(&self) -> Origin {
-        Origin::Simulation
+    fn origin(&self) -> Ground {
+        Ground::Simulation
     }
 
-    fn known(&self, _: &Setup) -> Known {
+    fn known(&self, _: &Setup) -> Ids {
         series::known(&self.series())
     }
 
-    fn measure(&self, place: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
+    fn measure(&self, place: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
         let model = Model::load(place, self)?;
         let variants = self.variant.iter().map(|of| of.id.clone()).collect();
         let series = self.series();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Series over what runs have counted: every variant at every point of an axis with every seed. A series is a formula over the values of the runs; a claim is what comes
-//! out of a series over all points and seeds ([`Over`]).
+//! Series over what runs have counted: every variant at every point of an axis with every seed. A
+//! series is a formula over the values of the runs; a claim is what comes out of a series over all
+//! points and seeds ([`Over`]).
 pub(super) mod formula;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +10,8 @@ use serde::Deserialize;
 use weir_report::Series;
 
 use super::error::{ExperimentError, list};
-use super::findings::Measured;
-use super::kind::Known;
+use super::findings::Measurements;
+use super::kind::Ids;
 use formula::{Formula, Names, Number, X};
 
 /// The values of a run, by name.
@@ -20,7 +21,7 @@ pub(super) type Values = BTreeMap<String, Number>;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub variant: String,
-    /// Of the point.
+    /// The number of the point.
     pub index: usize,
     pub seed: u64,
 }
@@ -29,9 +30,9 @@ pub(super) struct Key {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Axis {
-    /// With its unit.
+    /// The name of x, with its unit.
     pub title: String,
-    /// In ascending order.
+    /// The points, in ascending order.
     pub values: Vec<f64>,
     /// What is drawn in place of x.
     pub shown: Option<Formula>,
@@ -48,7 +49,8 @@ pub(super) struct SeriesSpec {
     of: Vec<String>,
     /// What it is, with its unit; a series without it is not drawn.
     pub y: Option<String>,
-    /// Over x and the names `VARIANT.VALUE`; with `first.` before it, a name means what it is at the first point.
+    /// Over x and the names `VARIANT.VALUE`; with `first.` before it, a name means what it is at
+    /// the first point.
     value: Formula,
     /// A condition: the points where it does not hold are left out.
     #[serde(rename = "where")]
@@ -216,7 +218,7 @@ impl Point {
         largest.unwrap_or_else(|| self.scaled_mean(series.scale))
     }
 
-    /// Between the largest and the smallest; a point has a value.
+    /// The difference between the largest and the smallest value; a point has at least one.
     fn spread(&self) -> f64 {
         let of = |choose: fn(f64, f64) -> f64| self.values.iter().copied().reduce(worst(choose));
         of(f64::max).unwrap_or(f64::NAN) - of(f64::min).unwrap_or(f64::NAN)
@@ -224,10 +226,10 @@ impl Point {
 }
 
 /// What can be claimed of these series and drawn.
-pub(super) fn known(series: &[SeriesSpec]) -> Known {
+pub(super) fn known(series: &[SeriesSpec]) -> Ids {
     let claims_of =
         |series: &SeriesSpec| Over::ALL.map(|(over, _)| format!("{}.{over}", series.id));
-    Known {
+    Ids {
         claims: series.iter().flat_map(claims_of).collect(),
         series: series
             .iter()
@@ -238,8 +240,9 @@ pub(super) fn known(series: &[SeriesSpec]) -> Known {
 }
 
 impl<'a> Plan<'a> {
-    /// Whether every name of a formula is one that runs have: of one of the variants, and `knows` says nothing against what follows. Before the runs: a name that
-    /// nothing has should not cost a minute.
+    /// Whether every name of a formula is one that runs have: of one of the variants, and `knows`
+    /// says nothing against what follows. Before the runs: a name that nothing has should not cost
+    /// a minute.
     pub fn check(&self, knows: impl Fn(&str) -> Result<(), String>) -> Result<(), ExperimentError> {
         for series in self.series {
             for name in self.names(series) {
@@ -299,7 +302,10 @@ impl<'a> Plan<'a> {
     }
 
     /// The series and what claims can say of them.
-    pub fn measure(&self, results: &BTreeMap<Key, Values>) -> Result<Measured, ExperimentError> {
+    pub fn measure(
+        &self,
+        results: &BTreeMap<Key, Values>,
+    ) -> Result<Measurements, ExperimentError> {
         let mut values = BTreeMap::new();
         let mut all = Vec::new();
         for series in self.series {
@@ -326,10 +332,10 @@ impl<'a> Plan<'a> {
                 points: points.map_err(|what| in_series(series, &what))?,
             });
         }
-        Ok(Measured {
+        Ok(Measurements {
             values,
             series: all,
-            ..Measured::default()
+            ..Measurements::default()
         })
     }
 
@@ -343,7 +349,7 @@ impl<'a> Plan<'a> {
         for (index, &x) in self.x.values.iter().enumerate() {
             let mut values = Vec::new();
             for &seed in self.seeds {
-                let names = Found {
+                let names = Scope {
                     plan: self,
                     results,
                     index,
@@ -371,7 +377,7 @@ fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
 }
 
 /// What the names of a formula mean at one point with one seed.
-struct Found<'a> {
+struct Scope<'a> {
     plan: &'a Plan<'a>,
     results: &'a BTreeMap<Key, Values>,
     index: usize,
@@ -379,10 +385,10 @@ struct Found<'a> {
     x: Number,
 }
 
-/// Before the name of a value: its value at the first point.
+/// What stands before the name of a value where its value at the first point is meant.
 const FIRST: &str = "first.";
 
-impl Names for Found<'_> {
+impl Names for Scope<'_> {
     fn find(&self, name: &str) -> Option<&Number> {
         if name == X {
             return Some(&self.x);

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use weir_report::Series;
 
 use crate::experiment::error::ExperimentError;
-use crate::experiment::findings::Measured;
-use crate::experiment::kind::{Entry, Kind, Known};
+use crate::experiment::findings::Measurements;
+use crate::experiment::kind::{Entry, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::setup::Setup;
 
@@ -21,16 +21,16 @@ struct MadeUp {
 }
 
 impl Kind for MadeUp {
-    fn known(&self, _: &Setup) -> Known {
-        Known {
+    fn known(&self, _: &Setup) -> Ids {
+        Ids {
             claims: BTreeSet::from(["sum".to_owned()]),
             series: BTreeSet::from(["values".to_owned()]),
         }
     }
 
-    fn measure(&self, _: &Place, _: &Setup) -> Result<Measured, ExperimentError> {
+    fn measure(&self, _: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
         let points = (1_u32..).zip(&self.values);
-        Ok(Measured {
+        Ok(Measurements {
             values: BTreeMap::from([("sum".to_owned(), self.values.iter().sum())]),
             series: vec![Series {
                 id: "values".to_owned(),
@@ -38,7 +38,7 @@ impl Kind for MadeUp {
                 y: "value".to_owned(),
                 points: points.map(|(x, &y)| (f64::from(x), y)).collect(),
             }],
-            ..Measured::default()
+            ..Measurements::default()
         })
     }
 }

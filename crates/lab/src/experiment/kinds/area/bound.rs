@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How sure it is that a limiter does not slow a system down by more than a margin.
+//! The certainty that a limiter does not slow a system down by more than a margin.
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::Statistics;
 
@@ -12,16 +12,17 @@ const CONFIDENCE: f64 = 0.95;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     pub mean: f64,
-    /// Of one pair.
+    /// The standard deviation of one pair.
     pub deviation: f64,
-    /// The mean is not below this, with 95 %: one-sided, by Student's t over the pairs. A limiter is non-inferior if this is not below minus the margin.
+    /// The mean is not below this, with 95 %: one-sided, by Student's t over the pairs. A limiter
+    /// is non-inferior if this is not below minus the margin.
     pub bound: f64,
     pub least: f64,
     pub most: f64,
 }
 
 impl Pair {
-    /// Of the frequency, by the limiter.
+    /// The change of the frequency by the limiter.
     pub fn change_percent(&self) -> f64 {
         100.0 * (self.with.fmax_mhz / self.without.fmax_mhz - 1.0)
     }
@@ -45,11 +46,11 @@ pub fn fmax_difference(pairs: &[Pair]) -> Option<Difference> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::data::Placed;
+    use super::super::data::Placement;
     use super::*;
 
     fn pairs(changes: &[f64]) -> Vec<Pair> {
-        let placed = |fmax_mhz| Placed { cells: 1, fmax_mhz };
+        let placed = |fmax_mhz| Placement { cells: 1, fmax_mhz };
         let pair = |(seed, change): (u32, &f64)| Pair {
             seed,
             without: placed(50.0),
@@ -60,7 +61,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_students() {
-        // By hand: mean 0, deviation sqrt(2.5), t(0.95, 4) = 2.131847 of the usual tables, so 2.131847 * sqrt(2.5 / 5).
+        // By hand: mean 0, deviation sqrt(2.5), t(0.95, 4) = 2.131847 of the usual tables, so
+        // 2.131847 * sqrt(2.5 / 5).
         let found = fmax_difference(&pairs(&[-2.0, -1.0, 0.0, 1.0, 2.0])).unwrap();
         assert!(found.mean.abs() < 1e-9 && (found.deviation - 2.5_f64.sqrt()).abs() < 1e-9);
         assert!(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The committed measurements: `runs.csv` and `counts.csv`, as the README beside them states their columns.
+//! The committed measurements: `runs.csv` and `counts.csv`, as the README beside them states their
+//! columns.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -34,13 +35,13 @@ struct Count {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
     pub seed: u32,
-    pub without: Placed,
-    pub with: Placed,
+    pub without: Placement,
+    pub with: Placement,
 }
 
 /// What one run gave.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Placed {
+pub struct Placement {
     pub cells: u32,
     pub fmax_mhz: f64,
 }
@@ -74,7 +75,8 @@ impl Data {
         })
     }
 
-    /// The runs of a processor on a device whose seed was placed without a limiter and with one source behind it, by seed.
+    /// The runs of a processor on a device whose seed was placed without a limiter and with one
+    /// source behind it, by seed.
     pub fn pairs(&self, cpu: &str, device: &str) -> Result<Vec<Pair>, ExperimentError> {
         let path = self.folder.join("runs.csv");
         let placed = |sources: u32| {
@@ -84,7 +86,7 @@ impl Data {
                 .iter()
                 .filter(|run| run.cpu == cpu && run.device == device);
             for run in of_both.filter(|run| run.sources == sources) {
-                let placed = Placed {
+                let placed = Placement {
                     cells: run.cells,
                     fmax_mhz: run.fmax_mhz,
                 };

@@ -7,14 +7,14 @@ use rand_chacha::ChaCha12Rng;
 pub(super) const START: u64 = 3000;
 /// A pin needs a few cycles to fall and to rise again.
 const LEAST_GAP: u64 = 8;
-/// Between the edges of a burst, in cycles: less than any interrupt takes.
+/// The least time between the edges of a burst, in cycles: less than any interrupt takes.
 const BURST_GAP: u64 = 40;
 /// More trains on one line are no other attack, only a longer search.
 const MOST_TRAINS: usize = 24;
 
 /// A line under attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct Limit {
     /// The limit's interval or period in cycles; without a limit the least time between two edges.
     pub interval: u64,
     /// Requests that may pass together.
@@ -43,22 +43,23 @@ pub(super) struct Attack {
 /// What a search may try.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field<'a> {
-    pub targets: &'a [Target],
+    pub limits: &'a [Limit],
     /// The run's length in cycles.
     pub end: u64,
 }
 
 impl Field<'_> {
     fn longest_interval(&self) -> u64 {
-        self.targets
+        self.limits
             .iter()
-            .map(|target| target.interval)
+            .map(|limit| limit.interval)
             .fold(1, u64::max)
     }
 
-    /// A run's length in which a response of up to `bound` cycles is seen, wherever an attack begins.
-    pub fn end(targets: &[Target], bound: u64) -> u64 {
-        let field = Field { targets, end: 0 };
+    /// A run's length in which a response of up to `bound` cycles is seen, wherever an attack
+    /// begins.
+    pub fn end(limits: &[Limit], bound: u64) -> u64 {
+        let field = Field { limits, end: 0 };
         START + 6 * field.longest_interval() + 2 * bound
     }
 }
@@ -69,7 +70,7 @@ pub(super) struct Aim {
     /// When the worst job was released and when it had ended.
     pub from: u64,
     pub to: u64,
-    /// When interrupts began and ended, around it.
+    /// The instants at which interrupts began and ended around it.
     pub instants: Vec<u64>,
 }
 
@@ -77,9 +78,9 @@ impl Attack {
     /// The edges on a line in ascending order, no two closer than allowed.
     pub fn edges(&self, line: usize, field: &Field) -> Vec<u64> {
         let apart = field
-            .targets
+            .limits
             .get(line)
-            .map_or(LEAST_GAP, |target| target.apart.max(LEAST_GAP));
+            .map_or(LEAST_GAP, |limit| limit.apart.max(LEAST_GAP));
         let mut edges: Vec<u64> = self
             .lines
             .get(line)
@@ -104,23 +105,24 @@ impl Attack {
         edges
     }
 
-    /// One of the patterns that an analysis has in mind, on every line or, half of the times, another one on each.
+    /// One of the patterns that an analysis has in mind, on every line or, half of the times,
+    /// another one on each.
     pub fn new(field: &Field, random: &mut ChaCha12Rng) -> Self {
         let pattern = Pattern::any(random);
-        let is_mixed = field.targets.len() > 1 && random.random_bool(0.5);
+        let is_mixed = field.limits.len() > 1 && random.random_bool(0.5);
         let longest = field.longest_interval();
         // Behind two intervals in which the limiters come to rest.
         let begin = START + 2 * longest + random.random_range(0..=longest);
         let lines = field
-            .targets
+            .limits
             .iter()
-            .map(|target| {
+            .map(|limit| {
                 let pattern = if is_mixed {
                     Pattern::any(random)
                 } else {
                     pattern
                 };
-                pattern.trains(target, begin, field.end, random)
+                pattern.trains(limit, begin, field.end, random)
             })
             .collect();
         Self {
@@ -148,10 +150,10 @@ impl Attack {
             return;
         }
         let line = random.random_range(0..self.lines.len());
-        let Some(target) = field.targets.get(line) else {
+        let Some(limit) = field.limits.get(line) else {
             return;
         };
-        let by = step(target, random);
+        let by = step(limit, random);
         let kind = random.random_range(0..12);
         if kind == 0 {
             self.begin = moved(self.begin, by).clamp(START, START + 4 * field.longest_interval());
@@ -162,7 +164,7 @@ impl Attack {
             let from = if random.random_bool(0.5) {
                 0
             } else {
-                aim.from.saturating_sub(target.interval)
+                aim.from.saturating_sub(limit.interval)
             };
             for train in self.lines.iter_mut().flatten() {
                 if train.first >= from {
@@ -180,7 +182,7 @@ impl Attack {
         }
         if kind < 5 || trains.is_empty() {
             if trains.len() < MOST_TRAINS {
-                trains.push(Self::aimed(aim, target, field, random));
+                trains.push(Self::aimed(aim, limit, field, random));
             }
             return;
         }
@@ -190,7 +192,8 @@ impl Attack {
             5 | 6 => train.first = moved(train.first, by),
             7 => train.gap = moved(train.gap, by).max(LEAST_GAP),
             8 => {
-                // It begins later or ends earlier: a quiet time before or after.
+                // The attack begins later or ends earlier: there is a quiet time before or after
+                // it.
                 let cut = random.random_range(0..=train.count);
                 if random.random_bool(0.5) {
                     train.first = train.first.saturating_add(cut.saturating_mul(train.gap));
@@ -210,9 +213,9 @@ impl Attack {
     }
 
     /// A few edges just before or after something that happened around the worst job.
-    fn aimed(aim: &Aim, target: &Target, field: &Field, random: &mut ChaCha12Rng) -> Train {
+    fn aimed(aim: &Aim, limit: &Limit, field: &Field, random: &mut ChaCha12Rng) -> Train {
         let near = if aim.instants.is_empty() || random.random_bool(0.3) {
-            let from = aim.from.saturating_sub(target.interval).max(START);
+            let from = aim.from.saturating_sub(limit.interval).max(START);
             random.random_range(from..aim.to.max(from + 1).min(field.end.max(from + 1)))
         } else {
             aim.instants[random.random_range(0..aim.instants.len())]
@@ -220,7 +223,7 @@ impl Attack {
         Train {
             first: moved(near, random.random_range(-60..=20)),
             gap: random.random_range(LEAST_GAP..2 * BURST_GAP),
-            count: [1, 1, 2, target.burst, target.burst + 1][random.random_range(0..5)],
+            count: [1, 1, 2, limit.burst, limit.burst + 1][random.random_range(0..5)],
         }
     }
 }
@@ -229,9 +232,9 @@ fn moved(value: u64, by: i64) -> u64 {
     value.saturating_add_signed(by)
 }
 
-/// By how much something is moved: mostly by little, now and then by about an interval.
-fn step(target: &Target, random: &mut ChaCha12Rng) -> i64 {
-    let interval = i64::try_from(target.interval).unwrap_or(i64::MAX).max(1);
+/// The distance by which something is moved: mostly little, now and then about an interval.
+fn step(limit: &Limit, random: &mut ChaCha12Rng) -> i64 {
+    let interval = i64::try_from(limit.interval).unwrap_or(i64::MAX).max(1);
     let most = [2, 8, 40, 200, interval][random.random_range(0..5)];
     let by = random.random_range(1..=most);
     if random.random_bool(0.5) { by } else { -by }
@@ -274,14 +277,14 @@ impl Pattern {
     }
 
     /// What comes on one line if the main loop begins at `begin`.
-    fn trains(self, target: &Target, begin: u64, end: u64, random: &mut ChaCha12Rng) -> Vec<Train> {
-        let Target {
+    fn trains(self, limit: &Limit, begin: u64, end: u64, random: &mut ChaCha12Rng) -> Vec<Train> {
+        let Limit {
             interval, burst, ..
-        } = *target;
+        } = *limit;
         let late = random.random_range(0..120);
         let dense = random.random_range(20..80);
         let phase = random.random_range(0..interval.max(1));
-        // From two intervals before the main loop begins, when a pattern is a rhythm.
+        // A pattern that is a rhythm begins two intervals before the main loop does.
         let from = begin.saturating_sub(interval + phase);
         let endless = |first, gap: u64| Train {
             first,
@@ -291,7 +294,7 @@ impl Pattern {
         match self {
             Self::Flood => vec![endless(START, dense)],
             Self::QuietThenFlood => vec![endless(near(begin, 300, random), dense)],
-            // As many as may pass, evenly or just too late to find the interval still running.
+            // As many come as may pass, evenly or just too late to find the interval still running.
             Self::AtTheLimit => vec![endless(from, interval / burst + late)],
             Self::Pairs => {
                 let gap = interval * random.random_range(1..=3) + late;
@@ -306,7 +309,8 @@ impl Pattern {
                     .collect()
             }
             Self::DoubleBurst => {
-                // One request opens an interval, which ends shortly after the main loop has begun: what was left of it is asked for just before that.
+                // One request opens an interval, which ends shortly after the main loop has begun:
+                // what was left of it is asked for just before that.
                 let left = random.random_range(0..=(burst * 500).min(interval));
                 let opens = begin.saturating_sub(interval.saturating_sub(left));
                 let opener = Train {
@@ -331,20 +335,20 @@ mod tests {
 
     use super::*;
 
-    const TARGETS: [Target; 2] = [
-        Target {
+    const TARGETS: [Limit; 2] = [
+        Limit {
             interval: 2000,
             burst: 4,
             apart: 0,
         },
-        Target {
+        Limit {
             interval: 900,
             burst: 1,
             apart: 900,
         },
     ];
     const FIELD: Field = Field {
-        targets: &TARGETS,
+        limits: &TARGETS,
         end: 40_000,
     };
 
@@ -360,9 +364,9 @@ mod tests {
         let mut most = 0;
         for _ in 0..2000 {
             attack = attack.varied(&aim, &FIELD, &mut random);
-            for (line, target) in TARGETS.iter().enumerate() {
+            for (line, limit) in TARGETS.iter().enumerate() {
                 let edges = attack.edges(line, &FIELD);
-                let apart = target.apart.max(LEAST_GAP);
+                let apart = limit.apart.max(LEAST_GAP);
                 assert!(edges.windows(2).all(|pair| pair[1] >= pair[0] + apart));
                 assert!(edges.iter().all(|edge| (START..FIELD.end).contains(edge)));
                 most = most.max(edges.len());

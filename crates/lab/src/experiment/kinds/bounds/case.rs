@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A case: a system file, the firmware that `weir generate` makes of it, and what is known of it before it is attacked.
+//! A case: a system file, the firmware that `weir generate` makes of it, and what is known of it
+//! before it is attacked.
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use weir_analysis::units::Part;
 use weir_generate::{Plan, chip, header};
 use weir_model::{Expiry, Policy, System};
 
-use super::attack::{START, Target};
+use super::attack::{Limit, START};
 use super::observe::{Watch, longest_run, worst};
 use crate::experiment::bench::Bench;
 use crate::experiment::error::ExperimentError;
@@ -22,7 +23,7 @@ use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, run};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseSpec {
-    /// Also the name of its system file.
+    /// The name of the case and of its system file.
     pub name: Spanned<String>,
     /// What is special about it.
     #[serde(rename = "about")]
@@ -45,7 +46,7 @@ pub(super) struct Case {
     pub bound: u64,
     pub watch: Watch,
     pub lines: Vec<Line>,
-    pub targets: Vec<Target>,
+    pub limits: Vec<Limit>,
     /// What the user does to the first source, between two jobs.
     pub user: User,
     system: System,
@@ -58,7 +59,8 @@ impl Case {
         !self.drawn.is_empty()
     }
 
-    /// The bound, if the interrupts of the first source cost what the longest of them took, of its line and of its timer, in cycles. A body was in them.
+    /// The bound, if the interrupts of the first source cost what the longest of them took, of its
+    /// line and of its timer, in cycles. A body was in them.
     pub(super) fn bound_with(&self, costs: [u64; 2]) -> Option<u64> {
         let mut system = self.system.clone();
         let source = system.sources.first_mut()?;
@@ -71,7 +73,8 @@ impl Case {
         response(&system, self.part)
     }
 
-    /// The numbers of the vectors of the first source's line and of the timer that ends its intervals.
+    /// The numbers of the vectors of the first source's line and of the timer that ends its
+    /// intervals.
     pub(super) fn vectors(&self) -> [u8; 2] {
         let line = self.lines.first().map_or(0, |line| vector(*line));
         let source = self.system.sources.first();
@@ -110,7 +113,7 @@ impl User {
 }
 
 /// A system whose firmware is to be made.
-pub(super) struct Origin<'a> {
+pub(super) struct Recipe<'a> {
     pub name: &'a str,
     /// What was drawn; empty if a file says it.
     pub drawn: String,
@@ -123,20 +126,24 @@ pub(super) struct Origin<'a> {
 
 /// The names that bounds.c knows.
 const SOURCES: [&str; 4] = ["a", "b", "c", "watched"];
-/// The register that the jobs write, where no limiter uses it: its name and its address in data space.
+/// The register that the jobs write, where no limiter uses it: its name and its address in data
+/// space.
 const MARKS: [(&str, u16); 2] = [("OCR2", 0x43), ("OCR0", 0x51)];
-/// How long bodies and jobs are measured, in cycles at least.
+/// The least time for which bodies and jobs are measured, in cycles.
 const CALIBRATION: u64 = 20_000;
-/// Between the requests by which bodies are measured, in cycles: longer than any interrupt.
+/// The time between the requests by which bodies are measured, in cycles: longer than any
+/// interrupt.
 const CALIBRATION_GAP: u64 = 3000;
 
 impl CaseSpec {
-    /// Reads the system, generates and compiles, and holds what the system states of its code against what the board takes for it.
+    /// Reads the system, generates and compiles, and holds what the system states of its code
+    /// against what the board takes for it.
     ///
     /// # Errors
-    /// A system file that is wrong or that the firmware does not fit, no bound, a body or a job that takes another time than stated.
+    /// A system file that is wrong or that the firmware does not fit, no bound, a body or a job
+    /// that takes another time than stated.
     pub(super) fn prepare(&self, bench: &Bench, folder: &str) -> Result<Case, ExperimentError> {
-        let origin = Origin {
+        let origin = Recipe {
             name: self.name.get_ref(),
             drawn: String::new(),
             of: &self.of,
@@ -186,11 +193,13 @@ fn response(system: &System, part: Part) -> Option<u64> {
     Some(solution.response)
 }
 
-impl Origin<'_> {
-    /// Generates and compiles, and holds what the system states of its code against what the board takes for it.
+impl Recipe<'_> {
+    /// Generates and compiles, and holds what the system states of its code against what the board
+    /// takes for it.
     ///
     /// # Errors
-    /// A system that the firmware does not fit, no bound, a body or a job that takes another time than stated.
+    /// A system that the firmware does not fit, no bound, a body or a job that takes another time
+    /// than stated.
     pub(super) fn prepare(self, bench: &Bench, system: System) -> Result<Case, ExperimentError> {
         let name = self.name;
         let (part, watch) = self.part(&system)?;
@@ -222,7 +231,7 @@ impl Origin<'_> {
             clock_hz: system.cpu.clock_hz,
             bound,
             watch,
-            targets: targets(&system),
+            limits: limits(&system),
             lines,
             user: self.user,
             system,
@@ -307,7 +316,8 @@ impl Origin<'_> {
         bench.compile_parts(&format!("{name}/firmware"), &[common, &own])
     }
 
-    /// A body must take what the system file says: the line's interrupt without any limit, less what such an interrupt costs.
+    /// A body must take what the system file says: the line's interrupt without any limit, less
+    /// what such an interrupt costs.
     fn check_bodies(
         &self,
         plain: &System,
@@ -341,7 +351,7 @@ impl Origin<'_> {
         let stated = job(plain);
         let mut spec = traced(elf, plain.cpu.clock_hz, CALIBRATION.max(3 * stated));
         spec.floods = vec![begin(self.name, START)];
-        let measured = worst(&self.run(&spec)?.events, watch).response;
+        let measured = worst(&self.run(&spec)?.events, watch).cycles;
         if measured != stated {
             return Err(self.wrong(&format!(
                 "a job takes {measured} cycles on the board and {stated} in the system file"
@@ -443,7 +453,7 @@ fn defines(system: &System) -> Vec<String> {
     defines
 }
 
-fn targets(system: &System) -> Vec<Target> {
+fn limits(system: &System) -> Vec<Limit> {
     system
         .sources
         .iter()
@@ -464,7 +474,7 @@ fn targets(system: &System) -> Vec<Target> {
                 }
                 _ => source.limit.interval,
             };
-            Target {
+            Limit {
                 interval: interval.max(1),
                 burst: u64::from(source.limit.burst.max(1)),
                 apart,

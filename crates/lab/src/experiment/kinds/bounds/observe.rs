@@ -7,7 +7,8 @@ use weir_board::run::{Event, EventKind};
 /// Whose response times are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Watch {
-    /// The jobs of the main loop: from the first instruction to the end of the last. The register, in data space, to which they write 1 and 0.
+    /// The jobs of the main loop: from the first instruction to the end of the last. The register,
+    /// in data space, to which they write 1 and 0.
     Job {
         /// Its address.
         mark: u16,
@@ -23,10 +24,10 @@ pub(super) enum Watch {
 
 /// The longest response of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Worst {
-    /// In cycles; 0 if there was none.
-    pub response: u64,
-    /// Where it was.
+pub(super) struct Response {
+    /// The response in cycles; 0 if there was none.
+    pub cycles: u64,
+    /// The place of the response in the trace.
     pub aim: Aim,
 }
 
@@ -34,7 +35,7 @@ pub(super) struct Worst {
 const BEFORE: u64 = 4000;
 
 /// Finds the longest response. What had not ended when the trace did is not counted.
-pub(super) fn worst(events: &[Event], watch: Watch) -> Worst {
+pub(super) fn worst(events: &[Event], watch: Watch) -> Response {
     let (from, to) = match watch {
         Watch::Job { mark } => longest_job(events, mark),
         Watch::Interrupt { line, vector } => longest_interrupt(events, line, vector),
@@ -45,8 +46,8 @@ pub(super) fn worst(events: &[Event], watch: Watch) -> Worst {
         .filter(|event| matches!(event.kind, EventKind::VectorEntered(_) | EventKind::Reti))
         .map(|event| event.cycle)
         .collect();
-    Worst {
-        response: to - from,
+    Response {
+        cycles: to - from,
         aim: Aim { from, to, instants },
     }
 }
@@ -64,7 +65,8 @@ fn longest_job(events: &[Event], mark: u16) -> (u64, u64) {
         if value != 0 {
             begun = Some(event.cycle);
         } else if let Some(from) = begun.take() {
-            // Both instructions take one cycle and are recorded alike: the last one belongs to the job.
+            // Both instructions take one cycle and are recorded alike: the last one belongs to the
+            // job.
             longest = longer(longest, (from, event.cycle + 1));
         }
     }
@@ -150,7 +152,7 @@ mod tests {
         ];
         let found = worst(&events, Watch::Job { mark: MARK });
         assert_eq!(
-            (found.response, found.aim.from, found.aim.to),
+            (found.cycles, found.aim.from, found.aim.to),
             (198, 202, 400)
         );
         assert_eq!(found.aim.instants, [220, 290]);
@@ -175,8 +177,8 @@ mod tests {
             event(140, EventKind::Reti),
         ];
         let found = worst(&events, Watch::Interrupt { line, vector: 2 });
-        assert_eq!((found.response, found.aim.from), (80, 20));
+        assert_eq!((found.cycles, found.aim.from), (80, 20));
         let none = worst(&events[..2], Watch::Interrupt { line, vector: 2 });
-        assert_eq!(none.response, 0);
+        assert_eq!(none.cycles, 0);
     }
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Cases that nobody chose: a limit of any policy and timing, at any prescaler, of any order of magnitude, whose user may switch the source off and on and change
-//! the limit between two jobs. Each comes from its number alone, so one that fails can be looked at by itself.
+//! Cases that nobody chose: a limit of any policy and timing, at any prescaler, of any order of
+//! magnitude, whose user may switch the source off and on and change the limit between two jobs.
+//! Each comes from its number alone, so one that fails can be looked at by itself.
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use serde::Deserialize;
 use weir_target::{Board, Channel, Flavour, Policy, Timing};
 
-use super::case::{Case, Origin, User};
+use super::case::{Case, Recipe, User};
 use crate::experiment::bench::Bench;
 use crate::experiment::error::ExperimentError;
 
-/// How many.
+/// The number of cases that are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RandomSpec {
@@ -19,14 +20,15 @@ pub(super) struct RandomSpec {
     pub cases: u64,
     /// Runs of each.
     pub runs: u64,
-    /// From which they come.
+    /// The seed from which the cases come.
     pub seed: u64,
 }
 
 /// The board that the cases are for.
 const BOARD: &str = "atmega128";
 
-/// Cycles of the shortest and of the longest interval. Beyond that a run takes long, and nothing else happens.
+/// Cycles of the shortest and of the longest interval. Beyond that a run takes long, and nothing
+/// else happens.
 const INTERVALS: (u64, u64) = (600, 60_000);
 /// What a request costs beside the handler's body at most, in cycles.
 const COST: u64 = 450;
@@ -34,7 +36,7 @@ const COST: u64 = 450;
 /// A system, drawn.
 struct Draw {
     flavour: &'static str,
-    /// In a few words.
+    /// The system in a few words.
     what: String,
     text: String,
     user: User,
@@ -44,7 +46,7 @@ impl RandomSpec {
     /// Draws the cases and makes their firmware.
     ///
     /// # Errors
-    /// As a case of a file.
+    /// Those of a case of a file.
     pub(super) fn prepare(&self, bench: &Bench) -> Result<Vec<Case>, ExperimentError> {
         (0..self.cases)
             .into_par_iter()
@@ -57,7 +59,7 @@ impl RandomSpec {
                     weir_model::parse(&format!("{name}.toml"), &draw.text).map_err(|error| {
                         ExperimentError::Evaluation(format!("{name}: {error:?}\n{}", draw.text))
                     })?;
-                let origin = Origin {
+                let origin = Recipe {
                     name: &name,
                     drawn: draw.what,
                     of: draw.flavour,
@@ -119,7 +121,8 @@ impl Draw {
         } else {
             1
         };
-        // So long that the handlers leave time, so many ticks as the timer has.
+        // The interval is so long that the handlers leave time, and has no more ticks than the
+        // timer.
         let least = INTERVALS
             .0
             .max((body + COST) * 2 * if policy == Policy::Bursty { burst } else { 1 });

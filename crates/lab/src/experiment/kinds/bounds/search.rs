@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The search for the worst attack on one firmware: patterns with random phases, then many small changes of the best, each from another corner.
+//! The search for the worst attack on one firmware: patterns with random phases, then many small
+//! changes of the best, each from another corner.
 //!
-//! The board is deterministic, and so is the search: every random number comes from the case's seed and the number of the run, not from the order in which
-//! processors happen to finish.
+//! The board is deterministic, and so is the search: every random number comes from the case's seed
+//! and the number of the run, not from the order in which processors happen to finish.
 use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
@@ -10,7 +11,7 @@ use rayon::prelude::*;
 
 use super::attack::{Attack, Field};
 use super::case::{begin, edges};
-use super::observe::{Watch, Worst, longest_run, worst};
+use super::observe::{Response, Watch, longest_run, worst};
 use crate::experiment::error::ExperimentError;
 use weir_board::line::Line;
 use weir_board::run::{RunSpec, run};
@@ -18,11 +19,11 @@ use weir_board::run::{RunSpec, run};
 /// The firmware and what is done to it.
 #[derive(Debug)]
 pub(super) struct Arena<'a> {
-    /// For messages.
+    /// The name of the case, for messages.
     pub name: &'a str,
     /// A run of the right length with a trace and without a flood.
     pub spec: RunSpec,
-    /// In the order of the field's targets.
+    /// The lines, in the order of the field's limits.
     pub lines: Vec<Line>,
     pub field: Field<'a>,
     pub watch: Watch,
@@ -30,7 +31,7 @@ pub(super) struct Arena<'a> {
     pub vectors: [u8; 2],
 }
 
-/// How hard is searched.
+/// The effort of a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     /// Runs in all.
@@ -40,8 +41,8 @@ pub(super) struct Effort {
 
 /// The worst that was found.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
-    pub worst: Worst,
+pub(super) struct Finding {
+    pub worst: Response,
     pub attack: Attack,
     /// The longest interrupt of each of the arena's vectors, in cycles, in all runs.
     pub longest: [u64; 2],
@@ -51,7 +52,7 @@ pub(super) struct Found {
 const CLIMBERS: usize = 8;
 /// Variations of each in a round.
 const TRIES: usize = 4;
-/// After so many rounds the least of the climbers goes on from where the best is.
+/// The number of rounds after which the least of the climbers goes on from where the best is.
 const ROUNDS_ALONE: u64 = 12;
 /// The share of the runs in which patterns are tried.
 const PATTERNS: u64 = 3;
@@ -60,13 +61,13 @@ fn longer(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
     [a[0].max(b[0]), a[1].max(b[1])]
 }
 
-fn longest_of(all: &[Found]) -> [u64; 2] {
+fn longest_of(all: &[Finding]) -> [u64; 2] {
     all.iter().map(|found| found.longest).fold([0; 2], longer)
 }
 
 impl Arena<'_> {
     /// Runs one attack.
-    fn fight(&self, attack: Attack) -> Result<Found, ExperimentError> {
+    fn fight(&self, attack: Attack) -> Result<Finding, ExperimentError> {
         let mut spec = self.spec.clone();
         spec.floods = self
             .lines
@@ -79,7 +80,7 @@ impl Arena<'_> {
             firmware: self.name.to_owned(),
             cause: Box::new(cause),
         })?;
-        Ok(Found {
+        Ok(Finding {
             worst: worst(&result.events, self.watch),
             longest: self
                 .vectors
@@ -92,7 +93,7 @@ impl Arena<'_> {
         &self,
         attacks: Vec<Attack>,
         bar: &ProgressBar,
-    ) -> Result<Vec<Found>, ExperimentError> {
+    ) -> Result<Vec<Finding>, ExperimentError> {
         attacks
             .into_par_iter()
             .map(|attack| {
@@ -104,7 +105,7 @@ impl Arena<'_> {
     }
 
     /// Finds the worst attack that `effort` allows; at least one is tried.
-    pub fn search(&self, effort: Effort, bar: &ProgressBar) -> Result<Found, ExperimentError> {
+    pub fn search(&self, effort: Effort, bar: &ProgressBar) -> Result<Finding, ExperimentError> {
         let random = |number: u64| {
             let mut random = ChaCha12Rng::seed_from_u64(effort.seed);
             random.set_stream(number);
@@ -116,7 +117,7 @@ impl Arena<'_> {
             .collect();
         let mut climbers = self.try_all(first, bar)?;
         let mut longest = longest_of(&climbers);
-        climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.response));
+        climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.cycles));
         climbers.truncate(CLIMBERS);
 
         let mut number = patterns;
@@ -138,14 +139,14 @@ impl Arena<'_> {
             for (index, found) in tried.into_iter().enumerate() {
                 // An equal is taken, too: plateaus are crossed on foot.
                 if let Some(climber) = climbers.get_mut(index / TRIES) {
-                    if found.worst.response >= climber.worst.response {
+                    if found.worst.cycles >= climber.worst.cycles {
                         *climber = found;
                     }
                 }
             }
             round += 1;
             if round % ROUNDS_ALONE == 0 {
-                climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.response));
+                climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.cycles));
                 let best = climbers.first().cloned();
                 if let (Some(best), Some(least)) = (best, climbers.last_mut()) {
                     *least = best;
@@ -154,8 +155,8 @@ impl Arena<'_> {
         }
         climbers
             .into_iter()
-            .max_by_key(|found| found.worst.response)
-            .map(|found| Found { longest, ..found })
+            .max_by_key(|found| found.worst.cycles)
+            .map(|found| Finding { longest, ..found })
             .ok_or_else(|| {
                 ExperimentError::Evaluation(format!("`{}`: nothing was tried", self.name))
             })

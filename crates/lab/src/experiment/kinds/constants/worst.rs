@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The worst that each interrupt of a limiter takes, for the response times of regehr2005 §5: every kind of it, of every flavour, policy and timing.
+//! The worst that each interrupt of a limiter takes, for the response times of regehr2005 §5: every
+//! kind of it, of every flavour, policy and timing.
 mod adversary;
 mod events;
 mod subject;
@@ -10,12 +11,12 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 
 use self::adversary::{Attack, in_step, storm};
-use self::events::{Kind, longest};
+use self::events::{Interrupt, longest};
 use self::subject::Subject;
 pub(super) use self::subject::WorstSpec;
 use crate::experiment::batch::{Job, run_each};
 use crate::experiment::bench::{Bench, flood};
-use crate::experiment::costs::Worst;
+use crate::experiment::costs::WorstCosts;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::Flavour;
 use weir_board::run::{Flood, Stimulus};
@@ -28,7 +29,10 @@ pub(super) fn ids(spec: &WorstSpec) -> impl Iterator<Item = String> {
     let limited = spec.limited.iter().map(|one| &one.id);
     let plain = spec.plain.iter().map(|one| &one.id);
     let shared = spec.shared.iter().map(|one| &one.id);
-    let names = Kind::ALL.into_iter().map(Kind::name).chain([BASE, CLEAR]);
+    let names = Interrupt::ALL
+        .into_iter()
+        .map(Interrupt::name)
+        .chain([BASE, CLEAR]);
     limited.chain(plain).chain(shared).flat_map(move |id| {
         names
             .clone()
@@ -37,7 +41,7 @@ pub(super) fn ids(spec: &WorstSpec) -> impl Iterator<Item = String> {
 }
 
 /// Runs every firmware under every attack.
-pub(super) fn measure(bench: &Bench, spec: &WorstSpec) -> Result<Worst, ExperimentError> {
+pub(super) fn measure(bench: &Bench, spec: &WorstSpec) -> Result<WorstCosts, ExperimentError> {
     let subjects = spec.subjects()?;
     let elves = subjects
         .par_iter()
@@ -49,8 +53,8 @@ pub(super) fn measure(bench: &Bench, spec: &WorstSpec) -> Result<Worst, Experime
     for (index, subject) in subjects.iter().enumerate() {
         for seed in 0..spec.attacks {
             for (kind, attack) in [
-                in_step(&subject.target, seed),
-                storm(&subject.target, seed, length),
+                in_step(&subject.limit, seed),
+                storm(&subject.limit, seed, length),
             ]
             .into_iter()
             .enumerate()
@@ -72,7 +76,7 @@ pub(super) fn measure(bench: &Bench, spec: &WorstSpec) -> Result<Worst, Experime
     let results = run_each(jobs, |(index, ..), result| {
         longest(&result.events, &subjects[*index].watch)
     })?;
-    let mut of_subject: Vec<BTreeMap<Kind, u64>> = vec![BTreeMap::new(); subjects.len()];
+    let mut of_subject: Vec<BTreeMap<Interrupt, u64>> = vec![BTreeMap::new(); subjects.len()];
     for ((index, ..), found) in results {
         for (kind, cycles) in found {
             let most = of_subject[index].entry(kind).or_insert(0);
@@ -130,7 +134,7 @@ fn floods(subject: &Subject, attack: &Attack) -> Vec<Flood> {
             ),
         })
         .collect();
-    if subject.target.block > 0 {
+    if subject.limit.block > 0 {
         floods.push(flood(trace(attack.blocks.clone())));
     }
     floods
@@ -139,14 +143,14 @@ fn floods(subject: &Subject, attack: &Attack) -> Vec<Flood> {
 /// The worst over everything that has the same id.
 fn summed_up(
     subjects: &[Subject],
-    measured: &[BTreeMap<Kind, u64>],
-) -> Result<Worst, ExperimentError> {
-    let mut worst = Worst::default();
+    measured: &[BTreeMap<Interrupt, u64>],
+) -> Result<WorstCosts, ExperimentError> {
+    let mut worst = WorstCosts::default();
     let mut timers: BTreeMap<(&str, &str), Vec<(u64, u64)>> = BTreeMap::new();
     for (subject, kinds) in subjects.iter().zip(measured) {
         for (kind, cycles) in kinds {
             match (subject.sources, kind, &subject.channel) {
-                (Some(sources), Kind::ExpiryEmpty, Some(channel)) => timers
+                (Some(sources), Interrupt::ExpiryEmpty, Some(channel)) => timers
                     .entry((&subject.id, channel))
                     .or_default()
                     .push((sources, *cycles)),
@@ -167,8 +171,8 @@ fn summed_up(
     Ok(worst)
 }
 
-/// What a timer's interrupt takes with each number of sources, as a base and a part per source that are nowhere below it: the steepest of the
-/// differences, and the base that this leaves.
+/// What a timer's interrupt takes with each number of sources, as a base and a part per source that
+/// are nowhere below it: the steepest of the differences, and the base that this leaves.
 fn line_above(points: &[(u64, u64)]) -> Option<(u64, u64)> {
     let slope = points
         .windows(2)

@@ -35,7 +35,7 @@ pub(super) struct Firmware {
 pub(super) struct FloodSpec {
     /// The points; the sources of Table 1 if neither they nor patterns are stated.
     pub x: Option<Axis>,
-    /// When the first request comes on INT0; on INT1 it comes at twice that, and so on.
+    /// The time of the first request on INT0; on INT1 it comes at twice that, and so on.
     #[serde(default)]
     pub phases: Vec<Quantity<Duration>>,
     /// The rates in Hz of regular requests, over x, on as many lines as the variant has.
@@ -47,7 +47,7 @@ pub(super) struct FloodSpec {
     /// Whether requests come only within the counted part and leave time at its end.
     #[serde(default)]
     pub until_quiet: bool,
-    /// Besides the variant's.
+    /// More defines than the variant's.
     #[serde(default)]
     pub defines: Vec<String>,
     /// The part that `--quick` runs.
@@ -64,7 +64,8 @@ pub(super) struct Quick {
     pub phases: Vec<Quantity<Duration>>,
 }
 
-/// What can be claimed: a formula over `SERIES.max` and the like; VARIANT and FLAVOUR as in [`SeriesSpec`].
+/// What can be claimed: a formula over `SERIES.max` and the like; VARIANT and FLAVOUR as in
+/// [`SeriesSpec`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MeasureSpec {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was counted in a run, by name.
 //!
-//! | name | what |
-//! |---|---|
-//! | `lost` | the share of the processor that the background did not get, 0 to 1 |
-//! | `served`, `offered` | requests served, and offered on the first line |
-//! | `wakeups` | wake-ups from sleep |
-//! | `cycles` | the length of the run |
-//! | `taken`, `handler_cycles`, `handler_instructions`, `longest` | interrupts of INT0, what all of them took, and the longest in cycles |
-//! | `flash`, `ram` | bytes of the firmware, on the ATmega128 |
-//! | `t_int` and so on | the measured costs of the flavour in cycles, of the flavours in `costs` |
+//! - `lost`: the share of the processor that the background did not get, 0 to 1
+//! - `served`, `offered`: requests served, and offered on the first line
+//! - `wakeups`: wake-ups from sleep
+//! - `cycles`: the length of the run
+//! - `taken`, `handler_cycles`, `handler_instructions`, `longest`: interrupts of INT0, what all
+//!   of them took, and the longest in cycles
+//! - `flash`, `ram`: bytes of the firmware, on the ATmega128
+//! - `t_int` and so on: the measured costs of the flavour in cycles, of the flavours in `costs`
 use std::collections::BTreeMap;
 
 use crate::experiment::bench::{Bench, as_f64, lost, served, sizes, turn_cycles};
@@ -39,12 +38,12 @@ const NAMES: [&str; 11] = [
 ];
 
 /// What makes values of runs.
-pub(super) struct Counted {
-    /// By flavour.
+pub(super) struct Meter {
+    /// The costs by flavour.
     costs: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-impl Counted {
+impl Meter {
     /// Reads the costs of these flavours.
     pub fn new(place: &Place, flavours: &[String]) -> Result<Self, ExperimentError> {
         let read = |flavour: &String| {

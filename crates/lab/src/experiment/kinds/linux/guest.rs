@@ -18,7 +18,7 @@ const RUN: &str = "boards/linux/run";
 pub(super) struct Cards {
     /// What the two more are that a wire joins, if there are.
     pub wire: Option<Wire>,
-    /// For how many packets its own has room, if that is said.
+    /// The number of packets for which its own card has room, if that is said.
     pub ring: Option<Ring>,
 }
 

@@ -26,7 +26,8 @@ weir=$!
 until grep -q '\"event\":\"ready\"' /run/weir.out; do kill -0 $weir || give_up 'weir-linux has ended'; usleep 1000; done
 ";
 
-/// The script of a variant at a point with a seed, which prints an object with a member per process. `system` is what weir-linux carries out.
+/// The script of a variant at a point with a seed, which prints an object with a member per
+/// process. `system` is what weir-linux carries out.
 pub(super) fn script(
     spec: &Linux,
     variant: &VariantSpec,
@@ -93,7 +94,8 @@ pub(super) fn script(
     Ok(script)
 }
 
-/// What commands may ask for, and no more: a job with another text boots at another phase (boards/linux/run).
+/// What commands may ask for, and no more: a job with another text boots at another phase
+/// (boards/linux/run).
 fn variables(spec: &Linux, x: f64, seed: u64) -> String {
     let is_used = |name: &str| {
         let mut commands = spec.process.iter().map(|process| &process.command);

@@ -14,22 +14,24 @@ use crate::experiment::setup::Quantity;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Linux {
-    /// As `boards/linux/build` takes it, of variants that name none.
+    /// The kernel of variants that name none, as `boards/linux/build` takes it.
     pub kernel: String,
-    /// Of the floods, and what commands make of it; every point is run with each.
+    /// The seeds of the floods, which commands can use, too; every point is run with each.
     pub seeds: Vec<u64>,
     /// What `--quick` runs in place of the axis and the seeds.
     pub quick: Option<QuickSpec>,
     /// What the guest's shell does first.
     #[serde(default)]
     pub prepare: String,
-    /// What `weir-linux` takes as the description of the guest, by its path in the repository; its table `[linux]` is the variant's.
+    /// What `weir-linux` takes as the description of the guest, by its path in the repository; its
+    /// table `[linux]` is the variant's.
     pub system: Option<String>,
-    /// What cards the guest has besides, joined by a wire, `eth1` and `eth2`, with variants that name none; none if nothing says so.
+    /// What cards the guest has besides, joined by a wire, `eth1` and `eth2`, with variants that
+    /// name none; none if nothing says so.
     pub wire: Option<Wire>,
     /// What arrives from outside; nothing where the packets come from the guest itself.
     pub feed: Vec<FeedSpec>,
-    /// For how long it arrives, from the begin of the processes that are waited for.
+    /// The time for which it arrives, from the begin of the processes that are waited for.
     pub feed_for: Quantity<Duration>,
     /// What runs in the guest.
     pub process: Vec<ProcessSpec>,
@@ -56,11 +58,12 @@ pub(super) struct QuickSpec {
 pub(super) struct FeedSpec {
     /// Its port is 5000 + flow.
     pub flow: u16,
-    /// Of the UDP payload.
+    /// The length of the UDP payload.
     pub bytes: u16,
-    /// As `weir-load send --pattern` takes it.
+    /// The pattern, as `weir-load send --pattern` takes it.
     pub pattern: Template,
-    /// When the pattern begins, from the begin of the processes that are waited for; at once if nothing says so.
+    /// When the pattern begins, from the begin of the processes that are waited for; at once if
+    /// nothing says so.
     pub from: Option<Quantity<Duration>>,
 }
 
@@ -68,10 +71,11 @@ pub(super) struct FeedSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProcessSpec {
-    /// Before the names of its values.
+    /// The word before the names of its values.
     pub id: String,
-    /// For the guest's shell, where `$speed` is what `weir-load spin` calls so, `$x` the point and `$seed` the seed. The flood begins before those that are waited for, and
-    /// ends after them; the others are servers, which say `ready` on their standard error, and are ended by SIGTERM.
+    /// For the guest's shell, where `$speed` is what `weir-load spin` calls so, `$x` the point and
+    /// `$seed` the seed. The flood begins before those that are waited for, and ends after them;
+    /// the others are servers, which say `ready` on their standard error, and are ended by SIGTERM.
     pub command: String,
     /// Whether it is waited for: at least one is.
     #[serde(default)]
@@ -82,32 +86,33 @@ pub(super) struct ProcessSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VariantSpec {
-    /// Before the names of what is counted in its runs.
+    /// The word before the names of what is counted in its runs.
     pub id: String,
-    /// In place of the experiment's.
+    /// The kernel, in place of the experiment's.
     pub kernel: Option<String>,
     /// What the guest's shell does after the experiment's own lines.
     #[serde(default)]
     pub prepare: String,
-    /// In place of the experiment's.
+    /// The system file, in place of the experiment's.
     pub system: Option<String>,
-    /// For how many packets the guest's card has room; 256 if nothing says so.
+    /// The number of packets for which the guest's card has room; 256 if nothing says so.
     pub ring: Option<Ring>,
-    /// In place of the experiment's.
+    /// The wire, in place of the experiment's.
     pub wire: Option<Wire>,
-    /// By which IP the packets of the feed come; 4 if nothing says so.
+    /// The version of IP of the packets of the feed; 4 if nothing says so.
     #[serde(default)]
     pub ip: Ip,
-    /// `weir-linux run` carries the system out, with this table `[linux]`; nothing does if there is none.
+    /// `weir-linux run` carries the system out, with this table `[linux]`; nothing does if there is
+    /// none.
     pub linux: Option<LinuxTable>,
     /// What `weir-linux run` is told in addition.
     #[serde(default)]
     pub options: String,
-    /// Of its curves.
+    /// The label of its curves.
     pub label: String,
-    /// Of its curves.
+    /// The colour of its curves.
     pub colour: Colour,
-    /// Of its curves.
+    /// The stroke of its curves.
     #[serde(default)]
     pub stroke: Stroke,
 }
@@ -123,7 +128,7 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// As `boards/linux/run` has it.
+    /// The name of the card, as `boards/linux/run` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::VirtioNet => "virtio-net",
@@ -162,13 +167,13 @@ impl TryFrom<u8> for Ip {
     }
 }
 
-/// For how many packets the guest's card has room: what QEMU's can have.
+/// The number of packets for which the guest's card has room, of those that QEMU's can have.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "u16")]
 pub(super) struct Ring(u16);
 
 impl Ring {
-    /// In packets.
+    /// The room in packets.
     pub fn packets(self) -> u16 {
         self.0
     }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What `weir-linux` is told in the guest: the system of the experiment or the variant, with the `[linux]` of the variant.
+//! What `weir-linux` is told in the guest: the system of the experiment or the variant, with the
+//! `[linux]` of the variant.
 use std::path::Path;
 
 use super::spec::{Linux, VariantSpec};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::place::Place;
 
-/// The text of the system file of a variant at a point, if it has one. It is held against the model here, before anything is started.
+/// The text of the system file of a variant at a point, if it has one. It is held against the model
+/// here, before anything is started.
 pub(super) fn of(
     place: &Place,
     spec: &Linux,
@@ -37,7 +39,7 @@ pub(super) fn of(
     }
 }
 
-/// For messages.
+/// The name of the text, for messages.
 fn name(path: &Path, variant: &str) -> String {
     format!("{} with [linux] of `{variant}`", path.display())
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What was counted in a run, by name.
 //!
-//! An element of a list goes by its number, and also by its `command` if it has one that no other has: `top.account.processes.cpu.taken_ns`.
+//! An element of a list goes by its number, and also by its `command` if it has one that no other
+//! has: `top.account.processes.cpu.taken_ns`.
 //!
-//! | name | what |
-//! |---|---|
-//! | `PROCESS.…` | every number of what the process has printed, by the way to it: `cpu.missed`, `low.ports.0.latency.p99` |
-//! | `weir.…` | the same of `weir-linux status --json`, where the variant runs it |
-//! | `plan.…` | the same of `weir-linux plan --json` there |
-//! | `sent.FLOW`, `lost.FLOW` | packets that the guest's card took, and those for which it had no buffer |
+//! - `PROCESS.…`: every number of what the process has printed, by the way to it: `cpu.missed`,
+//!   `low.ports.0.latency.p99`
+//! - `weir.…`: the same of `weir-linux status --json`, where the variant runs it
+//! - `plan.…`: the same of `weir-linux plan --json` there
+//! - `sent.FLOW`, `lost.FLOW`: packets that the guest's card took, and those for which it had
+//!   no buffer
 use serde_json::Value;
 
 use super::guest::Answer;
@@ -48,7 +49,8 @@ pub(super) fn values(answer: &Answer) -> Values {
     values
 }
 
-/// The largest difference of any value, in percent of the larger of the two; 100 where only one run has it.
+/// The largest difference of any value, in percent of the larger of the two; 100 where only one run
+/// has it.
 pub(super) fn difference(once: &Values, twice: &Values) -> f64 {
     let all = once.keys().chain(twice.keys());
     let number = |values: &Values, name: &str| values.get(name)?.as_number().ok();

@@ -17,7 +17,7 @@ use crate::experiment::series::{Key, Plan, Values};
 /// A system that is simulated.
 pub(super) struct Model {
     system: System,
-    /// Of the values of a run.
+    /// The names of the values of a run.
     names: BTreeSet<String>,
 }
 

@@ -16,18 +16,18 @@ use crate::experiment::setup::Quantity;
 pub(super) struct Simulation {
     /// The system file, from the repository's root.
     pub system: String,
-    /// Of every run.
+    /// The length of every run.
     pub duration: Template,
     /// Every point is run with each.
     pub seeds: Vec<u64>,
-    /// How costs lie about those of the system file.
+    /// The spread of costs about those of the system file.
     #[serde(default)]
     pub costs: CostsSpec,
     /// What packets cost together.
     pub batches: Option<BatchesSpec>,
     /// The clock tick.
     pub tick: Option<TickSpec>,
-    /// Of receivers that work for a time, whatever is done in it.
+    /// The receivers that work for a time, whatever is done in it.
     #[serde(default)]
     pub closed_loops: BTreeMap<String, Quantity<Duration>>,
     /// What arrives.
@@ -48,7 +48,7 @@ impl Simulation {
     }
 }
 
-/// How costs lie about the stated ones; what is not said is the worst.
+/// The spread of costs about the stated ones; what is not said is the worst.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct CostsSpec {
@@ -69,7 +69,7 @@ impl CostsSpec {
     }
 }
 
-/// As [`Batches`].
+/// The costs of batches, as [`Batches`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchesSpec {
@@ -91,7 +91,7 @@ pub(super) struct TickSpec {
 pub(super) struct FeedSpec {
     /// A flow.
     pub to: String,
-    /// As `weir simulate --flood` takes it.
+    /// The pattern, as `weir simulate --flood` takes it.
     pub pattern: Template,
 }
 
@@ -99,7 +99,7 @@ pub(super) struct FeedSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct VariantSpec {
-    /// Before the names of what is counted in its runs.
+    /// The word before the names of what is counted in its runs.
     pub id: String,
     pub defer: DeferSpec,
     /// What a bottom half does that is as urgent as what runs; as in the paper if it is not said.
@@ -109,16 +109,16 @@ pub(super) struct VariantSpec {
     /// Whether the devices moderate.
     #[serde(default = "yes")]
     pub moderation: bool,
-    /// Of sources the absolute timer of their moderation, in place of the system file's.
+    /// The absolute timer of the moderation of sources, in place of the system file's.
     #[serde(default)]
     pub delays: BTreeMap<String, Template>,
     /// Whether packets that do not fit make each other dearer, if the file says so.
     #[serde(default = "yes")]
     pub crowding: bool,
-    /// Of receivers the deadline, in place of the system file's.
+    /// The deadline of receivers, in place of the system file's.
     #[serde(default)]
     pub deadlines: BTreeMap<String, Template>,
-    /// Of receivers the urgency, in place of the system file's.
+    /// The urgency of receivers, in place of the system file's.
     #[serde(default)]
     pub urgencies: BTreeMap<String, u8>,
 }
@@ -127,11 +127,11 @@ fn yes() -> bool {
     true
 }
 
-/// When bottom halves run.
+/// The time at which bottom halves run.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum DeferSpec {
-    /// At once.
+    /// They run at once.
     Immediate,
     /// lee2010 §4.
     Exact,
@@ -157,13 +157,13 @@ impl DeferSpec {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum TiesSpec {
-    /// As in zhang2006.
+    /// It waits, as in zhang2006.
     Wait,
-    /// As in lee2010.
+    /// It runs, as in lee2010.
     Run,
 }
 
-/// How the accounts by the tick are corrected.
+/// The correction of the accounts by the tick.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CompensationSpec {

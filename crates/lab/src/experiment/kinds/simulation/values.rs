@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the simulator counted in a run, by name. Times are in seconds.
 //!
-//! | name | of | what |
-//! |---|---|---|
-//! | `seconds`, `interrupts` | the run | its length; the interrupts that the processor took |
-//! | `NAME.released`, `.ended`, `.missed`, `.received` | a receiver | jobs released, ended, not in time; packets that it got |
-//! | `NAME.ran`, `.interrupted`, `.interrupted_by_bottom_halves`, `.charged`, `.accounted` | a receiver | executed; taken from it by interrupts and bottom halves; by bottom halves for others; spent for it in them; what the system's ticks charged to it |
-//! | `NAME.response.mean`, `.median`, `.most` | a receiver | from the release to the end of its jobs |
-//! | `NAME.arrived`, `.delivered`, `.lost` | a flow | packets |
-//! | `NAME.latency.mean`, `.median`, `.most` | a flow | from a packet's arrival to the end of its bottom half |
-//! | `NAME.arrived`, `.interrupts`, `.served`, `.taken`, `.lost` | a source | packets or requests that arrived; its interrupts; runs of its handler; packets taken out of the device; lost |
+//! - `seconds`, `interrupts` of the run: its length; the interrupts that the processor took
+//! - `NAME.released`, `.ended`, `.missed`, `.received` of a receiver: jobs released, ended, not
+//!   in time; packets that it got
+//! - `NAME.ran`, `.interrupted`, `.interrupted_by_bottom_halves`, `.charged`, `.accounted` of a
+//!   receiver: executed; taken from it by interrupts and bottom halves; by bottom halves for
+//!   others; spent for it in them; what the system's ticks charged to it
+//! - `NAME.response.mean`, `.median`, `.most` of a receiver: from the release to the end of its
+//!   jobs
+//! - `NAME.arrived`, `.delivered`, `.lost` of a flow: packets
+//! - `NAME.latency.mean`, `.median`, `.most` of a flow: from a packet's arrival to the end of
+//!   its bottom half
+//! - `NAME.arrived`, `.interrupts`, `.served`, `.taken`, `.lost` of a source: packets or
+//!   requests that arrived; its interrupts; runs of its handler; packets taken out of the
+//!   device; lost
 use weir_model::System;
 use weir_sim::Tally;
 use weir_sim::tally::Spans;
@@ -29,7 +34,8 @@ pub(super) fn names(system: &System) -> Vec<String> {
     all.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The values of a run with clock ticks of so many cycles. What there was none of has no mean: its name is missing.
+/// The values of a run with clock ticks of so many cycles. What there was none of has no mean: its
+/// name is missing.
 pub(super) fn values(system: &System, tally: &Tally, tick: u64) -> Values {
     all(system, tally, tick)
         .into_iter()

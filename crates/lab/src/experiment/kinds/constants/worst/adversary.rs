@@ -5,18 +5,19 @@ use rand_chacha::ChaCha12Rng;
 
 /// What is attacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct Limit {
     /// The interval, or the period, in cycles.
     pub interval: u64,
     /// Requests that may pass together.
     pub burst: u64,
-    /// Cycles for which an interrupt that somebody else causes makes the limiter's wait, about; 0 if there is none.
+    /// Cycles for which an interrupt that somebody else causes makes the limiter's wait, about; 0
+    /// if there is none.
     pub block: u64,
-    /// After so many cycles without a request the timer has wrapped.
+    /// The cycles without a request after which the timer has wrapped.
     pub wrap: u64,
 }
 
-impl Target {
+impl Limit {
     /// Whether there is room for an attack.
     ///
     /// # Errors
@@ -41,25 +42,25 @@ impl Target {
 /// Edges in ascending order, in cycles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Attack {
-    /// On each limited line.
+    /// The edges on each limited line.
     pub requests: Vec<u64>,
-    /// On the line that blocks.
+    /// The edges on the line that blocks.
     pub blocks: Vec<u64>,
-    /// When everything is over.
+    /// The cycle at which everything is over.
     pub end: u64,
 }
 
 impl Attack {
     /// `row` interrupts without a pause: each is requested while the one before it runs.
-    fn block(&mut self, from: u64, row: u64, target: &Target) {
+    fn block(&mut self, from: u64, row: u64, limit: &Limit) {
         self.blocks
-            .extend((0..row).map(|index| from + index * target.block));
+            .extend((0..row).map(|index| from + index * limit.block));
     }
 }
 
-/// Between two edges of a burst, in cycles: less than an interrupt takes.
+/// The least time between two edges of a burst, in cycles: less than an interrupt takes.
 const LEAST_GAP: u64 = 60;
-/// In cycles. An attack lasts for some thousand intervals.
+/// The longest interval in cycles. An attack lasts for some thousand intervals.
 const LONGEST_INTERVAL: u64 = 100_000;
 /// The start-up code has ended.
 const START: u64 = 3000;
@@ -68,35 +69,36 @@ const REACH: u64 = 220;
 /// A pause of a whole wrap is taken if it is not longer than this.
 const LONGEST_PAUSE: u64 = 600_000;
 
-/// Bursts, each followed by edges at the same distance from the ends of the next intervals; the distance goes through every cycle within reach of
-/// those instants. How many edges, what else comes and how long the line rests are drawn from `seed`.
-pub(super) fn in_step(target: &Target, seed: u64) -> Attack {
+/// Bursts, each followed by edges at the same distance from the ends of the next intervals; the
+/// distance goes through every cycle within reach of those instants. How many edges, what else
+/// comes and how long the line rests are drawn from `seed`.
+pub(super) fn in_step(limit: &Limit, seed: u64) -> Attack {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut attack = Attack::default();
     let mut now = START;
     for step in 0..=2 * REACH {
         let first = now;
         let count =
-            [1, 2, target.burst, target.burst + 1, 2 * target.burst + 1][random.random_range(0..5)];
-        let widest = [250, target.interval / 3][random.random_range(0..2)];
+            [1, 2, limit.burst, limit.burst + 1, 2 * limit.burst + 1][random.random_range(0..5)];
+        let widest = [250, limit.interval / 3][random.random_range(0..2)];
         let gap = random.random_range(LEAST_GAP..widest);
         attack
             .requests
             .extend((0..count).map(|index| first + index * gap));
         let instants = random.random_range(1..=4);
-        let blocked = target.block > 0 && random.random_bool(0.4);
-        // Of some bursts nothing more is heard.
+        let blocked = limit.block > 0 && random.random_bool(0.4);
+        // Some bursts are followed by nothing.
         let eager = [0.0, 0.4, 0.8][random.random_range(0..3)];
         let mut last = first + count * gap;
         for instant in 1..=instants {
-            let edge = first + instant * target.interval + step - REACH.min(target.interval);
+            let edge = first + instant * limit.interval + step - REACH.min(limit.interval);
             if random.random_bool(eager) {
                 attack.requests.push(edge);
             }
             if random.random_bool(0.4) {
                 let from = edge + random.random_range(30..400);
-                let gap = random.random_range(LEAST_GAP..target.interval / (target.burst + 2));
-                let more = random.random_range(1..=target.burst);
+                let gap = random.random_range(LEAST_GAP..limit.interval / (limit.burst + 2));
+                let more = random.random_range(1..=limit.burst);
                 attack
                     .requests
                     .extend((0..more).map(|index| from + index * gap));
@@ -104,43 +106,45 @@ pub(super) fn in_step(target: &Target, seed: u64) -> Attack {
             last = last.max(attack.requests.last().copied().unwrap_or(edge));
         }
         if blocked {
-            let row = random.random_range(1..=2 * target.burst + 4);
-            let length = row * target.block;
+            let row = random.random_range(1..=2 * limit.burst + 4);
+            let length = row * limit.block;
             let from = if random.random_bool(0.5) {
-                // After everything, and before the end of an interval that it masked: nothing waits when that is over at last.
-                last + random.random_range(0..2 * target.interval)
+                // The block comes after everything, and before the end of an interval that it
+                // masked. Nothing waits when that interval is over at last.
+                last + random.random_range(0..2 * limit.interval)
             } else {
                 // What is due in it comes too late by about a whole number of intervals.
-                let due = first + random.random_range(1..=instants) * target.interval;
-                let late = random.random_range(0..=length / target.interval) * target.interval;
+                let due = first + random.random_range(1..=instants) * limit.interval;
+                let late = random.random_range(0..=length / limit.interval) * limit.interval;
                 due.saturating_sub((length + REACH).saturating_sub(late + step))
             };
-            attack.block(from, row, target);
+            attack.block(from, row, limit);
             last = last.max(from + length);
         }
         now = last
             + match random.random_range(0..40) {
-                0..18 => random.random_range(0..target.interval),
-                18..34 => random.random_range(target.interval..3 * target.interval),
-                34..39 => target.interval * (target.burst + 2),
-                _ if target.wrap <= LONGEST_PAUSE => target.wrap + random.random_range(0..REACH),
+                0..18 => random.random_range(0..limit.interval),
+                18..34 => random.random_range(limit.interval..3 * limit.interval),
+                34..39 => limit.interval * (limit.burst + 2),
+                _ if limit.wrap <= LONGEST_PAUSE => limit.wrap + random.random_range(0..REACH),
                 _ => 0,
             };
     }
-    finish(attack, now, target)
+    finish(attack, now, limit)
 }
 
-/// Edges at random: in bursts and alone, near multiples of the interval and anywhere, faster and slower than the limit.
-pub(super) fn storm(target: &Target, seed: u64, cycles: u64) -> Attack {
+/// Edges at random: in bursts and alone, near multiples of the interval and anywhere, faster and
+/// slower than the limit.
+pub(super) fn storm(limit: &Limit, seed: u64, cycles: u64) -> Attack {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut attack = Attack::default();
-    let interval = target.interval;
+    let interval = limit.interval;
     let mut now = START;
     while now < cycles {
         attack.requests.push(now);
-        if target.block > 0 && random.random_range(0..12) == 0 {
-            let row = random.random_range(1..=2 * target.burst + 4);
-            attack.block(now + random.random_range(0..interval), row, target);
+        if limit.block > 0 && random.random_range(0..12) == 0 {
+            let row = random.random_range(1..=2 * limit.burst + 4);
+            attack.block(now + random.random_range(0..interval), row, limit);
         }
         now += match random.random_range(0..20) {
             0..11 => random.random_range(LEAST_GAP..400),
@@ -149,21 +153,21 @@ pub(super) fn storm(target: &Target, seed: u64, cycles: u64) -> Attack {
                 interval * random.random_range(1..4) - random.random_range(0..REACH.min(interval))
             }
             18 => random.random_range(interval..interval * 3),
-            _ => random.random_range(interval..interval * (target.burst + 3)),
+            _ => random.random_range(interval..interval * (limit.burst + 3)),
         };
     }
-    finish(attack, now, target)
+    finish(attack, now, limit)
 }
 
-/// In order, and none twice at once; long enough for what still waits.
-fn finish(mut attack: Attack, now: u64, target: &Target) -> Attack {
+/// Puts the edges in order, drops those at the same instant, and leaves time for what still waits.
+fn finish(mut attack: Attack, now: u64, limit: &Limit) -> Attack {
     for edges in [&mut attack.requests, &mut attack.blocks] {
         edges.sort_unstable();
         edges.retain(|edge| *edge >= START);
         // A pin needs a few cycles to fall and to rise again.
         edges.dedup_by(|later, earlier| *later < *earlier + 8);
     }
-    attack.end = now + 4 * target.interval;
+    attack.end = now + 4 * limit.interval;
     attack
 }
 
@@ -171,7 +175,7 @@ fn finish(mut attack: Attack, now: u64, target: &Target) -> Attack {
 mod tests {
     use super::*;
 
-    const TARGET: Target = Target {
+    const TARGET: Limit = Limit {
         interval: 1000,
         burst: 4,
         block: 500,
@@ -202,7 +206,7 @@ mod tests {
             (u64::MAX, 1),
             (1000, u64::MAX),
         ] {
-            let narrow = Target {
+            let narrow = Limit {
                 interval,
                 burst,
                 ..TARGET
@@ -210,7 +214,7 @@ mod tests {
             assert!(narrow.check().is_err(), "{narrow:?}");
         }
         // The narrowest that is allowed.
-        let narrow = Target {
+        let narrow = Limit {
             interval: 400,
             burst: 1,
             block: 220,
@@ -223,7 +227,7 @@ mod tests {
 
     #[test]
     fn nobody_blocks_where_nobody_else_is() {
-        let alone = Target { block: 0, ..TARGET };
+        let alone = Limit { block: 0, ..TARGET };
         assert!(in_step(&alone, 1).blocks.is_empty());
         assert!(storm(&alone, 1, 200_000).blocks.is_empty());
     }

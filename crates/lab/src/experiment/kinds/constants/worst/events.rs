@@ -6,7 +6,7 @@ use weir_board::run::{Event, EventKind};
 
 /// What kind of interrupt a limiter causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum Interrupt {
     /// The line's, and the handler ran in it.
     RequestServed,
     /// The line's, and it did not.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     ExpiryEmpty,
 }
 
-impl Kind {
+impl Interrupt {
     pub const ALL: [Self; 4] = [
         Self::RequestServed,
         Self::RequestRefused,
@@ -49,9 +49,10 @@ pub(super) struct Watch {
     pub body: u64,
 }
 
-/// The longest interrupt of each kind, in cycles, from its taking to the end of its RETI without the handler's body; kinds that never happened are
-/// missing. Interrupts do not nest in the firmware that is measured.
-pub(super) fn longest(events: &[Event], watch: &Watch) -> BTreeMap<Kind, u64> {
+/// The longest interrupt of each kind, in cycles, from its taking to the end of its RETI without
+/// the handler's body; kinds that never happened are missing. Interrupts do not nest in the
+/// firmware that is measured.
+pub(super) fn longest(events: &[Event], watch: &Watch) -> BTreeMap<Interrupt, u64> {
     let mut longest = BTreeMap::new();
     let mut taken: Option<(u8, u64)> = None;
     let mut served = false;
@@ -67,10 +68,10 @@ pub(super) fn longest(events: &[Event], watch: &Watch) -> BTreeMap<Kind, u64> {
                     continue;
                 };
                 let kind = match (watch.lines.contains(&number), number == watch.timer, served) {
-                    (true, _, true) => Kind::RequestServed,
-                    (true, _, false) => Kind::RequestRefused,
-                    (false, true, true) => Kind::ExpiryServed,
-                    (false, true, false) => Kind::ExpiryEmpty,
+                    (true, _, true) => Interrupt::RequestServed,
+                    (true, _, false) => Interrupt::RequestRefused,
+                    (false, true, true) => Interrupt::ExpiryServed,
+                    (false, true, false) => Interrupt::ExpiryEmpty,
                     (false, false, _) => continue,
                 };
                 let body = if served { watch.body } else { 0 };
@@ -119,10 +120,10 @@ mod tests {
             kind: EventKind::VectorEntered(1),
         });
         let expected = BTreeMap::from([
-            (Kind::RequestServed, 56),
-            (Kind::RequestRefused, 51),
-            (Kind::ExpiryServed, 80),
-            (Kind::ExpiryEmpty, 40),
+            (Interrupt::RequestServed, 56),
+            (Interrupt::RequestRefused, 51),
+            (Interrupt::ExpiryServed, 80),
+            (Interrupt::ExpiryEmpty, 40),
         ]);
         assert_eq!(longest(&events, &watch), expected);
     }

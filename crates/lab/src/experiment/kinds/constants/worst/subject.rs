@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::adversary::Target;
+use super::adversary::Limit;
 use super::events::Watch;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::Flavour;
@@ -18,7 +18,8 @@ use weir_board::line::Line;
 pub(in crate::experiment::kinds::constants) struct WorstSpec {
     /// What the handler's body takes, in cycles: it is no cost of the limiter's.
     pub body: u64,
-    /// For each firmware so many attacks in step with the interval, and so many at random as long as the experiment's run.
+    /// The number of attacks on each firmware in step with its interval, and of as many at random,
+    /// each as long as the experiment's run.
     pub attacks: u64,
     /// What is compiled, by names `FLAVOUR.NAME`, besides what the flavour has.
     pub firmware: BTreeMap<String, Flavour>,
@@ -30,7 +31,8 @@ pub(in crate::experiment::kinds::constants) struct WorstSpec {
     pub shared: Vec<SharedSpec>,
 }
 
-/// A limiter. Its firmware is given NODE_POLICY, NODE_TIMING, NODE_CHANNEL and the other parameters of limited.c.
+/// A limiter. Its firmware is given NODE_POLICY, NODE_TIMING, NODE_CHANNEL and the other parameters
+/// of limited.c.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::experiment::kinds::constants) struct LimitedSpec {
@@ -42,10 +44,10 @@ pub(in crate::experiment::kinds::constants) struct LimitedSpec {
     pub channels: Vec<String>,
     /// Cycles of a tick.
     pub prescaler: u64,
-    /// In ticks.
+    /// The interval in ticks.
     pub interval: u64,
     pub burst: u64,
-    /// In ticks.
+    /// The lag in ticks.
     #[serde(default)]
     pub lag: u64,
     /// The number of its line. INT0 is another one's, which makes it wait.
@@ -65,7 +67,7 @@ pub(in crate::experiment::kinds::constants) struct PlainSpec {
     pub id: Spanned<String>,
     /// The firmware.
     pub of: String,
-    /// In cycles, which the attacks are in step with.
+    /// The interval in cycles that the attacks are in step with.
     pub interval: u64,
 }
 
@@ -81,7 +83,7 @@ pub(in crate::experiment::kinds::constants) struct SharedSpec {
     pub channels: Vec<String>,
     /// Measured with 1 source, 2 and so on up to this many, INT0 upwards; at least 2.
     pub most_sources: u64,
-    /// In cycles, which the attacks are in step with.
+    /// The interval in cycles that the attacks are in step with.
     pub interval: u64,
     pub burst: u64,
 }
@@ -91,13 +93,13 @@ pub(in crate::experiment::kinds::constants) struct SharedSpec {
 pub(super) struct Subject {
     pub id: String,
     pub of: String,
-    /// None if it has no choice.
+    /// The compare channel; none if the firmware has no choice.
     pub channel: Option<String>,
     pub defines: Vec<String>,
     pub lines: Vec<Line>,
     pub watch: Watch,
-    pub target: Target,
-    /// On a shared timer: how many.
+    pub limit: Limit,
+    /// The number of sources on a shared timer.
     pub sources: Option<u64>,
 }
 
@@ -105,7 +107,8 @@ impl WorstSpec {
     /// Each limiter with each channel, each number of sources.
     ///
     /// # Errors
-    /// An id that names no limiter, a channel that the chip lacks, an interval that leaves no room for an attack.
+    /// An id that names no limiter, a channel that the chip lacks, an interval that leaves no room
+    /// for an attack.
     pub(super) fn subjects(&self) -> Result<Vec<Subject>, ExperimentError> {
         let mut subjects = Vec::new();
         for one in &self.limited {
@@ -125,7 +128,7 @@ impl WorstSpec {
                 ],
                 lines: vec![Line::INT0],
                 watch: self.watch(id, &[Line::INT0], "TIMER1A")?,
-                target: Target {
+                limit: Limit {
                     interval: one.interval,
                     burst: 1,
                     block: 0,
@@ -152,7 +155,7 @@ impl WorstSpec {
                         ],
                         watch: self.watch(id, &lines, channel)?,
                         lines,
-                        target: Target {
+                        limit: Limit {
                             interval: one.interval,
                             burst: one.burst,
                             block: 0,
@@ -165,7 +168,7 @@ impl WorstSpec {
         }
         for subject in &subjects {
             subject
-                .target
+                .limit
                 .check()
                 .map_err(|what| ExperimentError::Evaluation(format!("`{}`: {what}", subject.id)))?;
         }
@@ -215,10 +218,11 @@ impl WorstSpec {
             ],
             lines: vec![line],
             watch: self.watch(id, &[line], channel)?,
-            target: Target {
+            limit: Limit {
                 interval,
                 burst: one.burst,
-                // With a part of what surrounds the work: so that the next request comes before its end.
+                // A part of what surrounds the work is included, so that the next request comes
+                // before its end.
                 block: work + 20,
                 wrap: (1_u64 << bits).saturating_mul(one.prescaler),
             },
