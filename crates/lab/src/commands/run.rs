@@ -9,12 +9,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::{IntoDiagnostic, miette};
 use weir_model::{Duration, QuantityError, Rate};
 
+use crate::experiment::bench::target;
 use weir_board::line::Line;
 use weir_board::machine::Machine;
 use weir_board::run::{
-    Flood, FrontController, HardwareLimit, RunError, RunResult, RunSpec, Target, run, run_with,
+    Flood, FrontController, HardwareLimit, RunError, RunResult, RunSpec, run, run_with,
 };
-use weir_board::soc::Simulator;
 
 mod table;
 
@@ -107,8 +107,8 @@ const SILENT: WallTime = WallTime::from_secs(2);
 /// # Errors
 /// Bad arguments, a firmware that cannot be loaded or goes astray.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
-    let machine = Machine::named(&arguments.board).map_err(|message| miette!("{message}"))?;
-    let spec = specification(arguments, machine)?;
+    let board = Machine::named(&arguments.board).map_err(|message| miette!("{message}"))?;
+    let spec = specification(arguments, board)?;
     let result = run_showing_progress(&spec)?;
     let mut output = std::io::stdout().lock();
     let written = if arguments.json {
@@ -125,20 +125,18 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     }
 }
 
-fn specification(arguments: &Args, machine: Machine) -> miette::Result<RunSpec> {
-    let clock_hz = arguments
-        .clock
-        .map_or(machine.clock_hz(), Rate::whole_hertz);
+fn specification(arguments: &Args, board: Machine) -> miette::Result<RunSpec> {
+    let clock_hz = arguments.clock.map_or(board.clock_hz(), Rate::whole_hertz);
     let floods = arguments
         .flood
         .iter()
-        .map(|text| Flood::on(machine, text, clock_hz).map_err(|error| miette!("--flood: {error}")))
+        .map(|text| Flood::on(board, text, clock_hz).map_err(|error| miette!("--flood: {error}")))
         .collect::<miette::Result<_>>()?;
     let hardware_limits = arguments
         .hardware_limit
         .iter()
         .map(|text| {
-            hardware_limit(machine, text, clock_hz)
+            hardware_limit(board, text, clock_hz)
                 .map_err(|message| miette!("--hardware-limit: {message}"))
         })
         .collect::<miette::Result<_>>()?;
@@ -147,8 +145,9 @@ fn specification(arguments: &Args, machine: Machine) -> miette::Result<RunSpec> 
         time.cycles(clock_hz)
             .map_err(|error: QuantityError| miette!("--{name}: {error}"))
     };
+    let here = std::env::current_dir().unwrap_or_default();
     Ok(RunSpec {
-        target: target(machine)?,
+        target: target(&here, board).map_err(RunError::from)?,
         elf: arguments.firmware.clone(),
         clock_hz,
         warmup_cycles: in_cycles("warmup", arguments.warmup)?,
@@ -162,22 +161,11 @@ fn specification(arguments: &Args, machine: Machine) -> miette::Result<RunSpec> 
     })
 }
 
-/// What runs the firmware; the simulator of soc is built if it is not there yet.
-fn target(machine: Machine) -> miette::Result<Target> {
-    Ok(match machine {
-        Machine::Atmega128 => Target::Atmega128,
-        Machine::Soc => {
-            let here = std::env::current_dir().into_diagnostic()?;
-            Target::Soc(Simulator::find(&here).map_err(RunError::from)?)
-        }
-    })
-}
-
-fn hardware_limit(machine: Machine, text: &str, clock_hz: u64) -> Result<HardwareLimit, String> {
+fn hardware_limit(board: Machine, text: &str, clock_hz: u64) -> Result<HardwareLimit, String> {
     let (line, rate) = text
         .split_once('=')
         .ok_or_else(|| format!("`{text}`: write LINE=RATE, for example INT0=4kHz"))?;
-    let line = machine.line(line).map_err(|error| format!("{error}"))?;
+    let line = board.line(line).map_err(|error| format!("{error}"))?;
     let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
     // A limiter lets through at most the rate: what is no whole number of cycles is rounded up.
     let interval = rate.period_cycles(clock_hz).ceil();

@@ -41,12 +41,17 @@ pub(super) fn run_each<K: Ord + Send, T: Send>(
     digest: impl Fn(&K, RunResult) -> T + Sync,
 ) -> Result<BTreeMap<K, T>, ExperimentError> {
     carry_out(jobs, |job| {
-        let result = run(&job.spec).map_err(|cause| ExperimentError::Run {
-            firmware: job.firmware,
-            cause: Box::new(cause),
-        })?;
+        let result = run_one(&job.firmware, &job.spec)?;
         let digested = digest(&job.key, result);
         Ok((job.key, digested))
+    })
+}
+
+/// One run of the firmware of this name.
+pub(super) fn run_one(firmware: &str, spec: &RunSpec) -> Result<RunResult, ExperimentError> {
+    run(spec).map_err(|cause| ExperimentError::Run {
+        firmware: firmware.to_owned(),
+        cause: Box::new(cause),
     })
 }
 

@@ -15,7 +15,7 @@ use weir_board::firmware::Firmware;
 use weir_board::line::Line;
 use weir_board::machine::Machine;
 use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, Target};
-use weir_board::soc::Simulator;
+use weir_board::soc::{Simulator, SimulatorError};
 
 /// The count of the background loop, in every firmware of an experiment.
 const PROGRESS: &str = "progress";
@@ -47,7 +47,7 @@ impl<'a> Bench<'a> {
             clock_hz,
             warmup_cycles: cycles(run.warmup.0, clock_hz)?,
             length_cycles: cycles(run.length.0, clock_hz)?,
-            target: target(place, setup.board)?,
+            target: target(&place.path(""), setup.board)?,
             workspace: Temporary::folder("weir-").map_err(ExperimentError::Workspace)?,
             elves: BTreeMap::new(),
         };
@@ -137,11 +137,12 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What runs the firmware; the simulator of soc is built if it is not there yet.
-fn target(place: &Place, machine: Machine) -> Result<Target, ExperimentError> {
-    Ok(match machine {
+/// What runs the firmware of a board. The simulator of soc is looked for in a clone of Weir around
+/// `here`, and is built if it is not there yet.
+pub(crate) fn target(here: &Path, board: Machine) -> Result<Target, SimulatorError> {
+    Ok(match board {
         Machine::Atmega128 => Target::Atmega128,
-        Machine::Soc => Target::Soc(Simulator::find(&place.path(""))?),
+        Machine::Soc => Target::Soc(Simulator::find(here)?),
     })
 }
 
@@ -151,11 +152,31 @@ fn cycles(duration: weir_model::Duration, clock_hz: u64) -> Result<u64, Experime
         .map_err(|error| ExperimentError::Evaluation(error.to_string()))
 }
 
-/// A flood of INT0.
-pub(super) fn flood(stimulus: Stimulus) -> Flood {
+/// The number of an interrupt of the ATmega128, if it has one of this name.
+pub(super) fn vector(name: &str) -> Option<u8> {
+    let vectors = &ATMEGA128.board.vectors;
+    let index = vectors.iter().position(|known| known == name)?;
+    u8::try_from(index + 1).ok()
+}
+
+/// A compare register of the ATmega128 that no limiter on the channel uses: its name and its address
+/// in data space.
+pub(super) fn free_register(channel: &str) -> (&'static str, u16) {
+    if channel.starts_with("TIMER2") {
+        ("OCR0", 0x51)
+    } else {
+        ("OCR2", 0x43)
+    }
+}
+
+/// A flood with these edges; `name` is for messages.
+pub(super) fn edges(name: &str, line: Line, times: Vec<u64>) -> Flood {
     Flood {
-        line: Line::INT0,
-        stimulus,
+        line,
+        stimulus: Stimulus::Trace {
+            name: name.to_owned(),
+            times: times.into(),
+        },
     }
 }
 

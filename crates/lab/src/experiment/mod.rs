@@ -6,7 +6,7 @@
 //! out. There are a few kinds of experiment ([`kinds`]); a kind knows which claims it can measure.
 mod base;
 mod batch;
-mod bench;
+pub(crate) mod bench;
 mod costs;
 mod error;
 mod file;

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use evalexpr::{Context, EvalexprError, EvalexprResult, Node, Value, build_operator_tree};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use weir_arrivals::Pattern;
 
 /// The name of the point.
 pub(in crate::experiment) const X: &str = "x";
@@ -157,8 +158,17 @@ impl Template {
     }
 
     /// Whether it differs from point to point.
-    pub fn depends_on_x(&self) -> bool {
+    fn depends_on_x(&self) -> bool {
         !self.formulas.is_empty()
+    }
+
+    /// The pattern of arrivals at a point. There is none at 0 if it depends on x.
+    pub fn pattern(&self, x: f64, clock_hz: u64) -> Result<Option<Pattern>, String> {
+        if x == 0.0 && self.depends_on_x() {
+            return Ok(None);
+        }
+        let pattern = Pattern::parse(&self.at(x)?, clock_hz);
+        pattern.map(Some).map_err(|error| error.to_string())
     }
 
     /// The text at a point: numbers have at most nine decimals.

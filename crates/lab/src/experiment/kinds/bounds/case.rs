@@ -12,12 +12,13 @@ use weir_model::{Expiry, Policy, System};
 
 use super::attack::{Limit, START};
 use super::observe::{Watch, longest_run, worst};
-use crate::experiment::bench::Bench;
+use crate::experiment::batch::run_one;
+use crate::experiment::bench::{Bench, edges, free_register, vector};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::Flavour;
 use weir_board::chip::ATMEGA128;
 use weir_board::line::Line;
-use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, run};
+use weir_board::run::{Flood, RunSpec};
 
 /// A case as the file has it.
 #[derive(Debug, Deserialize)]
@@ -76,10 +77,13 @@ impl Case {
     /// The numbers of the vectors of the first source's line and of the timer that ends its
     /// intervals.
     pub(super) fn vectors(&self) -> [u8; 2] {
-        let line = self.lines.first().map_or(0, |line| vector(*line));
+        let line = self
+            .lines
+            .first()
+            .map_or(0, |line| number(&line.to_string()));
         let source = self.system.sources.first();
         let timer = match source.and_then(|source| source.limit.expiry.as_ref()) {
-            Some(Expiry::Own { level, .. }) => vector_of(&level.vector),
+            Some(Expiry::Own { level, .. }) => number(&level.vector),
             _ => 0,
         };
         [line, timer]
@@ -126,9 +130,6 @@ pub(super) struct Recipe<'a> {
 
 /// The names that bounds.c knows.
 const SOURCES: [&str; 4] = ["a", "b", "c", "watched"];
-/// The register that the jobs write, where no limiter uses it: its name and its address in data
-/// space.
-const MARKS: [(&str, u16); 2] = [("OCR2", 0x43), ("OCR0", 0x51)];
 /// The least time for which bodies and jobs are measured, in cycles.
 const CALIBRATION: u64 = 20_000;
 /// The time between the requests by which bodies are measured, in cycles: longer than any
@@ -284,7 +285,7 @@ impl Recipe<'_> {
             .map_err(|error| self.wrong(&format!("{error}")))?;
         Ok(Watch::Interrupt {
             line,
-            vector: vector(line),
+            vector: number(&line.to_string()),
         })
     }
 
@@ -329,9 +330,9 @@ impl Recipe<'_> {
             .zip(lines)
             .map(|(place, line)| edges(self.name, *line, vec![CALIBRATION_GAP * place]))
             .collect();
-        let result = self.run(&spec)?;
+        let result = run_one(self.name, &spec)?;
         for (source, line) in plain.sources.iter().zip(lines) {
-            let longest = longest_run(&result.events, vector(*line));
+            let longest = longest_run(&result.events, number(&line.to_string()));
             let measured = longest.saturating_sub(source.limit.costs.request_served);
             if measured != source.handler.cycles {
                 return Err(self.wrong(&format!(
@@ -351,20 +352,13 @@ impl Recipe<'_> {
         let stated = job(plain);
         let mut spec = traced(elf, plain.cpu.clock_hz, CALIBRATION.max(3 * stated));
         spec.floods = vec![begin(self.name, START)];
-        let measured = worst(&self.run(&spec)?.events, watch).cycles;
+        let measured = worst(&run_one(self.name, &spec)?.events, watch).cycles;
         if measured != stated {
             return Err(self.wrong(&format!(
                 "a job takes {measured} cycles on the board and {stated} in the system file"
             )));
         }
         Ok(())
-    }
-
-    fn run(&self, spec: &RunSpec) -> Result<RunResult, ExperimentError> {
-        run(spec).map_err(|cause| ExperimentError::Run {
-            firmware: self.name.to_owned(),
-            cause: Box::new(cause),
-        })
     }
 }
 
@@ -398,41 +392,27 @@ pub(super) fn traced(elf: &Path, clock_hz: u64, cycles: u64) -> RunSpec {
     }
 }
 
-/// These edges on a line; `name` is for messages.
-pub(super) fn edges(name: &str, line: Line, times: Vec<u64>) -> Flood {
-    Flood {
-        line,
-        stimulus: Stimulus::Trace {
-            name: name.to_owned(),
-            times: times.into(),
-        },
-    }
-}
-
 /// The edge that lets the main loop begin.
 pub(super) fn begin(name: &str, at: u64) -> Flood {
     edges(name, Line::INT7, vec![at])
 }
 
-fn vector(line: Line) -> u8 {
-    vector_of(&line.to_string())
-}
-
-fn vector_of(name: &str) -> u8 {
-    let index = ATMEGA128
-        .board
-        .vectors
-        .iter()
-        .position(|known| *known == name);
-    index.map_or(0, |index| u8::try_from(index + 1).unwrap_or(0))
+/// The number of an interrupt; 0 if the chip does not have it.
+fn number(name: &str) -> u8 {
+    vector(name).unwrap_or(0)
 }
 
 /// The first register that no limiter of the system compares with.
 fn mark(system: &System) -> (&'static str, u16) {
-    let uses_timer2 = system.sources.iter().any(|source| {
-        matches!(&source.limit.expiry, Some(Expiry::Own { channel, .. }) if channel.starts_with("TIMER2"))
-    });
-    MARKS[usize::from(uses_timer2)]
+    let mut channels = system
+        .sources
+        .iter()
+        .filter_map(|source| match &source.limit.expiry {
+            Some(Expiry::Own { channel, .. }) => Some(channel.as_str()),
+            _ => None,
+        });
+    let on_timer2 = channels.find(|channel| channel.starts_with("TIMER2"));
+    free_register(on_timer2.unwrap_or_default())
 }
 
 fn defines(system: &System) -> Vec<String> {

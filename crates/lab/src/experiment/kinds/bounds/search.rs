@@ -10,11 +10,13 @@ use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 
 use super::attack::{Attack, Field};
-use super::case::{begin, edges};
+use super::case::begin;
 use super::observe::{Response, Watch, longest_run, worst};
+use crate::experiment::batch::run_one;
+use crate::experiment::bench::edges;
 use crate::experiment::error::ExperimentError;
 use weir_board::line::Line;
-use weir_board::run::{RunSpec, run};
+use weir_board::run::RunSpec;
 
 /// The firmware and what is done to it.
 #[derive(Debug)]
@@ -76,10 +78,7 @@ impl Arena<'_> {
             .map(|(index, line)| edges(self.name, *line, attack.edges(index, &self.field)))
             .collect();
         spec.floods.push(begin(self.name, attack.begin));
-        let result = run(&spec).map_err(|cause| ExperimentError::Run {
-            firmware: self.name.to_owned(),
-            cause: Box::new(cause),
-        })?;
+        let result = run_one(self.name, &spec)?;
         Ok(Finding {
             worst: worst(&result.events, self.watch),
             longest: self

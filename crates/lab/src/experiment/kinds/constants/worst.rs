@@ -15,11 +15,12 @@ use self::events::{Interrupt, longest};
 use self::subject::Subject;
 pub(super) use self::subject::WorstSpec;
 use crate::experiment::batch::{Job, run_each};
-use crate::experiment::bench::{Bench, flood};
+use crate::experiment::bench::{Bench, edges};
 use crate::experiment::costs::WorstCosts;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::Flavour;
-use weir_board::run::{Flood, Stimulus};
+use weir_board::line::Line;
+use weir_board::run::Flood;
 
 const BASE: &str = "expiry_base";
 const CLEAR: &str = "clear_empty";
@@ -117,25 +118,15 @@ fn compile(
 
 /// The same edges on every line, one after the other by less than an interrupt takes.
 fn floods(subject: &Subject, attack: &Attack) -> Vec<Flood> {
-    let trace = |times: Vec<u64>| Stimulus::Trace {
-        name: subject.id.clone(),
-        times: times.into(),
-    };
-    let mut floods: Vec<Flood> = (0_u64..)
-        .zip(&subject.lines)
-        .map(|(index, line)| Flood {
-            line: *line,
-            stimulus: trace(
-                attack
-                    .requests
-                    .iter()
-                    .map(|edge| edge + 7 * index)
-                    .collect(),
-            ),
+    let lines = (0_u64..).zip(&subject.lines);
+    let mut floods: Vec<Flood> = lines
+        .map(|(index, line)| {
+            let times = attack.requests.iter().map(|edge| edge + 7 * index);
+            edges(&subject.id, *line, times.collect())
         })
         .collect();
     if subject.limit.block > 0 {
-        floods.push(flood(trace(attack.blocks.clone())));
+        floods.push(edges(&subject.id, Line::INT0, attack.blocks.clone()));
     }
     floods
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What arrives, as boards/linux/packets.c reads it.
-use weir_arrivals::Pattern;
 use weir_model::Duration;
 
 use super::spec::{Ip, Linux};
@@ -27,13 +26,11 @@ pub(super) fn flood(spec: &Linux, ip: Ip, x: f64, seed: u64) -> Result<Vec<u8>, 
                 FLOWS - 1
             ));
         }
-        if x == 0.0 && feed.pattern.depends_on_x() {
+        let Some(pattern) = feed.pattern.pattern(x, CLOCK_HZ)? else {
             continue;
-        }
+        };
         // Two flows of one pattern do not come at the same times.
         let own = seed.wrapping_add(u64::from(feed.flow) << 32);
-        let pattern =
-            Pattern::parse(&feed.pattern.at(x)?, CLOCK_HZ).map_err(|error| error.to_string())?;
         let arrivals = pattern
             .start(CLOCK_HZ, own)
             .map_err(|error| error.to_string())?;

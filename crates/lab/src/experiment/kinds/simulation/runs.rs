@@ -2,7 +2,6 @@
 //! The runs of a simulated experiment.
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_arrivals::Pattern;
 use weir_model::{Duration, System};
 use weir_sim::{Batches, Feed, Options, Target, Tick, simulate};
 
@@ -103,14 +102,12 @@ fn prepare(
     let mut feeds = Vec::new();
     for feed in &spec.feed {
         let flow = find(&system.flows, |flow| &flow.name, &feed.to, "flow")?;
-        if x == 0.0 && feed.pattern.depends_on_x() {
-            continue;
+        if let Some(pattern) = feed.pattern.pattern(x, clock_hz)? {
+            feeds.push(Feed {
+                to: Target::Flow(flow),
+                pattern,
+            });
         }
-        feeds.push(Feed {
-            to: Target::Flow(flow),
-            pattern: Pattern::parse(&feed.pattern.at(x)?, clock_hz)
-                .map_err(|error| error.to_string())?,
-        });
     }
     let tick = spec
         .tick

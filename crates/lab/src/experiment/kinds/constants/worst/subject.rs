@@ -7,9 +7,9 @@ use toml::Spanned;
 
 use super::adversary::Limit;
 use super::events::Watch;
+use crate::experiment::bench::{free_register, vector};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::Flavour;
-use weir_board::chip::ATMEGA128;
 use weir_board::line::Line;
 
 /// What is measured, and how hard.
@@ -205,7 +205,7 @@ impl WorstSpec {
             of: one.of.clone(),
             channel: Some(channel.to_owned()),
             defines: vec![
-                format!("NODE_MARK={}", mark(channel).0),
+                format!("NODE_MARK={}", free_register(channel).0),
                 format!("NODE_BLOCK={work}"),
                 format!("NODE_LINE={}", line.number()),
                 format!("NODE_CHANNEL={channel}"),
@@ -243,7 +243,7 @@ impl WorstSpec {
                 .map(|line| number(line.to_string()))
                 .collect::<Result<_, _>>()?,
             timer: number(channel_vector(channel))?,
-            mark: mark(channel).1,
+            mark: free_register(channel).1,
             body: self.body,
         })
     }
@@ -253,30 +253,12 @@ fn is_8_bit(channel: &str) -> bool {
     matches!(channel, "TIMER0" | "TIMER2")
 }
 
-/// A compare register that the channel leaves free: its name and its address in data space.
-fn mark(channel: &str) -> (&'static str, u16) {
-    if channel == "TIMER2" {
-        ("OCR0", 0x51)
-    } else {
-        ("OCR2", 0x43)
-    }
-}
-
 /// The data sheet's name of a channel's interrupt: TIMER1_COMPA for TIMER1A.
 fn channel_vector(channel: &str) -> String {
     let (timer, compare) = channel
         .split_at_checked("TIMER1".len())
         .unwrap_or((channel, ""));
     format!("{timer}_COMP{compare}")
-}
-
-fn vector(name: &str) -> Option<u8> {
-    let index = ATMEGA128
-        .board
-        .vectors
-        .iter()
-        .position(|known| known == name)?;
-    u8::try_from(index + 1).ok()
 }
 
 #[cfg(test)]
