@@ -11,7 +11,7 @@ use weir_report::{Claim, Curve, Goal, Panel, Plot, Series};
 use super::error::{ExperimentError, list};
 use super::kind::{Entry, Kind};
 use super::pointer::Pointer;
-use super::setup::{Flavour, PanelSpec, Role, RunTimes, Setup, Variant};
+use super::setup::{Flavour, Name, PanelSpec, Role, RunTimes, Setup, Variant, each};
 
 /// A checked experiment file.
 #[derive(Debug)]
@@ -56,7 +56,11 @@ const KEYS: &str = "`title`, `paper`, `section`, `about`, `kind`, `board`, `clai
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClaimSpec {
+    /// The id; with VARIANT or FLAVOUR in it, there is a claim about each variant that is meant.
     id: Spanned<String>,
+    /// The variants by their ids, as ROLE or as FLAVOUR.ROLE; all variants if there are none.
+    #[serde(default)]
+    of: Vec<String>,
     what: String,
     unit: String,
     paper: Option<f64>,
@@ -77,7 +81,12 @@ impl ClaimSpec {
         }
     }
 
-    fn check(&self, pointer: &Pointer) -> Result<Claim, ExperimentError> {
+    /// The claim, or one about each variant that is meant, and where its id stands.
+    fn claims(
+        &self,
+        pointer: &Pointer,
+        variants: &[Name],
+    ) -> Result<Vec<(Spanned<String>, Claim)>, ExperimentError> {
         let goal = self.goal().ok_or_else(|| {
             pointer.wrong(
                 &self.id,
@@ -85,14 +94,18 @@ impl ClaimSpec {
                 "a goal is one of `at_most = 1`, `at_least = 1`, `equal = 0` and `within = [1, 2]`",
             )
         })?;
-        Ok(Claim {
-            id: self.id.get_ref().clone(),
-            what: self.what.clone(),
-            unit: self.unit.clone(),
-            paper: self.paper,
-            goal,
-            measured: f64::NAN,
-        })
+        Ok(each(variants, (self.id.get_ref(), &self.of), |rename| {
+            let id = rename(self.id.get_ref());
+            let claim = Claim {
+                id: id.clone(),
+                what: self.what.clone(),
+                unit: self.unit.clone(),
+                paper: self.paper,
+                goal,
+                measured: f64::NAN,
+            };
+            (Spanned::new(self.id.span(), id), claim)
+        }))
     }
 }
 
@@ -119,11 +132,13 @@ impl File {
             "variant",
             written.variant.iter().map(|variant| &variant.id),
         )?;
-        unique(
-            &pointer,
-            "claim",
-            written.claim.iter().map(|claim| &claim.id),
-        )?;
+        let names: Vec<Name> = written.variant.iter().map(Name::of).collect();
+        let mut claims = Vec::new();
+        for claim in &written.claim {
+            claims.extend(claim.claims(&pointer, &names)?);
+        }
+        let (claim_ids, claim): (Vec<_>, Vec<_>) = claims.into_iter().unzip();
+        unique(&pointer, "claim", claim_ids.iter())?;
         let mut panel = written.panel;
         for panel in &mut panel {
             if let Some(each) = &panel.each {
@@ -139,18 +154,13 @@ impl File {
         }
         let setup = Setup {
             board,
-            claim: written
-                .claim
-                .iter()
-                .map(|claim| claim.check(&pointer))
-                .collect::<Result<_, _>>()?,
+            claim,
             run: written.run,
             flavour: written.flavour,
             variant: written.variant,
         };
         let known = kind.known(&setup);
-        let claims = written.claim.iter().map(|claim| &claim.id);
-        all_known(&pointer, claims, &known.claims, |id| {
+        all_known(&pointer, claim_ids.iter(), &known.claims, |id| {
             format!("nothing measures the claim `{id}`")
         })?;
         let curves = panel.iter().flat_map(|panel| &panel.curves);

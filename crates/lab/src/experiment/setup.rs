@@ -24,6 +24,11 @@ pub(super) struct Setup {
 }
 
 impl Setup {
+    /// The variants, as series and claims are about them.
+    pub fn names(&self) -> Vec<Name<'_>> {
+        self.variant.iter().map(Name::of).collect()
+    }
+
     /// Whether the file states this claim, so that it must be measured.
     pub fn claims(&self, id: &str) -> bool {
         self.claim.iter().any(|claim| claim.id == id)
@@ -128,6 +133,61 @@ impl Variant {
     }
 }
 
+/// A variant, as series and claims are about it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name<'a> {
+    pub id: &'a str,
+    /// Empty in kinds without flavours, and so is the role.
+    pub flavour: &'a str,
+    pub role: &'a str,
+}
+
+impl<'a> Name<'a> {
+    /// A variant of firmware.
+    pub fn of(variant: &'a Variant) -> Self {
+        Self {
+            id: variant.id(),
+            flavour: variant.flavour(),
+            role: variant.role.name(),
+        }
+    }
+
+    /// A variant without a flavour.
+    pub fn plain(id: &'a str) -> Self {
+        Self {
+            id,
+            flavour: "",
+            role: "",
+        }
+    }
+}
+
+const VARIANT: &str = "VARIANT";
+const FLAVOUR: &str = "FLAVOUR";
+
+/// What `make` makes for each variant that is meant, or once if `id` is about none.
+pub(super) fn each<T>(
+    variants: &[Name],
+    (id, of): (&str, &[String]),
+    make: impl Fn(&dyn Fn(&str) -> String) -> T,
+) -> Vec<T> {
+    if !id.contains(VARIANT) && !id.contains(FLAVOUR) {
+        return vec![make(&str::to_owned)];
+    }
+    let is_meant = |name: &&Name| {
+        let by_flavour = format!("{}.{}", name.flavour, name.role);
+        let all = [name.id, name.role, &by_flavour];
+        of.is_empty() || of.iter().any(|of| all.contains(&of.as_str()))
+    };
+    let make = |name: &Name| {
+        make(&|text| {
+            text.replace(VARIANT, name.id)
+                .replace(FLAVOUR, name.flavour)
+        })
+    };
+    variants.iter().filter(is_meant).map(make).collect()
+}
+
 /// A panel of the plot.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -168,5 +228,32 @@ where
             .parse()
             .map(Self)
             .map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_variants_only_those_are_meant_that_are_named() {
+        let name = |id, flavour, role| Name { id, flavour, role };
+        let all = [
+            name("c.none", "c", "unprotected"),
+            name("c.strict", "c", "limited"),
+            name("fast.strict", "fast", "limited"),
+        ];
+        let ids = |id: &str, of: &[&str]| {
+            let of: Vec<String> = of.iter().map(ToString::to_string).collect();
+            each(&all, (id, &of), |rename| rename(id))
+        };
+        assert_eq!(ids("all", &["limited"]), ["all"]);
+        assert_eq!(ids("VARIANT", &[]), ["c.none", "c.strict", "fast.strict"]);
+        assert_eq!(
+            ids("FLAVOUR.error", &["limited"]),
+            ["c.error", "fast.error"]
+        );
+        let some = ids("VARIANT.max", &["fast.limited", "c.none"]);
+        assert_eq!(some, ["c.none.max", "fast.strict.max"]);
     }
 }

@@ -146,3 +146,20 @@ fn a_limiter_in_silicon_is_one_of_its_flavour_and_on_soc() {
     assert!(claims.contains("c.hardware.extra_cycles") && !claims.contains("c.hardware"));
     assert!(with("c.silicon").is_err());
 }
+
+#[test]
+fn a_claim_can_be_about_each_variant_that_is_meant() {
+    let text = GOOD.replacen(
+        "id = \"c.strict\", what",
+        "id = \"VARIANT.adversary\", of = [\"limited\"], what",
+        1,
+    );
+    let file = File::parse(KINDS, "fig9.toml", &text).unwrap();
+    assert!(file.setup.claims("c.strict.adversary") && !file.setup.claims("c.none.adversary"));
+    let (message, place) = refused(
+        "id = \"c.strict\", what",
+        "id = \"VARIANT.weak\", of = [\"limited\"], what",
+    );
+    assert!(message.contains("c.strict.weak"), "{message}");
+    assert_eq!(place, "\"VARIANT.weak\"");
+}

@@ -12,6 +12,7 @@ use weir_report::Series;
 use super::error::{ExperimentError, list};
 use super::findings::Measurements;
 use super::kind::Ids;
+use super::setup::{Name, each};
 use formula::{Formula, Names, Number, X};
 
 /// The values of a run, by name.
@@ -65,52 +66,6 @@ pub(super) struct SeriesSpec {
 
 fn once() -> f64 {
     1.0
-}
-
-/// A variant, as series are about it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Name<'a> {
-    pub id: &'a str,
-    /// Empty in kinds without flavours, and so is the role.
-    pub flavour: &'a str,
-    pub role: &'a str,
-}
-
-impl<'a> Name<'a> {
-    /// A variant without a flavour.
-    pub fn plain(id: &'a str) -> Self {
-        Self {
-            id,
-            flavour: "",
-            role: "",
-        }
-    }
-}
-
-const VARIANT: &str = "VARIANT";
-const FLAVOUR: &str = "FLAVOUR";
-
-/// What `make` makes for each variant that is meant, or once if `id` is about none.
-pub(super) fn each<T>(
-    variants: &[Name],
-    (id, of): (&str, &[String]),
-    make: impl Fn(&dyn Fn(&str) -> String) -> T,
-) -> Vec<T> {
-    if !id.contains(VARIANT) && !id.contains(FLAVOUR) {
-        return vec![make(&str::to_owned)];
-    }
-    let is_meant = |name: &&Name| {
-        let by_flavour = format!("{}.{}", name.flavour, name.role);
-        let all = [name.id, name.role, &by_flavour];
-        of.is_empty() || of.iter().any(|of| all.contains(&of.as_str()))
-    };
-    let make = |name: &Name| {
-        make(&|text| {
-            text.replace(VARIANT, name.id)
-                .replace(FLAVOUR, name.flavour)
-        })
-    };
-    variants.iter().filter(is_meant).map(make).collect()
 }
 
 /// The series, those of each variant once per variant.
@@ -442,28 +397,6 @@ mod tests {
         assert!(Over::Max.of(&points).is_some_and(f64::is_nan));
         assert!(Over::Min.of(&points).is_some_and(f64::is_nan));
         assert!(Over::Spread.of(&points).is_some_and(f64::is_nan));
-    }
-
-    #[test]
-    fn of_variants_only_those_are_meant_that_are_named() {
-        let name = |id, flavour, role| Name { id, flavour, role };
-        let all = [
-            name("c.none", "c", "unprotected"),
-            name("c.strict", "c", "limited"),
-            name("fast.strict", "fast", "limited"),
-        ];
-        let ids = |id: &str, of: &[&str]| {
-            let of: Vec<String> = of.iter().map(ToString::to_string).collect();
-            each(&all, (id, &of), |rename| rename(id))
-        };
-        assert_eq!(ids("all", &["limited"]), ["all"]);
-        assert_eq!(ids("VARIANT", &[]), ["c.none", "c.strict", "fast.strict"]);
-        assert_eq!(
-            ids("FLAVOUR.error", &["limited"]),
-            ["c.error", "fast.error"]
-        );
-        let some = ids("VARIANT.max", &["fast.limited", "c.none"]);
-        assert_eq!(some, ["c.none.max", "fast.strict.max"]);
     }
 
     #[test]

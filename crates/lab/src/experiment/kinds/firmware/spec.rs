@@ -8,8 +8,8 @@ use weir_model::worst_rates::{self, WorstRate};
 
 use crate::experiment::bench::as_f64;
 use crate::experiment::series::formula::Formula;
-use crate::experiment::series::{Axis, Name, SeriesSpec, each, of_variants};
-use crate::experiment::setup::{Quantity, Setup, Variant};
+use crate::experiment::series::{Axis, SeriesSpec, of_variants};
+use crate::experiment::setup::{Quantity, Setup, each};
 
 /// The table `[firmware]`.
 #[derive(Debug, Deserialize)]
@@ -81,7 +81,7 @@ pub(super) struct MeasureSpec {
 impl Firmware {
     /// What can be claimed of these variants.
     pub fn measures(&self, setup: &Setup) -> Vec<MeasureSpec> {
-        let names = names(setup);
+        let names = setup.names();
         let of = |measure: &MeasureSpec| {
             each(&names, (&measure.id, &measure.of), |rename| MeasureSpec {
                 id: rename(&measure.id),
@@ -97,16 +97,6 @@ impl Firmware {
     pub fn has_worst_rates(&self) -> bool {
         self.flood.iter().any(FloodSpec::has_worst_rates)
     }
-}
-
-/// The variants, as series are about them.
-fn names<'a>(setup: &'a Setup) -> Vec<Name<'a>> {
-    let name = |variant: &'a Variant| Name {
-        id: variant.id(),
-        flavour: variant.flavour(),
-        role: variant.role.name(),
-    };
-    setup.variant.iter().map(name).collect()
 }
 
 impl FloodSpec {
@@ -134,7 +124,7 @@ impl FloodSpec {
 
     /// The series of these variants.
     pub fn series_of(&self, setup: &Setup) -> Vec<SeriesSpec> {
-        of_variants(&self.series, &names(setup))
+        of_variants(&self.series, &setup.names())
     }
 }
 

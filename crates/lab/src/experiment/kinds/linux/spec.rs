@@ -7,8 +7,8 @@ use weir_model::Duration;
 use weir_report::{Colour, Stroke};
 
 use crate::experiment::series::formula::Template;
-use crate::experiment::series::{Axis, Name, SeriesSpec, of_variants};
-use crate::experiment::setup::Quantity;
+use crate::experiment::series::{Axis, SeriesSpec, of_variants};
+use crate::experiment::setup::{Name, Quantity};
 
 /// The parameters.
 #[derive(Debug, Deserialize)]
