@@ -171,7 +171,10 @@ impl File {
             |id| format!("there is no series `{id}`"),
         )?;
         Ok(Self {
-            title: kind.origin().mark(written.title),
+            title: match kind.remark() {
+                Some(remark) => format!("{} ({remark})", written.title),
+                None => written.title,
+            },
             kind,
             setup,
             panel,

@@ -48,6 +48,16 @@ pub struct Detail {
     pub rows: Vec<Vec<String>>,
 }
 
+impl Detail {
+    /// A table with these titles of its columns.
+    pub(super) fn new(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Self {
+        Self {
+            columns: columns.iter().map(ToString::to_string).collect(),
+            rows: rows.collect(),
+        }
+    }
+}
+
 /// What a kind of experiment measured, before it is compared with the claims.
 #[derive(Debug, Default)]
 pub(super) struct Measurements {

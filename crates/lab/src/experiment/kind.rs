@@ -27,9 +27,14 @@ pub(super) trait Kind: Debug {
     /// measured.
     fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError>;
 
-    /// The ground of the results, which the title states if it is no board.
-    fn origin(&self) -> Ground {
-        Ground::Board
+    /// A remark on the title, where no board's own firmware was measured.
+    fn remark(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether the results are simulated.
+    fn is_simulated(&self) -> bool {
+        false
     }
 
     /// The curves, of all variants, of the series that each of them has; none if variants have no
@@ -46,25 +51,6 @@ pub(super) trait Kind: Debug {
     /// Makes the measurements anew that the repository keeps. Nothing means that it keeps none.
     fn measure_anew(&self, _place: &Place) -> Option<Result<(), ExperimentError>> {
         None
-    }
-}
-
-/// The ground that results come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ground {
-    Board,
-    Simulation,
-    Linux,
-}
-
-impl Ground {
-    /// The title, with a remark unless a board's own firmware was measured.
-    pub fn mark(self, title: String) -> String {
-        match self {
-            Self::Board => title,
-            Self::Simulation => format!("{title} (simulated)"),
-            Self::Linux => format!("{title} (Linux in an emulated machine)"),
-        }
     }
 }
 

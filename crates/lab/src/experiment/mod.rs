@@ -25,7 +25,7 @@ pub use findings::{Detail, Findings, Picture};
 pub use place::Place;
 
 use file::File;
-use kind::{Entry, Ground};
+use kind::Entry;
 use kinds::KINDS;
 
 /// An experiment that was read and makes sense.
@@ -109,7 +109,7 @@ impl Experiment {
             },
             report: Report {
                 name: self.name.clone(),
-                simulated: kind.origin() == Ground::Simulation,
+                simulated: kind.is_simulated(),
                 claims,
                 series: measured.series,
             },

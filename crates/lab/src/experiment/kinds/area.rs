@@ -44,21 +44,15 @@ struct Area {
     paper: f64,
 }
 
-/// What is claimed of each processor on each device, and of each device, after their names.
-mod suffix {
-    pub const CELLS: &str = "cells";
-    pub const SHARE: &str = "cells_percent";
-    pub const FMAX: &str = "fmax_bound";
-    pub const PAIRS: &str = "pairs";
-    pub const FURTHER: &str = "further_luts";
-}
+/// What is claimed of each processor on each device, after their names.
+const OF_SYSTEM: [&str; 4] = ["cells", "cells_percent", "fmax_bound", "pairs"];
 
 fn system(processor: &str, device: &str) -> String {
     format!("{processor}.{device}")
 }
 
 fn further(device: &str) -> String {
-    format!("source.{device}.{}", suffix::FURTHER)
+    format!("source.{device}.further_luts")
 }
 
 fn memory(device: &str, sources: u32) -> String {
@@ -78,8 +72,7 @@ impl Area {
 impl Kind for Area {
     fn known(&self, _: &Setup) -> Ids {
         let of_systems = self.systems().flat_map(|(processor, device)| {
-            [suffix::CELLS, suffix::SHARE, suffix::FMAX, suffix::PAIRS]
-                .map(|suffix| format!("{}.{suffix}", system(processor, device)))
+            OF_SYSTEM.map(|suffix| format!("{}.{suffix}", system(processor, device)))
         });
         let of_devices = self.devices.iter().flat_map(|device| {
             let memories = self.memory.iter().map(|sources| memory(device, *sources));
@@ -104,12 +97,13 @@ impl Kind for Area {
             .collect::<Result<Vec<System>, _>>()?;
         let mut values = BTreeMap::new();
         for system in &systems {
-            for (suffix, value) in [
-                (suffix::CELLS, system.cells.1),
-                (suffix::SHARE, system.share()),
-                (suffix::FMAX, system.fmax.bound),
-                (suffix::PAIRS, as_f64(system.pairs.len() as u64)),
-            ] {
+            let (cells, share) = (system.cells.1, system.share());
+            let pairs = as_f64(system.pairs.len() as u64);
+            for (suffix, value) in
+                OF_SYSTEM
+                    .into_iter()
+                    .zip([cells, share, system.fmax.bound, pairs])
+            {
                 values.insert(format!("{}.{suffix}", system.name), value);
             }
         }
@@ -260,10 +254,7 @@ fn detail(systems: &[System]) -> Detail {
             format!("{:+.1} to {:+.1}", fmax.least, fmax.most),
         ]
     });
-    Detail {
-        columns: columns.map(str::to_owned).to_vec(),
-        rows: rows.collect(),
-    }
+    Detail::new(&columns, rows)
 }
 
 fn strips(spec: &Area, systems: &[System]) -> Strips {

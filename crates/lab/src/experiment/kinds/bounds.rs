@@ -55,6 +55,15 @@ const RATIO: &str = "ratio";
 /// What is said of the cases that were drawn begins with this.
 const DRAWN: &str = "random.";
 
+/// The columns of the table of cases.
+const COLUMNS: [&str; 5] = [
+    "case",
+    "bound, cycles",
+    "observed, cycles",
+    "ratio",
+    "adversary began as",
+];
+
 /// A case that was attacked.
 struct Outcome {
     case: Case,
@@ -186,23 +195,20 @@ fn summed_up(outcomes: &[Outcome]) -> Result<Measurements, ExperimentError> {
         .zip(outcomes)
         .map(|(number, outcome)| (as_f64(number), outcome.ratio()))
         .collect();
-    let rows = shown(outcomes)
-        .into_iter()
-        .map(|outcome| {
-            let case = &outcome.case;
-            vec![
-                if case.is_drawn() {
-                    format!("{}: {}", case.name, case.drawn)
-                } else {
-                    case.name.clone()
-                },
-                case.bound.to_string(),
-                outcome.observed.to_string(),
-                format!("{:.3}", outcome.ratio()),
-                outcome.pattern.to_owned(),
-            ]
-        })
-        .collect();
+    let rows = shown(outcomes).into_iter().map(|outcome| {
+        let case = &outcome.case;
+        vec![
+            if case.is_drawn() {
+                format!("{}: {}", case.name, case.drawn)
+            } else {
+                case.name.clone()
+            },
+            case.bound.to_string(),
+            outcome.observed.to_string(),
+            format!("{:.3}", outcome.ratio()),
+            outcome.pattern.to_owned(),
+        ]
+    });
     Ok(Measurements {
         values,
         series: vec![Series {
@@ -211,18 +217,7 @@ fn summed_up(outcomes: &[Outcome]) -> Result<Measurements, ExperimentError> {
             y: "bound / worst observed".to_owned(),
             points,
         }],
-        detail: Some(Detail {
-            columns: [
-                "case",
-                "bound, cycles",
-                "observed, cycles",
-                "ratio",
-                "adversary began as",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            rows,
-        }),
+        detail: Some(Detail::new(&COLUMNS, rows)),
         ..Measurements::default()
     })
 }

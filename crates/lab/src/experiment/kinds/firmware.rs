@@ -17,7 +17,7 @@ use crate::experiment::findings::Measurements;
 use crate::experiment::kind::{Entry, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::series::formula::number;
-use crate::experiment::series::{self, Axis, Key, Plan, SeriesSpec, Values};
+use crate::experiment::series::{self, Key, Plan, SeriesSpec, Values};
 use crate::experiment::setup::{Role, Setup, Variant};
 use spec::{Firmware, FloodSpec, MeasureSpec};
 use values::Meter;
@@ -51,17 +51,13 @@ impl Kind for Firmware {
         let bench = Bench::new(place, setup)?;
         // Costs are read before the runs: missing ones should not cost a minute.
         let meter = Meter::new(place, &self.costs)?;
-        let variants = setup.variant.iter().map(|of| of.id().to_owned()).collect();
-        let constants = self.constants.iter();
-        let constants = constants.map(|(name, &value)| (name.clone(), number(value)));
-        let constants: Values = constants.collect();
         let sets = self
             .flood
             .iter()
-            .map(|flood| Set::new(&bench, flood, &variants, &constants))
+            .map(|flood| Set::new(&bench, self, flood))
             .collect::<Result<Vec<Set>, _>>()?;
         for set in &sets {
-            set.plan().check(|value| meter.knows(value))?;
+            set.plan.check(|value| meter.knows(value))?;
         }
         let measures = self.claimed(setup, &sets)?;
         let mut jobs = self.idle(&bench)?;
@@ -83,7 +79,7 @@ impl Kind for Firmware {
         let mut all = Measurements::default();
         let mut names = Values::new();
         for (set, runs) in sets.iter().zip(&runs[1..]) {
-            let measured = set.plan().measure(runs)?;
+            let measured = set.plan.measure(runs)?;
             let values = measured.values.into_iter();
             names.extend(values.map(|(name, value)| (name, number(value))));
             all.series.extend(measured.series);
@@ -150,7 +146,7 @@ impl Firmware {
     fn claimed(&self, setup: &Setup, sets: &[Set]) -> Result<Vec<MeasureSpec>, ExperimentError> {
         let known = sets
             .iter()
-            .flat_map(|set| series::known(&set.series).claims);
+            .flat_map(|set| series::known(&set.plan.series).claims);
         let known: BTreeSet<String> = known.collect();
         let mut claimed = self.measures(setup);
         claimed.retain(|measure| setup.claims(&measure.id));
@@ -185,49 +181,39 @@ impl Firmware {
     }
 }
 
-/// A set of floods, and the series that are made of its runs.
+/// A set of floods, and what is made of its runs. The seeds are phases in cycles.
 struct Set<'a> {
     spec: &'a FloodSpec,
-    x: Axis,
-    /// The phases in cycles, which tell runs at a point apart.
-    phases: Vec<u64>,
-    series: Vec<SeriesSpec>,
-    variants: &'a BTreeSet<String>,
-    constants: &'a Values,
+    plan: Plan,
 }
 
 impl<'a> Set<'a> {
     fn new(
         bench: &Bench,
+        firmware: &Firmware,
         spec: &'a FloodSpec,
-        variants: &'a BTreeSet<String>,
-        constants: &'a Values,
     ) -> Result<Self, ExperimentError> {
         let phases = spec.phases.iter();
-        let mut phases = phases
+        let mut seeds = phases
             .map(|phase| bench.cycles(phase.0))
             .collect::<Result<Vec<u64>, _>>()?;
-        if phases.is_empty() {
-            phases.push(0);
+        if seeds.is_empty() {
+            seeds.push(0);
         }
+        let variants = bench.setup.variant.iter();
+        let constants = firmware.constants.iter();
         Ok(Self {
             spec,
-            x: spec.axis(),
-            phases,
-            series: spec.series_of(bench.setup),
-            variants,
-            constants,
+            plan: Plan {
+                x: spec.axis(),
+                seeds,
+                series: spec.series_of(bench.setup),
+                variants: variants.map(|of| of.id().to_owned()).collect(),
+                constants: constants
+                    .map(|(name, &value)| (name.clone(), number(value)))
+                    .collect(),
+            },
         })
-    }
-
-    fn plan(&self) -> Plan<'_> {
-        Plan {
-            x: &self.x,
-            seeds: &self.phases,
-            series: &self.series,
-            variants: self.variants,
-            constants: self.constants,
-        }
     }
 
     /// Every variant that a series is about, at every point with every phase.
@@ -237,7 +223,7 @@ impl<'a> Set<'a> {
         number: usize,
         jobs: &mut Vec<Job<(usize, Key)>>,
     ) -> Result<(), ExperimentError> {
-        let used = self.plan().used();
+        let used = self.plan.used();
         for variant in bench
             .setup
             .variant
@@ -249,7 +235,7 @@ impl<'a> Set<'a> {
                 let defines: Vec<&str> = self.spec.defines.iter().map(String::as_str).collect();
                 base.elf = bench.compile(variant, &defines)?;
             }
-            for (key, x) in self.plan().runs_of(variant.id()) {
+            for (key, x) in self.plan.runs_of(variant.id()) {
                 let spec = RunSpec {
                     floods: self.floods(bench, variant, &key, x)?,
                     ..base.clone()

@@ -19,7 +19,7 @@ use toml::Spanned;
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::{Detail, Measurements};
-use crate::experiment::kind::{Entry, Ground, Ids, Kind};
+use crate::experiment::kind::{Entry, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::series;
 use crate::experiment::series::{Key, Plan, Values};
@@ -34,8 +34,8 @@ pub(super) const KIND: Entry = Entry::of::<Linux>("linux");
 const REPEATED: &str = "repeated";
 
 impl Kind for Linux {
-    fn origin(&self) -> Ground {
-        Ground::Linux
+    fn remark(&self) -> Option<&'static str> {
+        Some("Linux in an emulated machine")
     }
 
     fn known(&self, _: &Setup) -> Ids {
@@ -67,14 +67,12 @@ impl Kind for Linux {
     }
 
     fn measure(&self, place: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
-        let series = self.series();
-        let variants = self.variant.iter().map(|of| of.id.clone()).collect();
         let plan = Plan {
-            x: &self.x,
-            seeds: &self.seeds,
-            series: &series,
-            variants: &variants,
-            constants: &Values::new(),
+            x: self.x.clone(),
+            seeds: self.seeds.clone(),
+            series: self.series(),
+            variants: self.variant.iter().map(|of| of.id.clone()).collect(),
+            constants: Values::new(),
         };
         plan.check(|name| values::is_known(self, name))?;
         let mut runs = runs(place, self)?;
@@ -179,10 +177,7 @@ fn kernels(spec: &Linux, guests: &BTreeMap<&str, Guest>) -> Detail {
         let version = guests[spec.kernel_of(variant)].version().to_owned();
         vec![variant.id.clone(), version]
     };
-    Detail {
-        columns: vec!["variant".to_owned(), "kernel".to_owned()],
-        rows: spec.variant.iter().map(row).collect(),
-    }
+    Detail::new(&["variant", "kernel"], spec.variant.iter().map(row))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod values;
 
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::Measurements;
-use crate::experiment::kind::{Entry, Ground, Ids, Kind};
+use crate::experiment::kind::{Entry, Ids, Kind};
 use crate::experiment::place::Place;
 use crate::experiment::series;
 use crate::experiment::series::{Plan, Values};
@@ -21,8 +21,12 @@ use spec::Simulation;
 pub(super) const KIND: Entry = Entry::of::<Simulation>("simulation");
 
 impl Kind for Simulation {
-    fn origin(&self) -> Ground {
-        Ground::Simulation
+    fn remark(&self) -> Option<&'static str> {
+        Some("simulated")
+    }
+
+    fn is_simulated(&self) -> bool {
+        true
     }
 
     fn known(&self, _: &Setup) -> Ids {
@@ -31,14 +35,12 @@ impl Kind for Simulation {
 
     fn measure(&self, place: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
         let model = Model::load(place, self)?;
-        let variants = self.variant.iter().map(|of| of.id.clone()).collect();
-        let series = self.series();
         let plan = Plan {
-            x: &self.x,
-            seeds: &self.seeds,
-            series: &series,
-            variants: &variants,
-            constants: &Values::new(),
+            x: self.x.clone(),
+            seeds: self.seeds.clone(),
+            series: self.series(),
+            variants: self.variant.iter().map(|of| of.id.clone()).collect(),
+            constants: Values::new(),
         };
         plan.check(|value| model.knows(value))?;
         plan.measure(&model.simulate(self, &plan)?)

@@ -82,14 +82,14 @@ pub(super) fn of_variants(series: &[SeriesSpec], variants: &[Name]) -> Vec<Serie
 }
 
 /// The runs and what is made of them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Plan<'a> {
-    pub x: &'a Axis,
-    pub seeds: &'a [u64],
-    pub series: &'a [SeriesSpec],
-    pub variants: &'a BTreeSet<String>,
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub x: Axis,
+    pub seeds: Vec<u64>,
+    pub series: Vec<SeriesSpec>,
+    pub variants: BTreeSet<String>,
     /// Numbers that formulas name.
-    pub constants: &'a Values,
+    pub constants: Values,
 }
 
 /// What a claim says of a series, after the series' name and a point.
@@ -194,18 +194,18 @@ pub(super) fn known(series: &[SeriesSpec]) -> Ids {
     }
 }
 
-impl<'a> Plan<'a> {
+impl Plan {
     /// Whether every name of a formula is one that runs have: of one of the variants, and `knows`
     /// says nothing against what follows. Before the runs: a name that nothing has should not cost
     /// a minute.
     pub fn check(&self, knows: impl Fn(&str) -> Result<(), String>) -> Result<(), ExperimentError> {
-        for series in self.series {
+        for series in &self.series {
             for name in self.names(series) {
                 let checked = match self.split(name) {
                     Some((_, value)) => knows(value),
                     None => Err(format!(
                         "`{name}` does not begin with a variant, which are {}",
-                        list(self.variants)
+                        list(&self.variants)
                     )),
                 };
                 checked.map_err(|what| in_series(series, &what))?;
@@ -215,13 +215,13 @@ impl<'a> Plan<'a> {
     }
 
     /// The variants that formulas are about.
-    pub fn used(&self) -> BTreeSet<&'a str> {
+    pub fn used(&self) -> BTreeSet<&str> {
         let names = self.series.iter().flat_map(|series| self.names(series));
         names.filter_map(|name| Some(self.split(name)?.0)).collect()
     }
 
     /// The names of values in the formulas of a series.
-    fn names(&self, series: &'a SeriesSpec) -> impl Iterator<Item = &'a str> {
+    fn names<'a>(&'a self, series: &'a SeriesSpec) -> impl Iterator<Item = &'a str> {
         let formulas = std::iter::once(&series.value).chain(&series.only_where);
         let names = formulas.flat_map(Formula::names);
         let names = names.filter(|&name| name != X && !self.constants.contains_key(name));
@@ -263,7 +263,7 @@ impl<'a> Plan<'a> {
     ) -> Result<Measurements, ExperimentError> {
         let mut values = BTreeMap::new();
         let mut all = Vec::new();
-        for series in self.series {
+        for series in &self.series {
             let points = self
                 .points(series, results)
                 .map_err(|what| in_series(series, &what))?;
@@ -303,7 +303,7 @@ impl<'a> Plan<'a> {
         let mut points = Vec::new();
         for (index, &x) in self.x.values.iter().enumerate() {
             let mut values = Vec::new();
-            for &seed in self.seeds {
+            for &seed in &self.seeds {
                 let names = Scope {
                     plan: self,
                     results,
@@ -333,7 +333,7 @@ fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
 
 /// What the names of a formula mean at one point with one seed.
 struct Scope<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a Plan,
     results: &'a BTreeMap<Key, Values>,
     index: usize,
     seed: u64,

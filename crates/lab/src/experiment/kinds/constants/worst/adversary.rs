@@ -18,6 +18,16 @@ pub(super) struct Limit {
 }
 
 impl Limit {
+    /// A limit whose interrupts nobody makes wait, and whose timer need not wrap.
+    pub fn alone(interval: u64, burst: u64) -> Self {
+        Self {
+            interval,
+            burst,
+            block: 0,
+            wrap: interval,
+        }
+    }
+
     /// Whether there is room for an attack.
     ///
     /// # Errors

@@ -128,12 +128,7 @@ impl WorstSpec {
                 ],
                 lines: vec![Line::INT0],
                 watch: self.watch(id, &[Line::INT0], "TIMER1A")?,
-                limit: Limit {
-                    interval: one.interval,
-                    burst: 1,
-                    block: 0,
-                    wrap: one.interval,
-                },
+                limit: Limit::alone(one.interval, 1),
                 sources: None,
             });
         }
@@ -155,12 +150,7 @@ impl WorstSpec {
                         ],
                         watch: self.watch(id, &lines, channel)?,
                         lines,
-                        limit: Limit {
-                            interval: one.interval,
-                            burst: one.burst,
-                            block: 0,
-                            wrap: one.interval,
-                        },
+                        limit: Limit::alone(one.interval, one.burst),
                         sources: Some(sources),
                     });
                 }
