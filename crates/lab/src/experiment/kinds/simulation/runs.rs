@@ -116,7 +116,7 @@ fn prepare(
             Ok::<_, String>(Tick {
                 period: cycles(tick.period.0)?,
                 cost: tick.cost.map_or(Ok(0), |cost| cycles(cost.0))?,
-                compensation: variant.compensation.compensation(),
+                compensation: variant.compensation,
             })
         })
         .transpose()?;
@@ -138,7 +138,7 @@ fn prepare(
         costs,
         limits: true,
         moderation: variant.moderation,
-        defer: variant.defer.defer(variant.ties),
+        defer: variant.defer(),
         tick,
         closed_loops,
         feeds,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use weir_model::Duration;
-use weir_sim::{Batches, By, Compensation, Costs, Defer, Spread, Ties};
+use weir_sim::{Batches, Compensation, Costs, Defer, Deferral, Spread, Ties};
 
 use crate::experiment::series::formula::Template;
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
@@ -101,11 +101,11 @@ pub(super) struct FeedSpec {
 pub(super) struct VariantSpec {
     /// The word before the names of what is counted in its runs.
     pub id: String,
-    pub defer: DeferSpec,
+    pub defer: Deferral,
     /// What a bottom half does that is as urgent as what runs; as in the paper if it is not said.
-    pub ties: Option<TiesSpec>,
+    pub ties: Option<Ties>,
     #[serde(default)]
-    pub compensation: CompensationSpec,
+    pub compensation: Compensation,
     /// Whether the devices moderate.
     #[serde(default = "yes")]
     pub moderation: bool,
@@ -123,63 +123,17 @@ pub(super) struct VariantSpec {
     pub urgencies: BTreeMap<String, u8>,
 }
 
+impl VariantSpec {
+    /// When bottom halves run.
+    pub fn defer(&self) -> Defer {
+        let usual = match self.defer {
+            Deferral::Exact => Ties::Run,
+            _ => Ties::Wait,
+        };
+        self.defer.with(self.ties.unwrap_or(usual))
+    }
+}
+
 fn yes() -> bool {
     true
-}
-
-/// The time at which bottom halves run.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum DeferSpec {
-    /// They run at once.
-    Immediate,
-    /// lee2010 §4.
-    Exact,
-    /// zhang2006 §3.2: by the most urgent that waits.
-    Predicted,
-}
-
-impl DeferSpec {
-    pub(super) fn defer(self, ties: Option<TiesSpec>) -> Defer {
-        let ties = ties.map(|ties| match ties {
-            TiesSpec::Wait => Ties::Wait,
-            TiesSpec::Run => Ties::Run,
-        });
-        match self {
-            Self::Immediate => Defer::Immediate,
-            Self::Exact => Defer::Exact(ties.unwrap_or(Ties::Run)),
-            Self::Predicted => Defer::Predicted(By::Waiting, ties.unwrap_or(Ties::Wait)),
-        }
-    }
-}
-
-/// What a bottom half does whose urgency is that of what runs.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum TiesSpec {
-    /// It waits, as in zhang2006.
-    Wait,
-    /// It runs, as in lee2010.
-    Run,
-}
-
-/// The correction of the accounts by the tick.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum CompensationSpec {
-    #[default]
-    None,
-    /// zhang2006 §3.1 to the letter.
-    Counted,
-    Measured,
-}
-
-impl CompensationSpec {
-    pub(super) fn compensation(self) -> Compensation {
-        match self {
-            Self::None => Compensation::None,
-            Self::Counted => Compensation::Counted,
-            Self::Measured => Compensation::Measured,
-        }
-    }
 }
