@@ -399,6 +399,63 @@ mod tests {
         assert!(Over::Spread.of(&points).is_some_and(f64::is_nan));
     }
 
+    /// What a plan makes of runs of the variant `c.a`, whose value `v` is the seed at the first point
+    /// and ten times the seed at the second.
+    fn measured(series: &str) -> Measurements {
+        #[derive(Deserialize)]
+        struct All {
+            x: Axis,
+            series: Vec<SeriesSpec>,
+        }
+        let axis = r#"x = { title = "x", values = [1, 2], shown = "100 * x" }"#;
+        let all: All = toml::from_str(&format!("{axis}\nseries = [{series}]")).unwrap();
+        let plan = Plan {
+            x: all.x,
+            seeds: vec![1, 2],
+            series: all.series,
+            variants: BTreeSet::from(["c".to_owned(), "c.a".to_owned()]),
+            constants: Values::from([("k".to_owned(), formula::number(3.0))]),
+        };
+        plan.check(|name| {
+            if name == "v" {
+                Ok(())
+            } else {
+                Err(name.to_owned())
+            }
+        })
+        .unwrap();
+        assert_eq!(plan.used(), BTreeSet::from(["c.a"]));
+        let runs = plan.runs_of("c.a").map(|(key, x)| {
+            let factor = if key.index == 0 { 1.0 } else { 10.0 };
+            assert_eq!(x, if key.index == 0 { 1.0 } else { 2.0 });
+            let value = f64::from(u32::try_from(key.seed).unwrap()) * factor;
+            (
+                key,
+                Values::from([("v".to_owned(), formula::number(value))]),
+            )
+        });
+        plan.measure(&runs.collect()).unwrap()
+    }
+
+    #[test]
+    fn a_curve_is_of_means_or_of_the_worst_and_hidden_series_have_none() {
+        let all = measured(
+            r#"{ id = "mean", y = "1", value = "c.a.v" },
+            { id = "worst", y = "1", value = "c.a.v", worst = true },
+            { id = "scaled", y = "1", value = "c.a.v", scale = 100 },
+            { id = "hidden", value = "k * c.a.v - first.c.a.v" }"#,
+        );
+        let points: Vec<&[(f64, f64)]> = all.series.iter().map(|of| &of.points[..]).collect();
+        let expected: [&[(f64, f64)]; 3] = [
+            &[(100.0, 1.5), (200.0, 15.0)],
+            &[(100.0, 2.0), (200.0, 20.0)],
+            &[(100.0, 150.0), (200.0, 1500.0)],
+        ];
+        assert_eq!(points, expected);
+        assert_eq!(all.values["hidden.max"], 58.0);
+        assert_eq!(all.values["mean.sum"], 33.0);
+    }
+
     #[test]
     fn a_series_of_each_variant_is_one_per_variant() {
         #[derive(Deserialize)]
