@@ -319,6 +319,13 @@ fn check_variant(
             "there is one in a flavour, called FLAVOUR.hardware, and only with board = \"soc\"",
         ));
     }
+    if (variant.role == Role::Ideal) != variant.limit.is_some() {
+        return Err(pointer.wrong(
+            &variant.id,
+            format!("the variant `{id}` has a `limit` or the role `ideal`, and not both"),
+            "the ideal hardware limiter has one, as `limit = \"4kHz\"`; others keep it in firmware",
+        ));
+    }
     Ok(())
 }
 

@@ -163,3 +163,15 @@ fn a_claim_can_be_about_each_variant_that_is_meant() {
     assert!(message.contains("c.strict.weak"), "{message}");
     assert_eq!(place, "\"VARIANT.weak\"");
 }
+
+#[test]
+fn an_ideal_limiter_has_a_limit_and_no_other_variant_has() {
+    for (from, to) in [
+        ("role = \"limited\"", "role = \"ideal\""),
+        ("role = \"limited\"", "role = \"limited\"\nlimit = \"4kHz\""),
+    ] {
+        let (message, place) = refused(from, to);
+        assert!(message.contains("`limit`"), "{message}");
+        assert_eq!(place, "\"c.strict\"");
+    }
+}

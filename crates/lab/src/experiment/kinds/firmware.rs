@@ -287,36 +287,32 @@ impl<'a> Set<'a> {
 /// A run of a variant without any flood, with what stands in front of it.
 fn base(bench: &Bench, variant: &Variant) -> Result<RunSpec, ExperimentError> {
     let mut spec = bench.spec(&bench.elf(variant));
-    match variant.role {
-        Role::Unprotected | Role::Limited | Role::Polling | Role::Hardware => {}
-        Role::Ideal => {
-            let limit = variant
-                .limit
-                .ok_or_else(|| wrong(&format!("`{}` has no `limit`", variant.id())))?;
-            spec.hardware_limits.push(HardwareLimit {
-                line: Line::INT0,
-                interval_cycles: interval_cycles(bench, limit.0),
-            });
-        }
-        Role::Front => {
-            let mut all = bench.setup.variant.iter();
-            let behind = all
+    spec.hardware_limits = variant
+        .limit
+        .iter()
+        .map(|limit| HardwareLimit {
+            line: Line::INT0,
+            interval_cycles: interval_cycles(bench, limit.0),
+        })
+        .collect();
+    if variant.role == Role::Front {
+        let mut all = bench.setup.variant.iter();
+        let behind = all
                 .find(|of| of.role == Role::Unprotected && of.flavour() == BEHIND_FRONT)
                 .ok_or_else(|| {
                     wrong(&format!(
                         "the flavour `{BEHIND_FRONT}` has no variant with role = \"unprotected\" to compare with"
                     ))
                 })?;
-            spec.front = Some(FrontController {
-                elf: bench.elf(variant),
-                input: Line::INT0,
-                output: FRONT_OUTPUT
-                    .parse()
-                    .map_err(|error| wrong(&format!("{FRONT_OUTPUT}: {error}")))?,
-                to: Line::INT0,
-            });
-            spec.elf = bench.elf(behind);
-        }
+        spec.front = Some(FrontController {
+            elf: bench.elf(variant),
+            input: Line::INT0,
+            output: FRONT_OUTPUT
+                .parse()
+                .map_err(|error| wrong(&format!("{FRONT_OUTPUT}: {error}")))?,
+            to: Line::INT0,
+        });
+        spec.elf = bench.elf(behind);
     }
     Ok(spec)
 }
