@@ -49,8 +49,8 @@ struct Document {
     others: BTreeMap<String, IgnoredAny>,
 }
 
-/// The keys of [`Document`], for messages.
-const KEYS: &str = "`title`, `paper`, `section`, `about`, `kind`, `board`, `claim`, `run`, \
+/// The keys of [`Document`] and what is read before it, for messages.
+const KEYS: &str = "`base`, `title`, `paper`, `section`, `about`, `kind`, `board`, `claim`, `run`, \
                     `flavour`, `variant`, `panel`";
 
 #[derive(Deserialize)]

@@ -68,8 +68,13 @@ impl Formula {
             .map_err(|error| what_is_wrong(&error))
     }
 
-    /// Its value at a point; no other name has one.
+    /// Its value at a point, over which alone it is.
     pub fn at(&self, x: f64) -> Result<f64, String> {
+        if let Some(name) = self.names().find(|&name| name != X) {
+            return Err(format!(
+                "a formula here can be about x, and not about `{name}`"
+            ));
+        }
         self.evaluate(&BTreeMap::from([(X.to_owned(), number(x))]))
     }
 
@@ -232,6 +237,14 @@ mod tests {
                 "{error}"
             );
         }
+        assert_eq!(Formula::parse("2 * x").unwrap().at(3.0), Ok(6.0));
+        assert!(
+            Formula::parse("2 * y")
+                .unwrap()
+                .at(3.0)
+                .unwrap_err()
+                .contains('y')
+        );
         let unknown = Formula::parse("linux.cpu.ran").unwrap();
         let error = unknown.evaluate(&One(number(1.0))).unwrap_err();
         assert!(error.contains("linux.cpu.ran"), "{error}");
