@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The commands of `weir-lab`.
+use std::io::{self, Write};
+
 use clap::{Parser, Subcommand};
+use miette::IntoDiagnostic;
 
 pub mod reproduce;
 pub mod run;
@@ -38,5 +41,14 @@ impl Cli {
             Command::Run(arguments) => run::execute(&arguments).map(|()| Outcome::Good),
             Command::Reproduce(arguments) => reproduce::execute(&arguments),
         }
+    }
+}
+
+/// Prints a text and the end of its line.
+fn print(text: &str) -> miette::Result<()> {
+    match writeln!(io::stdout().lock(), "{text}") {
+        // A reader who went away has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.into_diagnostic(),
     }
 }

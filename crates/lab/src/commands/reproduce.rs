@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab reproduce`: a figure or table of a paper, measured and held against its claims.
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 use miette::{IntoDiagnostic, miette};
 use weir_report::{Align, Emphasis, Grid, claims_table, clean_up_when_interrupted, write_all};
 
-use super::Outcome;
+use super::{Outcome, print};
 use crate::experiment::{Detail, Experiment, Findings, Picture, Place};
 
 /// Reproduce a figure or table of a paper, beside the paper's values
@@ -130,14 +130,6 @@ fn list(place: &Place) -> miette::Result<String> {
         })
         .collect::<miette::Result<Vec<String>>>()?;
     Ok(lines.join("\n"))
-}
-
-fn print(text: &str) -> miette::Result<()> {
-    match writeln!(io::stdout().lock(), "{text}") {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.into_diagnostic(),
-    }
 }
 
 /// Results go below `out`, in the folder of the paper; costs into the board's folder.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab run`: anybody's firmware on an emulated board, under a flood.
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration as WallTime;
 
@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use miette::{IntoDiagnostic, miette};
 use weir_model::{Duration, QuantityError, Rate};
 
+use super::print;
 use crate::experiment::bench::target;
 use weir_board::line::Line;
 use weir_board::machine::Machine;
@@ -110,18 +111,12 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     let board = Machine::named(&arguments.board).map_err(|message| miette!("{message}"))?;
     let spec = specification(arguments, board)?;
     let result = run_showing_progress(&spec)?;
-    let mut output = std::io::stdout().lock();
-    let written = if arguments.json {
-        let text = serde_json::to_string_pretty(&table::json(&spec, &arguments.board, &result))
-            .into_diagnostic()?;
-        writeln!(output, "{text}")
+    if arguments.json {
+        let json = table::json(&spec, &arguments.board, &result);
+        print(&serde_json::to_string_pretty(&json).into_diagnostic()?)
     } else {
-        write!(output, "{}", table::text(&spec, &result))
-    };
-    match written {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.into_diagnostic(),
+        let text = table::text(&spec, &result);
+        print(text.strip_suffix('\n').unwrap_or(&text))
     }
 }
 

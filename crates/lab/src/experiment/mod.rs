@@ -3,7 +3,7 @@
 //! held against its claims.
 //!
 //! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come
-//! out. There are a few kinds of experiment ([`kinds`]); a kind knows which claims it can measure.
+//! out. There are a few kinds of experiment (`kinds`); a kind knows which claims it can measure.
 mod base;
 mod batch;
 pub(crate) mod bench;

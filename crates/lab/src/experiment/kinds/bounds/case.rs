@@ -154,10 +154,6 @@ impl CaseSpec {
         origin.prepare(bench, self.system(bench, folder)?)
     }
 
-    fn wrong(&self, what: &str) -> ExperimentError {
-        wrong(self.name.get_ref(), what)
-    }
-
     fn system(&self, bench: &Bench, folder: &str) -> Result<System, ExperimentError> {
         let path = bench
             .place
@@ -168,16 +164,20 @@ impl CaseSpec {
             .iter()
             .find(|source| !SOURCES.contains(&source.name.as_str()));
         if let Some(source) = source {
-            return Err(self.wrong(&format!(
-                "its firmware knows no source `{}`: call it one of {}",
-                source.name,
-                SOURCES.join(", ")
-            )));
+            return Err(wrong(
+                self.name.get_ref(),
+                &format!(
+                    "its firmware knows no source `{}`: call it one of {}",
+                    source.name,
+                    SOURCES.join(", ")
+                ),
+            ));
         }
         if system.receivers.len() > 1 || !system.flows.is_empty() {
-            return Err(
-                self.wrong("its firmware has one job: state one receiver at most, and no flow")
-            );
+            return Err(wrong(
+                self.name.get_ref(),
+                "its firmware has one job: state one receiver at most, and no flow",
+            ));
         }
         Ok(system)
     }
