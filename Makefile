@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The two commands of a newcomer are `make demo` and `make test`; `make` alone lists the rest. Every target first sees to what it needs.
+# The two commands of a newcomer are `make demo` and `make test`; `make` alone lists the rest. Every
+# target first sees to what it needs.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -9,7 +10,8 @@
 BOOTSTRAP ?= scripts/bootstrap
 # Cargo counts its own jobs; make's flags would only reach the makefiles that build scripts run.
 ALONE := env -u MAKEFLAGS -u MFLAGS
-# --locked: what was tested is what is built; a dependency changes in a commit of Cargo.lock, never by the way.
+# --locked: what was tested is what is built; a dependency changes in a commit of Cargo.lock, never
+# by the way.
 CARGO_TEST := $(ALONE) cargo test --locked
 
 TEST_PARTS := test-format test-core test-host test-avr test-rtl test-linux

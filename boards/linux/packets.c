@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The guest's network: a plugin of QEMU that hands packets to the guest's network card at exact times of the guest's own (virtual) clock. What the host does in
- * the meantime has no influence, so the same packets come at the same instruction in every run, and the guest pays nothing for their making.
+ * The guest's network: a plugin of QEMU that hands packets to the guest's network card at exact
+ * times of the guest's own (virtual) clock. What the host does in the meantime has no influence, so
+ * the same packets come at the same instruction in every run, and the guest pays nothing for their
+ * making.
  *
  *     qemu-system-x86_64 -plugin packets.so,netdev=ID,floods=FILE,sent=FILE ...
  *
- * `floods` holds the floods that the guest can start, one after another: a word with the number of its packets, then per packet four words, when it is due from
- * the start of the flood (ns), its flow, its version of IP (4 or 6), and the length of its UDP payload. Words have 64 bits, the lower byte first. A guest that
- * writes N to the I/O port 0x5a0 starts flood N (from 1); 0 ends it, what is outstanding is not sent. When QEMU ends, `sent` says in JSON what the card took.
+ * `floods` holds the floods that the guest can start, one after another: a word with the number of
+ * its packets, then per packet four words, when it is due from the start of the flood (ns), its
+ * flow, its version of IP (4 or 6), and the length of its UDP payload. Words have 64 bits, the
+ * lower byte first. A guest that writes N to the I/O port 0x5a0 starts flood N (from 1); 0 ends it,
+ * what is outstanding is not sent. When QEMU ends, `sent` says in JSON what the card took.
  *
- * A packet of flow F goes from 10.0.0.1 or fd00::1, port 4000 + F, to 10.0.0.2 or fd00::2, port 5000 + F, and begins as crates/load/src/payload.rs says; it is
- * stamped with the virtual clock, which the guest reads as its time-stamp counter (-icount shift=0).
+ * A packet of flow F goes from 10.0.0.1 or fd00::1, port 4000 + F, to 10.0.0.2 or fd00::2, port
+ * 5000 + F, and begins as crates/load/src/payload.rs says; it is stamped with the virtual clock,
+ * which the guest reads as its time-stamp counter (-icount shift=0).
  *
- * A card that has no buffer loses packets, as real ones do: then `lost` counts, and nothing waits in QEMU's queue but at most one.
+ * A card that has no buffer loses packets, as real ones do: then `lost` counts, and nothing waits
+ * in QEMU's queue but at most one.
  *
- * QEMU exports what is declared here to its modules and plugins, but has no header for it. The declarations are those of QEMU 7.2 and 10.0; see boards/linux/README.md.
+ * QEMU exports what is declared here to its modules and plugins, but has no header for it. The
+ * declarations are those of QEMU 7.2 and 10.0; see boards/linux/README.md.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -162,7 +169,10 @@ static int make_frame(const struct packet *packet)
     put(payload + 12, 8, network.sequences[packet->flow]++);
     put(payload + 20, 8, (uint64_t) qemu_clock_get_ns(CLOCK_VIRTUAL));
     if (six) {
-        /* IPv6 wants one, over the addresses, too (RFC 8200 section 8.1); the sum 0 is written as its other form. */
+        /*
+         * IPv6 wants one, over the addresses, too (RFC 8200 section 8.1); the sum 0 is written as
+         * its other form.
+         */
         unsigned sum = checksum(17 + datagram, ip + 8, 32 + datagram);
         put(udp + 6, 2, sum ? sum : 0xffff);
     }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* libFuzzer's way in: each input is a frame, or what happens to a table, to bottom halves or to a predictor. */
+/*
+ * libFuzzer's way in: each input is a frame, or what happens to a table, to bottom halves or to a
+ * predictor.
+ */
 #include "../src/defer.c"
 #include "../src/demux.c"
 #include "../tests/classes_board.h"

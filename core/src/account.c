@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Set-up of accounts, the end of processes, and the counted mode's tick: what does not run at each packet, and may therefore divide. */
+/*
+ * Set-up of accounts, the end of processes, and the counted mode's tick: what does not run at each
+ * packet, and may therefore divide.
+ */
 #include "weir/account.h"
 
-/* However little a packet costs, no more of them make a tick. It keeps the products below, with a tick of 2^36 cycles at most, within 64 bits. */
+/*
+ * However little a packet costs, no more of them make a tick. It keeps the products below, with a
+ * tick of 2^36 cycles at most, within 64 bits.
+ */
 #define PER_TICK_MOST 0x40000000u
 
 weir_account_error_t weir_account_check(const weir_account_config_t *c)
@@ -42,14 +48,20 @@ void weir_account_move(weir_account_process_t *from, weir_account_process_t *to)
     from->owed = 0;
 }
 
-/* N as the paper uses it, "rounded off to the nearest integer"; 0 until something was measured, at least 1 then: with 0 its loop would not end. */
+/*
+ * N as the paper uses it, "rounded off to the nearest integer"; 0 until something was measured, at
+ * least 1 then: with 0 its loop would not end.
+ */
 static weir_cycles_t rounded(const weir_account_device_t *d)
 {
     weir_cycles_t n = (weir_cycles_t) ((d->per_tick + 0x8000u) >> 16);
     return n == 0 && d->per_tick != 0 ? 1 : n;
 }
 
-/* The EWMA of zhang2006 §3.1 (1) and §4: N(t) = m(t) * tick / cost. The average keeps its fraction; it is rounded where it is used. */
+/*
+ * The EWMA of zhang2006 §3.1 (1) and §4: N(t) = m(t) * tick / cost. The average keeps its fraction;
+ * it is rounded where it is used.
+ */
 static void measure(weir_account_device_t *d, const weir_account_config_t *c, uint32_t m)
 {
     weir_cycles_t cost = (weir_cycles_t) (d->cycles - d->cycles_before);

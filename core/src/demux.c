@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Set-up of the demultiplexing table: what runs when a socket is bound or a priority changes, not for each packet. */
+/*
+ * Set-up of the demultiplexing table: what runs when a socket is bound or a priority changes, not
+ * for each packet.
+ */
 #include "weir/demux.h"
 
-/* Slots that are looked at to make room for one socket. More would fill a table only a little further. */
+/*
+ * Slots that are looked at to make room for one socket. More would fill a table only a little
+ * further.
+ */
 #define SEARCHED 64u
 #define NOWHERE 0xffffu
 
@@ -74,8 +80,9 @@ static bool is_among(const uint16_t *seen, uint8_t count, uint16_t at)
 }
 
 /*
- * Makes room for a socket in one of its two buckets: finds, breadth first, the shortest chain of sockets that can each move to its other bucket, up to a
- * free slot, and moves them from the end (cuckoo hashing). Nothing moves before the whole chain is found.
+ * Makes room for a socket in one of its two buckets: finds, breadth first, the shortest chain of
+ * sockets that can each move to its other bucket, up to a free slot, and moves them from the end
+ * (cuckoo hashing). Nothing moves before the whole chain is found.
  */
 static uint16_t make_room(weir_demux_slot_t *slots, uint16_t mask, weir_demux_key_t key)
 {
@@ -114,7 +121,10 @@ static uint16_t make_room(weir_demux_slot_t *slots, uint16_t mask, weir_demux_ke
     }
 }
 
-/* The link of a reader of one socket, taken out of the socket's list; WEIR_DEMUX_NO_LINK if it reads another. */
+/*
+ * The link of a reader of one socket, taken out of the socket's list; WEIR_DEMUX_NO_LINK if it
+ * reads another.
+ */
 static uint16_t take_link(weir_demux_slot_t *slot, weir_demux_link_t *links, uint16_t reader)
 {
     uint16_t *to = &slot->first;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Set-up and reconfiguration of limiters: what does not run at each interrupt, and may therefore divide. */
+/*
+ * Set-up and reconfiguration of limiters: what does not run at each interrupt, and may therefore
+ * divide.
+ */
 #include "weir/limit.h"
 
 static const weir_limit_step_t nothing = {false, false, false, false, false, false, false, 0};
@@ -36,10 +39,12 @@ typedef struct {
 } due_after_change_t;
 
 /*
- * What the old bucket owes at `now` is so many whole intervals and a part of one. The whole ones are repaid at the new rate; the part in no more than
- * it has left, so that changes made faster than the interval do not hold up the refill. Tokens are counted from the old burst, which the
- * longer of the intervals may be given with. Only if both the burst and the interval shrink is it the new burst, and the difference a debt: the old
- * burst was taken at the old rate, and its curve does not allow the new rate on top of it (LIMIT-CHANGE-1).
+ * What the old bucket owes at `now` is so many whole intervals and a part of one. The whole ones
+ * are repaid at the new rate; the part in no more than it has left, so that changes made faster
+ * than the interval do not hold up the refill. Tokens are counted from the old burst, which the
+ * longer of the intervals may be given with. Only if both the burst and the interval shrink is it
+ * the new burst, and the difference a debt: the old burst was taken at the old rate, and its curve
+ * does not allow the new rate on top of it (LIMIT-CHANGE-1).
  */
 static due_after_change_t due_after_change(const weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now)
 {
@@ -66,7 +71,10 @@ static due_after_change_t due_after_change(const weir_limit_t *limit, const weir
             after.back = (weir_ticks_t) ((weir_ticks_t) (left - 1u) * to->interval);
         }
     } else {
-        /* However large the debt, `due` and the instant at which the bucket is full stay within half a wrap. */
+        /*
+         * However large the debt, `due` and the instant at which the bucket is full stay within
+         * half a wrap.
+         */
         weir_ticks_t debt = (weir_ticks_t) (whole - tokens);
         weir_ticks_t most = (weir_ticks_t) ((WEIR_TICKS_HALF - 1u) / to->interval - to->burst - 1u);
         after.ahead = (weir_ticks_t) (after.ahead + (weir_ticks_t) ((debt < most ? debt : most) * to->interval));
@@ -110,9 +118,11 @@ static void change_spaced(weir_limit_t *limit, const weir_limit_config_t *to, we
 }
 
 /*
- * If one of the two curves lies above the other, every period stays at least as long as its, with at most its burst. If neither does (burst and
- * interval both grow or both shrink), the period that is running takes at most the smaller burst and lasts for two of the longer periods: what the one
- * policy may let through before must not add to what the other may after (LIMIT-CHANGE-1; checked by exhaustion in tests/).
+ * If one of the two curves lies above the other, every period stays at least as long as its, with
+ * at most its burst. If neither does (burst and interval both grow or both shrink), the period that
+ * is running takes at most the smaller burst and lasts for two of the longer periods: what the one
+ * policy may let through before must not add to what the other may after (LIMIT-CHANGE-1; checked
+ * by exhaustion in tests/).
  */
 static void change_bursty(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step)
 {

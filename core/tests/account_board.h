@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Two processors' accounts of the same processes, and a third that counts, driven by bytes: for the sanitizers and the fuzzer. It keeps every balance
- * in 128 bits, runs the paper's own loop, and stops the program where an account disagrees or a cycle is lost.
+ * Two processors' accounts of the same processes, and a third that counts, driven by bytes: for the
+ * sanitizers and the fuzzer. It keeps every balance in 128 bits, runs the paper's own loop, and
+ * stops the program where an account disagrees or a cycle is lost.
  */
 #ifndef WEIR_TESTS_ACCOUNT_BOARD_H
 #define WEIR_TESTS_ACCOUNT_BOARD_H
@@ -136,7 +137,10 @@ static void counted_handled(counted_t *c, unsigned d, unsigned p, weir_cycles_t 
     }
 }
 
-/* N(t) and its average: exactly, but for the fraction that the machine leaves out, below m(t) 65,536ths, and one that keeps it above 0. */
+/*
+ * N(t) and its average: exactly, but for the fraction that the machine leaves out, below m(t)
+ * 65,536ths, and one that keeps it above 0.
+ */
 static void counted_average(const counted_t *c, unsigned d, wide_t before)
 {
     wide_t most = (wide_t) 0x40000000 << 16;
@@ -222,7 +226,10 @@ static weir_cycles_t house_cost(const uint8_t *data)
     return (weir_cycles_t) ((weir_cycles_t) (data[0] >> 2) << shift) + data[1];
 }
 
-/* Bytes 0 and 1 the clock tick, 2 and 3 gamma, then events of three bytes: kind and process, and a cost. */
+/*
+ * Bytes 0 and 1 the clock tick, 2 and 3 gamma, then events of three bytes: kind and process, and a
+ * cost.
+ */
 static void house_run(const uint8_t *data, size_t size)
 {
     static const cpu_t no_cpu;

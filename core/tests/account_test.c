@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The accounts under the sanitizers: long random sequences of events, balances at their ends, refused configurations. */
+/*
+ * The accounts under the sanitizers: long random sequences of events, balances at their ends,
+ * refused configurations.
+ */
 #include "../src/account.c"
 #include "account_board.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the tests in C share: a condition that stops the program, and dice that fall alike in every run. */
+/*
+ * What the tests in C share: a condition that stops the program, and dice that fall alike in every
+ * run.
+ */
 #ifndef WEIR_TESTS_CHECK_H
 #define WEIR_TESTS_CHECK_H
 

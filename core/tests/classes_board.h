@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * demux, defer and predict, driven by bytes: for the sanitizers and the fuzzer. Stops the program where a frame's end is overread or believed to be
- * elsewhere, a table disagrees with a matrix, or what is kept to be fast is not what a search finds.
+ * demux, defer and predict, driven by bytes: for the sanitizers and the fuzzer. Stops the program
+ * where a frame's end is overread or believed to be elsewhere, a table disagrees with a matrix, or
+ * what is kept to be fast is not what a search finds.
  */
 #ifndef WEIR_TESTS_CLASSES_BOARD_H
 #define WEIR_TESTS_CLASSES_BOARD_H
@@ -17,7 +18,7 @@
 
 #define CHECK(what) CHECK_IN(WEIR_CLASSES, "classes", what)
 
-/* ------------------------------------------------------------------------------------------------ frames */
+/* -------------------------------------------------------------------------------------- frames */
 
 static bool same_packet(const weir_demux_packet_t *a, const weir_demux_packet_t *b)
 {
@@ -60,7 +61,7 @@ static void frame_run(const uint8_t *frame, size_t length)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ the table against a matrix */
+/* ------------------------------------------------------------------ the table against a matrix */
 
 #define TABLE_KEYS 32u
 #define TABLE_READERS 4u
@@ -172,7 +173,7 @@ static void table_run(const uint8_t *data, size_t size)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ bottom halves */
+/* ------------------------------------------------------------------------------- bottom halves */
 
 /* DEFER-ORDER-1, -NEST-1: what is remembered against what a search finds. */
 static void defer_check(const weir_defer_t *d)
@@ -247,7 +248,7 @@ static void defer_run(const uint8_t *data, size_t size)
     CHECK(pushed == begun + waiting); /* DEFER-LOSS-1 */
 }
 
-/* ------------------------------------------------------------------------------------------------ predictors */
+/* ---------------------------------------------------------------------------------- predictors */
 
 static void predict_run(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Calls what demux, defer and predict run per packet, with a table of constant size: to be compiled for every target, not to be run. */
+/*
+ * Calls what demux, defer and predict run per packet, with a table of constant size: to be compiled
+ * for every target, not to be run.
+ */
 #define WEIR_DEMUX_MASK(table) ((uint16_t) 255)
 
 #include "weir/defer.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* demux, defer and predict under the sanitizers: frames cut off anywhere, every set of few classes, many long random sequences. */
+/*
+ * demux, defer and predict under the sanitizers: frames cut off anywhere, every set of few classes,
+ * many long random sequences.
+ */
 #include "../src/defer.c"
 #include "../src/demux.c"
 #include "classes_board.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A port in memory, driven by bytes: for the sanitizers and the fuzzer. It performs the steps of one limiter and stops the program where the limiter
- * lets through more than its curve, overrides the user or forgets a request. The Rust tests hold the machine to the contracts more closely;
+ * A port in memory, driven by bytes: for the sanitizers and the fuzzer. It performs the steps of
+ * one limiter and stops the program where the limiter lets through more than its curve, overrides
+ * the user or forgets a request. The Rust tests hold the machine to the contracts more closely;
  * this one is small, so that a fuzzer is fast, and is C, so that the sanitizers see inside.
  */
 #ifndef WEIR_TESTS_LIMIT_BOARD_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The limit machine under the sanitizers: every short sequence of events, many long random ones, constant against changeable configurations. */
+/*
+ * The limit machine under the sanitizers: every short sequence of events, many long random ones,
+ * constant against changeable configurations.
+ */
 #include "weir/ticks.h"
 
 /* The hooks, counted (LIMIT-RECORD-3). */
@@ -64,7 +67,10 @@ static bool same_step(weir_limit_step_t a, weir_limit_step_t b)
            a.disarm == b.disarm && (!(a.arm || a.watch) || a.at == b.at);
 }
 
-/* A limiter whose configuration the compiler knows takes the same steps as one whose configuration can change. */
+/*
+ * A limiter whose configuration the compiler knows takes the same steps as one whose configuration
+ * can change.
+ */
 #define CONSTANT_AGAINST_CHANGEABLE(...)                                                                                                   \
     do {                                                                                                                                   \
         static const weir_limit_config_t constant = {__VA_ARGS__};                                                                         \
@@ -110,7 +116,9 @@ static void constant_configurations(void)
     CONSTANT_AGAINST_CHANGEABLE(.policy = WEIR_LIMIT_BUCKET, .timing = WEIR_LIMIT_LAZY, .interval = 20, .burst = 4);
 }
 
-/* LIMIT-RECORD-3: each overload begins once and ends once; LIMIT-RECORD-1: the record counts them. */
+/*
+ * LIMIT-RECORD-3: each overload begins once and ends once; LIMIT-RECORD-1: the record counts them.
+ */
 static void overloads_begin_and_end(void)
 {
     weir_limit_t limit = {.config = {.policy = WEIR_LIMIT_STRICT, .interval = 100, .burst = 1}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A NIC of up to three moderated queues, driven by bytes: for the sanitizers and the fuzzer. It keeps the windows in time that never wraps, and
- * stops the program where a queue disagrees: interrupts early, late or for nothing, forgets a packet, or drops one that has room.
+ * A NIC of up to three moderated queues, driven by bytes: for the sanitizers and the fuzzer. It
+ * keeps the windows in time that never wraps, and stops the program where a queue disagrees:
+ * interrupts early, late or for nothing, forgets a packet, or drops one that has room.
  */
 #ifndef WEIR_TESTS_MODERATE_BOARD_H
 #define WEIR_TESTS_MODERATE_BOARD_H
@@ -192,8 +193,8 @@ static weir_moderate_config_t nic_config(const uint8_t *data)
 }
 
 /*
- * A NIC and what happens to it: byte 0 the number of queues, byte 1 how far the start is before a wrap, 4 bytes per queue, then events of a kind
- * and a value.
+ * A NIC and what happens to it: byte 0 the number of queues, byte 1 how far the start is before a
+ * wrap, 4 bytes per queue, then events of a kind and a value.
  */
 static void nic_run(const uint8_t *data, size_t size)
 {
@@ -246,7 +247,10 @@ static void nic_run(const uint8_t *data, size_t size)
             n.latency = value & 7;
             break;
         case 11:
-            /* Longer than a wrap of 16-bit ticks. What is raised waits; what is open comes due on the way. */
+            /*
+             * Longer than a wrap of 16-bit ticks. What is raised waits; what is open comes due on
+             * the way.
+             */
             nic_advance(&n, n.now + value * 1000u);
             break;
         case 12:

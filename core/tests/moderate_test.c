@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The moderated queues under the sanitizers: long random sequences of events, constant against changeable parameters, refused parameters. */
+/*
+ * The moderated queues under the sanitizers: long random sequences of events, constant against
+ * changeable parameters, refused parameters.
+ */
 #include "../src/moderate.c"
 #include "moderate_board.h"
 
@@ -29,7 +32,10 @@ static void long_random_sequences(void)
     }
 }
 
-/* A queue whose parameters the compiler knows takes the same steps as one whose parameters can change. */
+/*
+ * A queue whose parameters the compiler knows takes the same steps as one whose parameters can
+ * change.
+ */
 #define CONSTANT_AGAINST_CHANGEABLE(...)                                                                                                   \
     do {                                                                                                                                   \
         static const weir_moderate_config_t constant = {__VA_ARGS__};                                                                      \
@@ -93,7 +99,10 @@ static void limits_of_the_configuration(void)
     CHECK(weir_moderate_check(&starving) == WEIR_MODERATE_OK);
 }
 
-/* MODERATE-TIME-1: the longest window, from just before a wrap, and a port that is almost half a wrap late. */
+/*
+ * MODERATE-TIME-1: the longest window, from just before a wrap, and a port that is almost half a
+ * wrap late.
+ */
 static void the_longest_window(void)
 {
     weir_moderate_config_t c = {.absolute = WEIR_TICKS_HALF - 1, .packet = WEIR_TICKS_HALF - 2, .size = 2};

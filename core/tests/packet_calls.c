@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Calls what moderate, account and work run per packet and per tick: to be compiled for every target, not to be run. */
+/*
+ * Calls what moderate, account and work run per packet and per tick: to be compiled for every
+ * target, not to be run.
+ */
 #include "weir/account.h"
 #include "weir/moderate.h"
 #include "weir/work.h"

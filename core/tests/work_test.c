@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What an interrupt may do, against a handler that counts for itself, and a device that never runs dry. */
+/*
+ * What an interrupt may do, against a handler that counts for itself, and a device that never runs
+ * dry.
+ */
 static unsigned long told;
 #define WEIR_ON_WORK_EXCEEDED(work) ((void) (work), told++)
 #include "weir/work.h"
@@ -8,7 +11,10 @@ static unsigned long told;
 
 #define CHECK(what) CHECK_IN(16, "bit units", what)
 
-/* LIMIT-WORK-2: one interrupt does as many units as wait, but at most `most`; it counts, and tells, iff more waited. */
+/*
+ * LIMIT-WORK-2: one interrupt does as many units as wait, but at most `most`; it counts, and tells,
+ * iff more waited.
+ */
 static void one_interrupt(weir_work_t *work, uint16_t most, uint32_t waiting, uint16_t at_once)
 {
     uint16_t exceeded_before = work->exceeded;

@@ -11,7 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let core = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../../core/include");
     // libbpf's own headers, of the version that is linked.
     let libbpf = variable("DEP_BPF_INCLUDE")?;
-    // Where Debian keeps the headers of the kernel that differ between processors; elsewhere the folder is not there, and not needed.
+    // Where Debian keeps the headers of the kernel that differ between processors; elsewhere the
+    // folder is not there, and not needed.
     let machine = format!(
         "/usr/include/{}-linux-gnu",
         variable("CARGO_CFG_TARGET_ARCH")?

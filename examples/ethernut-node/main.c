@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Three sources on one timer (regehr2005 §3.5). Their bursts and the timer come from system.toml: weir generate system.toml --chip atmega128 */
+/*
+ * Three sources on one timer (regehr2005 §3.5). Their bursts and the timer come from system.toml:
+ * weir generate system.toml --chip atmega128
+ */
 #include "weir_system.h"
 
 volatile uint16_t first_served, second_served, third_served;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A sensor on INT0 that may interrupt 100 times a second, in bursts of up to 5: whatever its wire does, the main loop goes on. */
+/*
+ * A sensor on INT0 that may interrupt 100 times a second, in bursts of up to 5: whatever its wire
+ * does, the main loop goes on.
+ */
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <weir/avr.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Three sources behind the limiter in silicon, on the board soc: whatever their wires do, the main loop goes on, and the limits cost it nothing. */
+/*
+ * Three sources behind the limiter in silicon, on the board soc: whatever their wires do, the main
+ * loop goes on, and the limits cost it nothing.
+ */
 #include <weir/riscv.h>
 #include <weir/silicon.h>
 #include <weir/work.h>

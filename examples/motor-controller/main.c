@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The handlers of a motor controller. Their limits come from system.toml: weir generate system.toml --chip atmega128 */
+/*
+ * The handlers of a motor controller. Their limits come from system.toml: weir generate system.toml
+ * --chip atmega128
+ */
 #include "weir_system.h"
 
 volatile uint16_t edges;

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A network card that no emulator has: four receive queues with a NAPI instance each, rules that steer packets to a queue (ethtool -N), a table that spreads the
- * rest over the queues (ethtool -X), gathering for each queue (ethtool -Q), and a room for packets in each that can be made larger (ethtool -G). It is a module
- * for the guest, where Weir's settings of such cards meet the kernel's own checks of them.
+ * A network card that no emulator has: four receive queues with a NAPI instance each, rules that
+ * steer packets to a queue (ethtool -N), a table that spreads the rest over the queues (ethtool
+ * -X), gathering for each queue (ethtool -Q), and a room for packets in each that can be made
+ * larger (ethtool -G). It is a module for the guest, where Weir's settings of such cards meet the
+ * kernel's own checks of them.
  *
  *     insmod weir_card.ko [takes=3] [tells=1]
  *
- * `card0` is the card, and `wire0` the other end of its wire, to be put in a network namespace of its own. `takes` says which rules it takes: 1 those for a
- * port, 2 those for an EtherType or a priority of a VLAN, as only some cards do; others are refused with EINVAL, as they do. Without `tells` the driver does not
- * say which NAPI instance serves which queue, as most drivers did not before Linux 6.8. /sys/module/weir_card/parameters/received has the packets of each queue.
+ * `card0` is the card, and `wire0` the other end of its wire, to be put in a network namespace of
+ * its own. `takes` says which rules it takes: 1 those for a port, 2 those for an EtherType or a
+ * priority of a VLAN, as only some cards do; others are refused with EINVAL, as they do. Without
+ * `tells` the driver does not say which NAPI instance serves which queue, as most drivers did not
+ * before Linux 6.8. /sys/module/weir_card/parameters/received has the packets of each queue.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>

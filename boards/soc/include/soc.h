@@ -47,7 +47,8 @@
 #define SOC_LINE_COUNT SOC_REGISTER(0x1fff0010u)
 #define SOC_CLOCK_HZ SOC_REGISTER(0x1fff0014u)
 
-// The bits of mstatus, mie and mip, and the processor's own registers: which lines may interrupt, and which of them ask.
+// The bits of mstatus, mie and mip, and the processor's own registers: which lines may interrupt,
+// and which of them ask.
 #define SOC_MSTATUS_MIE 0x8u
 #define SOC_MIE_SOFTWARE 0x8u
 #define SOC_MIE_TIMER 0x80u

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Eight lines with ordinary handlers that do nothing, in one trap, which asks line 0 first and line 7 last. The background has instructions of every kind
- * that an interrupt may come upon: loads, stores, branches, shifts of all lengths, and accesses to registers.
+ * Eight lines with ordinary handlers that do nothing, in one trap, which asks line 0 first and line
+ * 7 last. The background has instructions of every kind that an interrupt may come upon: loads,
+ * stores, branches, shifts of all lengths, and accesses to registers.
  */
 #include <weir/riscv.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The board: a small RISC-V system with rtl/limit between its event wires and its interrupt controller. The memory map is in the README.
+// The board: a small RISC-V system with rtl/limit between its event wires and its interrupt
+// controller. The memory map is in the README.
 `default_nettype none
 
 module soc #(
@@ -23,7 +24,8 @@ module soc #(
     output logic error_write_o,
     // One clock: the firmware resets the system. The reset itself is the next clock.
     output logic reset_o,
-    // What happens to the lines: asked at the limiter's input, passed by the limiter, found pending already by the interrupt controller.
+    // What happens to the lines: asked at the limiter's input, passed by the limiter, found pending
+    // already by the interrupt controller.
     output logic [LINES-1:0] request_o,
     output logic [LINES-1:0] delivered_o,
     output logic [LINES-1:0] merged_o
@@ -42,7 +44,7 @@ module soc #(
     clock_hz <= clock_hz_i;
   end
 
-  // --------------------------------------------------------------------------------------------- the processor
+  // ------------------------------------------------------------------------------ the processor
 
   logic ibus_request, ibus_ack;
   logic [29:0] ibus_address;
@@ -86,7 +88,7 @@ module soc #(
       .dBusWishbone_BTE()
   );
 
-  // --------------------------------------------------------------------------------------------- memory and registers
+  // ----------------------------------------------------------------------- memory and registers
 
   logic ram_access, ram_fetch;
   logic [31:0] ram_rdata, ram_instruction;
@@ -190,7 +192,7 @@ module soc #(
   assign uart_valid_o = uart_access && dbus_write;
   assign uart_data_o  = dbus_wdata[7:0];
 
-  // --------------------------------------------------------------------------------------------- the way of an interrupt
+  // -------------------------------------------------------------------- the way of an interrupt
 
   logic [31:0] raised, merged;
   logic overload;
@@ -210,7 +212,8 @@ module soc #(
       .request_o
   );
 
-  // The same way, and as long a one, for firmware that limits and for firmware that has never heard of it: after a reset all may pass.
+  // The same way, and as long a one, for firmware that limits and for firmware that has never heard
+  // of it: after a reset all may pass.
   weir_limit #(
       .SOURCES(LINES),
       .PHASE_BITS(32),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Both buses of the processor, and who is meant by an address.
 //
-// An access takes two clocks: in the first it is carried out, in the second it is acknowledged, with what was read. The limiter, an APB device,
-// takes one clock more for its set-up phase. An access to nothing reads 0 and is an error; so is one that its device refuses, and one to a
-// register that is no whole word. A fetch from where no RAM is gives 0, which is an illegal instruction.
+// An access takes two clocks: in the first it is carried out, in the second it is acknowledged,
+// with what was read. The limiter, an APB device, takes one clock more for its set-up phase. An
+// access to nothing reads 0 and is an error; so is one that its device refuses, and one to a
+// register that is no whole word. A fetch from where no RAM is gives 0, which is an illegal
+// instruction.
 `default_nettype none
 
 module soc_bus #(
@@ -80,7 +82,8 @@ module soc_bus #(
 
   assign is_ram = dbus_address_i < RamWords;
   assign is_limit = page == 16'h1100;
-  // Registers of parts of a word are not there; the limiter judges for itself, and a character needs no more than its byte.
+  // Registers of parts of a word are not there; the limiter judges for itself, and a character
+  // needs no more than its byte.
   assign registers = begins && whole;
 
   assign ram_access_o = begins && is_ram;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The interrupt controller: 32 lines, each latched by its rising edge until a one is written to its bit of PENDING.
+// The interrupt controller: 32 lines, each latched by its rising edge until a one is written to its
+// bit of PENDING.
 //
 //   +0x00 PENDING, write one to clear    +0x04 ENABLE
 //
-// A line that rises in the very clock of the clearing stays pending: nothing is lost. After a reset both are 0.
+// A line that rises in the very clock of the clearing stays pending: nothing is lost. After a reset
+// both are 0.
 `default_nettype none
 
 module soc_interrupts (

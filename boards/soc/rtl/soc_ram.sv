@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The RAM, as the block RAM of an FPGA: a port for instructions and one for data, what is read is there one clock later.
+// The RAM, as the block RAM of an FPGA: a port for instructions and one for data, what is read is
+// there one clock later.
 `default_nettype none
 
 module soc_ram #(

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The machine timer and the software interrupt of the privileged architecture: mtime counts clocks, timerInterrupt stands while mtime >= mtimecmp.
+// The machine timer and the software interrupt of the privileged architecture: mtime counts clocks,
+// timerInterrupt stands while mtime >= mtimecmp.
 //
-//   +0x00 mtime, low    +0x04 mtime, high    +0x08 mtimecmp, low    +0x0C mtimecmp, high    +0x10 msip (bit 0)
+//   +0x00 mtime, low
+//   +0x04 mtime, high
+//   +0x08 mtimecmp, low
+//   +0x0C mtimecmp, high
+//   +0x10 msip (bit 0)
 //
 // After a reset mtime is 0, mtimecmp all ones, msip 0.
 `default_nettype none

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The board as it is simulated: with what the simulator looks at inside the processor as outputs. Outputs rather than public signals, since Verilator
-// reckons with a public one being changed from outside, and computes all that depends on it once more.
+// The board as it is simulated: with what the simulator looks at inside the processor as outputs.
+// Outputs rather than public signals, since Verilator reckons with a public one being changed from
+// outside, and computes all that depends on it once more.
 `default_nettype none
 
 module soc_probe (
@@ -33,7 +34,8 @@ module soc_probe (
     output wire returns_o,
     // Instructions are held back in the decoder so that the pipeline runs empty for an interrupt.
     output wire drains_o,
-    // The decoder would have held back its instruction anyway: it waits for an operand, a later stage waits, or an mret is on its way.
+    // The decoder would have held back its instruction anyway: it waits for an operand, a later
+    // stage waits, or an mret is on its way.
     output wire stalls_o,
     // There is an instruction in the decoder.
     output wire decodes_o

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// rtl/limit's register form, written for the simulator: clock for clock, and register for register, what rtl/limit/src/weir_limit_lines.sv is with the
-// board's parameters. tests/test_limiter.py proves it.
+// rtl/limit's register form, written for the simulator: clock for clock, and register for register,
+// what rtl/limit/src/weir_limit_lines.sv is with the board's parameters. tests/test_limiter.py
+// proves it.
 //
-// That one is many small modules, a gate is a host's operation there, and Verilator carries out all of them in every clock. Here one operation is for
-// the bits of all sources, and what seldom happens (an access, an edge, a delivery, an overflow) stands behind a branch. That is five times quicker.
+// That one is many small modules, a gate is a host's operation there, and Verilator carries out all
+// of them in every clock. Here one operation is for the bits of all sources, and what seldom
+// happens (an access, an edge, a delivery, an overflow) stands behind a branch. That is five times
+// quicker.
 `default_nettype none
 
 module weir_limit_lines #(
@@ -46,7 +49,8 @@ module weir_limit_lines #(
     output logic [31:0] reg_rdata_o,
     output logic reg_error_o
 );
-  // What the board does not have is not written here; every tool stops at a module that is not there.
+  // What the board does not have is not written here; every tool stops at a module that is not
+  // there.
   localparam bit Fits = SOURCES >= 2 && SOURCES <= 32 && RATE_BITS == PHASE_BITS && BURST_BITS != 0 && HELD_BITS != 0 && LEVEL == '0 && RESET == 1;
   localparam bit FitsToo = READBACK != 0 && ENABLES != 0 && LIMITS != 0 && OVERLOAD != 0 && LOCK != 0 && MSI == 0;
   if (!Fits || !FitsToo) begin : g_wrong

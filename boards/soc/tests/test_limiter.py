@@ -16,7 +16,8 @@ SIMULATED = ROOT / "boards/soc/sim/weir_limit_lines.sv"
 # As soc.sv has it; and so narrow that a mutant is found at once.
 BOARD = {"SOURCES": 8, "PHASE_BITS": 32, "RATE_BITS": 32, "BURST_BITS": 8, "HELD_BITS": 16}
 NARROW = {"SOURCES": 2, "PHASE_BITS": 4, "RATE_BITS": 4, "BURST_BITS": 3, "HELD_BITS": 2}
-# Registers of one source: their names in rtl/limit and in sim/, the latter as the bit of a vector or as a word.
+# Registers of one source: their names in rtl/limit and in sim/, the latter as the bit of a vector
+# or as a word.
 BITS = {"noted": "noted", "overload": "overload", "open": "open"} | {name: name for name in ("enable", "limit", "bursty", "notify", "lock")}
 WORDS = {
     "rate": "rate[{}]",

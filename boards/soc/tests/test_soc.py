@@ -4,11 +4,13 @@
 import pytest
 from conftest import cycles_of
 
-# From a wire's edge to the limiter's output, and on to the interrupt controller: two flip-flops of the synchroniser, the limiter's note, the latch.
+# From a wire's edge to the limiter's output, and on to the interrupt controller: two flip-flops of
+# the synchroniser, the limiter's note, the latch.
 DELIVERY = 3
 # Of the loop in limited.c, and of a long enough run.
 LIMITED_CYCLES = 101_000
-# After a reset a limiter has nothing to give away. Here it has gathered all of the bursts that limited.c asks for.
+# After a reset a limiter has nothing to give away. Here it has gathered all of the bursts that
+# limited.c asks for.
 FULL = 30_000
 
 

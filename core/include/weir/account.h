@@ -2,23 +2,29 @@
 /**
  * account: interrupt time charged to the process it was for (zhang2006 §3.1, §4).
  *
- * A system that accounts by the clock tick charges each tick to the process that runs when it comes, with all the interrupts that were handled
- * in it, whomever they were for. This machine notes what each packet cost and for whom, and corrects the accounts at the tick: it returns by
- * how many ticks the running process's system time grows, and its time-slice shrinks (less than 0: it is given back). A process
- * that does not run is charged at its own next tick. What that guarantees is numbered in core/CONTRACTS.md (ACCOUNT-*).
+ * A system that accounts by the clock tick charges each tick to the process that runs when it
+ * comes, with all the interrupts that were handled in it, whomever they were for. This machine
+ * notes what each packet cost and for whom, and corrects the accounts at the tick: it returns by
+ * how many ticks the running process's system time grows, and its time-slice shrinks (less than 0:
+ * it is given back). A process that does not run is charged at its own next tick. What that
+ * guarantees is numbered in core/CONTRACTS.md (ACCOUNT-*).
  *
  * Two modes, each with its pair of functions:
  *
- * - *measured*: x, what a process owes, is kept in cycles: the measured cost itself. One subtraction per tick, whatever the number of devices.
- * - *counted*: the paper's algorithm to the letter. x is a number of interrupts per device, and a tick is worth N(t) of them, from an average.
- *   Rounding N(t) and averaging T/cost instead of cost make systematic errors (ACCOUNT-COUNTED-2); it is here to be compared with. It divides
- *   and multiplies in 64 bits once per tick and device: for hosts, not for 8-bit processors.
+ * - *measured*: x, what a process owes, is kept in cycles: the measured cost itself. One
+ *   subtraction per tick, whatever the number of devices.
+ * - *counted*: the paper's algorithm to the letter. x is a number of interrupts per device, and a
+ *   tick is worth N(t) of them, from an average. Rounding N(t) and averaging T/cost instead of cost
+ *   make systematic errors (ACCOUNT-COUNTED-2); it is here to be compared with. It divides and
+ *   multiplies in 64 bits once per tick and device: for hosts, not for 8-bit processors.
  *
- * The state is one weir_account_t per processor and the caller's arrays of devices and processes; in counted mode also of
- * weir_balance_t [processes][devices]. No state holds a pointer. A process's packets may be handled by another processor than runs it:
- * weir_account_move() brings its balance there.
+ * The state is one weir_account_t per processor and the caller's arrays of devices and processes;
+ * in counted mode also of weir_balance_t [processes][devices]. No state holds a pointer. A
+ * process's packets may be handled by another processor than runs it: weir_account_move() brings
+ * its balance there.
  *
- * Every function of this header is inline, without division, heap, libc or function pointer, and its loops end after at most 61 rounds.
+ * Every function of this header is inline, without division, heap, libc or function pointer, and
+ * its loops end after at most 61 rounds.
  *
  * Context: a processor's events must not overtake each other.
  */
@@ -29,7 +35,10 @@
 
 #include "weir/ticks.h"
 
-/** Width of a cost in cycles, in bits: 32 or 64. With 32 bits a balance saturates at 2^31 cycles (134 s at 16 MHz), and totals wrap at 2^32. */
+/**
+ * Width of a cost in cycles, in bits: 32 or 64. With 32 bits a balance saturates at 2^31 cycles
+ * (134 s at 16 MHz), and totals wrap at 2^32.
+ */
 #ifndef WEIR_CYCLE_BITS
 #if WEIR_TICK_BITS == 16
 #define WEIR_CYCLE_BITS 32
@@ -108,7 +117,7 @@ typedef struct {
     uint32_t handled_before;     /**< counted: `handled` at the last tick; the difference is m(t) */
 } weir_account_device_t;
 
-/* ------------------------------------------------------------------------------------------------ balances */
+/* ------------------------------------------------------------------------------------ balances */
 
 /** balance + more, which saturates; `more` is at most WEIR_BALANCE_MOST. */
 WEIR_INLINE weir_balance_t weir_account_plus(weir_balance_t balance, weir_cycles_t more)
@@ -125,9 +134,10 @@ WEIR_INLINE weir_balance_t weir_account_minus(weir_balance_t balance, weir_cycle
 }
 
 /**
- * Takes as many whole units out of a balance as it has, towards 0, and returns how many; below 0 if the balance was. The result of the paper's
- * loop (with x -= sign * N, without which it does not end for x < 0), in at most 61 rounds instead of one for each unit. Beyond 2^31 - 1 units
- * the rest stays in the balance.
+ * Takes as many whole units out of a balance as it has, towards 0, and returns how many; below 0 if
+ * the balance was. The result of the paper's loop (with x -= sign * N, without which it does not
+ * end for x < 0), in at most 61 rounds instead of one for each unit. Beyond 2^31 - 1 units the rest
+ * stays in the balance.
  */
 WEIR_INLINE int32_t weir_account_whole(weir_balance_t *balance, weir_cycles_t unit)
 {
@@ -154,7 +164,7 @@ WEIR_INLINE int32_t weir_account_whole(weir_balance_t *balance, weir_cycles_t un
     return negative ? -(int32_t) whole : (int32_t) whole;
 }
 
-/* ------------------------------------------------------------------------------------------------ both modes */
+/* ---------------------------------------------------------------------------------- both modes */
 
 /** A cost as balances take it. */
 WEIR_INLINE weir_cycles_t weir_account_bounded(weir_cycles_t cost)
@@ -180,7 +190,10 @@ WEIR_INLINE void weir_account_note(weir_account_t *a, weir_account_device_t *d, 
     p->recent = (weir_cycles_t) (p->recent + cost);
 }
 
-/** Ends a clock tick in the totals: it was charged to `p`, or to nobody, and `p` was adjusted by so many ticks. */
+/**
+ * Ends a clock tick in the totals: it was charged to `p`, or to nobody, and `p` was adjusted by so
+ * many ticks.
+ */
 WEIR_INLINE void weir_account_close(weir_account_t *a, weir_account_process_t *p, int32_t ticks)
 {
     if (p == NULL) {
@@ -196,11 +209,12 @@ WEIR_INLINE void weir_account_close(weir_account_t *a, weir_account_process_t *p
     a->ticks++;
 }
 
-/* ------------------------------------------------------------------------------------------------ measured */
+/* ------------------------------------------------------------------------------------ measured */
 
 /**
- * A packet of device `d` was handled for process `p`, or for nobody that is known (NULL: an orphan), and that cost so many cycles: at the end of
- * its bottom half, when the receiver is certain. The port says all that it did for the packet: top half, demultiplexing, bottom half.
+ * A packet of device `d` was handled for process `p`, or for nobody that is known (NULL: an
+ * orphan), and that cost so many cycles: at the end of its bottom half, when the receiver is
+ * certain. The port says all that it did for the packet: top half, demultiplexing, bottom half.
  */
 WEIR_INLINE void weir_account_handled(weir_account_t *a, weir_account_device_t *d, weir_account_process_t *p, weir_cycles_t cost)
 {
@@ -212,8 +226,8 @@ WEIR_INLINE void weir_account_handled(weir_account_t *a, weir_account_device_t *
 }
 
 /**
- * The clock tick that is charged to process `p`, or to nobody (NULL: idle). Returns by how many ticks the port raises the system time of `p`
- * and lowers its time-slice, beside the tick itself.
+ * The clock tick that is charged to process `p`, or to nobody (NULL: idle). Returns by how many
+ * ticks the port raises the system time of `p` and lowers its time-slice, beside the tick itself.
  */
 WEIR_INLINE int32_t weir_account_tick(weir_account_t *a, weir_account_process_t *p)
 {
@@ -226,9 +240,12 @@ WEIR_INLINE int32_t weir_account_tick(weir_account_t *a, weir_account_process_t 
     return ticks;
 }
 
-/* ------------------------------------------------------------------------------------------------ counted (zhang2006 §3.1 to the letter) */
+/* ------------------------------------------------------ counted (zhang2006 §3.1 to the letter) */
 
-/** weir_account_handled() of the counted mode; `x` is this device's element of the row of `p`, and not used for an orphan. */
+/**
+ * weir_account_handled() of the counted mode; `x` is this device's element of the row of `p`, and
+ * not used for an orphan.
+ */
 WEIR_INLINE void weir_account_handled_counted(weir_account_t *a, weir_account_device_t *d, weir_account_process_t *p, weir_balance_t *x,
                                               weir_cycles_t cost)
 {
@@ -239,8 +256,9 @@ WEIR_INLINE void weir_account_handled_counted(weir_account_t *a, weir_account_de
 }
 
 /**
- * weir_account_tick() of the counted mode, over all devices; `x` is the row of `p`. N(t) is measured first, where packets were handled in the tick
- * and cost anything; else its average stays. Until something was measured, balances only grow.
+ * weir_account_tick() of the counted mode, over all devices; `x` is the row of `p`. N(t) is
+ * measured first, where packets were handled in the tick and cost anything; else its average stays.
+ * Until something was measured, balances only grow.
  */
 int32_t weir_account_tick_counted(weir_account_t *account, weir_account_device_t *devices, uint16_t count, weir_account_process_t *process,
                                   weir_balance_t *x);
@@ -253,7 +271,7 @@ weir_balance_t weir_account_worth_counted(const weir_account_t *account, const w
 void weir_account_exit_counted(weir_account_t *account, const weir_account_device_t *devices, uint16_t count,
                                weir_account_process_t *process, weir_balance_t *x);
 
-/* ------------------------------------------------------------------------------------------------ set-up and processes, in src/account.c */
+/* ------------------------------------------------------ set-up and processes, in src/account.c */
 
 /** What weir_account_check() found. */
 typedef enum {
@@ -265,13 +283,22 @@ typedef enum {
 /** Whether a configuration can be kept. */
 weir_account_error_t weir_account_check(const weir_account_config_t *config);
 
-/** Starts a processor's account: nothing handled, tick 0. The configuration has passed weir_account_check(). */
+/**
+ * Starts a processor's account: nothing handled, tick 0. The configuration has passed
+ * weir_account_check().
+ */
 void weir_account_start(weir_account_t *account, const weir_account_config_t *config);
 
-/** The process ends: what it owes, or is owed, is written off into the account's totals, and its element is free for another. */
+/**
+ * The process ends: what it owes, or is owed, is written off into the account's totals, and its
+ * element is free for another.
+ */
 void weir_account_exit(weir_account_t *account, weir_account_process_t *process);
 
-/** Moves what a process owes on one processor to its element on another, which runs it: at its migration, or at any tick, under the port's lock. */
+/**
+ * Moves what a process owes on one processor to its element on another, which runs it: at its
+ * migration, or at any tick, under the port's lock.
+ */
 void weir_account_move(weir_account_process_t *from, weir_account_process_t *to);
 
 #endif

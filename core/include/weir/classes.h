@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Classes: what demux sorts packets into, what defer queues them by and what a predictor knows receivers by.
+ * Classes: what demux sorts packets into, what defer queues them by and what a predictor knows
+ * receivers by.
  *
- * A class is an index, 0 to WEIR_CLASSES - 1. Where classes are compared with each other (the most urgent reader of a socket, the most urgent process
- * that waits) the higher index is the more urgent. What a class means to the scheduler, its urgency, stands in weir_defer_t alone.
+ * A class is an index, 0 to WEIR_CLASSES - 1. Where classes are compared with each other (the most
+ * urgent reader of a socket, the most urgent process that waits) the higher index is the more
+ * urgent. What a class means to the scheduler, its urgency, stands in weir_defer_t alone.
  */
 #ifndef WEIR_CLASSES_H
 #define WEIR_CLASSES_H
@@ -11,8 +13,9 @@
 #include "weir/ticks.h"
 
 /**
- * How many classes there are: 8, 16, 32 or 64. Every file of a program, src/demux.c and src/defer.c too, must be compiled with the same value: with
- * another it does not link. The smallest processors want 8: a set of classes is then one byte.
+ * How many classes there are: 8, 16, 32 or 64. Every file of a program, src/demux.c and src/defer.c
+ * too, must be compiled with the same value: with another it does not link. The smallest processors
+ * want 8: a set of classes is then one byte.
  */
 #ifndef WEIR_CLASSES
 #define WEIR_CLASSES 32

@@ -2,16 +2,18 @@
 /**
  * defer: which bottom half runs now (zhang2006 §3.2, lee2010 §4).
  *
- * What the top halves leave behind waits in classes, first in, first out inside each; a class has an urgency, which may change. A bottom half runs now if its
- * class is more urgent than what runs, else when the processor falls to that urgency. The packets themselves lie in the port's queues, one for
- * each class; here are their number and order. Ask weir_defer_next():
+ * What the top halves leave behind waits in classes, first in, first out inside each; a class has
+ * an urgency, which may change. A bottom half runs now if its class is more urgent than what runs,
+ * else when the processor falls to that urgency. The packets themselves lie in the port's queues,
+ * one for each class; here are their number and order. Ask weir_defer_next():
  *
  * - after a top half;
  * - after a bottom half, once weir_defer_done() was told;
- * - at a context switch, before it is done, with the urgency of the process that would run next (zhang2006 §3.2).
+ * - at a context switch, before it is done, with the urgency of the process that would run next
+ *   (zhang2006 §3.2).
  *
- * One weir_defer_t for each processor, in the caller's memory. Its functions must not interrupt each other: interrupts off. Every function takes
- * constant time, bounded by WEIR_CLASSES.
+ * One weir_defer_t for each processor, in the caller's memory. Its functions must not interrupt
+ * each other: interrupts off. Every function takes constant time, bounded by WEIR_CLASSES.
  */
 #ifndef WEIR_DEFER_H
 #define WEIR_DEFER_H
@@ -65,8 +67,9 @@ WEIR_INLINE void weir_defer_choose(weir_defer_t *d)
 }
 
 /**
- * A class becomes as urgent as this, with what waits in it: a device's class is as urgent as the predictor says now (zhang2006 §4 predicts at
- * each scheduling point). False if there is no such class.
+ * A class becomes as urgent as this, with what waits in it: a device's class is as urgent as the
+ * predictor says now (zhang2006 §4 predicts at each scheduling point). False if there is no such
+ * class.
  */
 WEIR_INLINE bool weir_defer_set_urgency(weir_defer_t *d, uint8_t which, uint8_t urgency)
 {
@@ -81,7 +84,10 @@ WEIR_INLINE bool weir_defer_set_urgency(weir_defer_t *d, uint8_t which, uint8_t 
     return true;
 }
 
-/** A top half leaves a packet for the bottom half of a class. False: the class is full, or there is none such, and the packet is dropped. */
+/**
+ * A top half leaves a packet for the bottom half of a class. False: the class is full, or there is
+ * none such, and the packet is dropped.
+ */
 WEIR_INLINE bool weir_defer_push(weir_defer_t *d, uint8_t which)
 {
     if (which >= WEIR_CLASSES) {
@@ -105,15 +111,20 @@ WEIR_INLINE bool weir_defer_push(weir_defer_t *d, uint8_t which)
     return true;
 }
 
-/** The class whose bottom half weir_defer_next() considers, or WEIR_CLASS_NONE if none waits that could begin. */
+/**
+ * The class whose bottom half weir_defer_next() considers, or WEIR_CLASS_NONE if none waits that
+ * could begin.
+ */
 WEIR_INLINE uint8_t weir_defer_best(const weir_defer_t *d)
 {
     return d->best;
 }
 
 /**
- * Whether weir_defer_best() would begin now: it is more urgent than the process with the urgency `running` (or as urgent, with WEIR_DEFER_TIES_RUN), and
- * more urgent than the bottom half that runs, if one does: ties between bottom halves always wait. If no process runs, pass 0 and WEIR_DEFER_TIES_RUN.
+ * Whether weir_defer_best() would begin now: it is more urgent than the process with the urgency
+ * `running` (or as urgent, with WEIR_DEFER_TIES_RUN), and more urgent than the bottom half that
+ * runs, if one does: ties between bottom halves always wait. If no process runs, pass 0 and
+ * WEIR_DEFER_TIES_RUN.
  */
 WEIR_INLINE bool weir_defer_would_run(const weir_defer_t *d, uint8_t running, uint8_t ties)
 {
@@ -128,8 +139,9 @@ WEIR_INLINE bool weir_defer_would_run(const weir_defer_t *d, uint8_t running, ui
 }
 
 /**
- * Begins the bottom half that is to run now, if one is (weir_defer_would_run()): takes the oldest packet off the queue of the class that is returned, to
- * be handled until weir_defer_done(). WEIR_CLASS_NONE: what runs goes on, or the context switch is done.
+ * Begins the bottom half that is to run now, if one is (weir_defer_would_run()): takes the oldest
+ * packet off the queue of the class that is returned, to be handled until weir_defer_done().
+ * WEIR_CLASS_NONE: what runs goes on, or the context switch is done.
  */
 WEIR_INLINE uint8_t weir_defer_next(weir_defer_t *d, uint8_t running, uint8_t ties)
 {
@@ -149,7 +161,10 @@ WEIR_INLINE uint8_t weir_defer_next(weir_defer_t *d, uint8_t running, uint8_t ti
     return which;
 }
 
-/** The bottom half of a class has handled its packet. False, and nothing is changed, if it is not the one that began last. */
+/**
+ * The bottom half of a class has handled its packet. False, and nothing is changed, if it is not
+ * the one that began last.
+ */
 WEIR_INLINE bool weir_defer_done(weir_defer_t *d, uint8_t which)
 {
     if (which != d->inner || which >= WEIR_CLASSES) {
@@ -167,12 +182,15 @@ WEIR_INLINE uint16_t weir_defer_waiting(const weir_defer_t *d, uint8_t which)
     return which < WEIR_CLASSES ? d->classes[WEIR_CLASS_INDEX(which)].waiting : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ set-up: src/defer.c */
+/* ------------------------------------------------------------------------- set-up: src/defer.c */
 
 /** Nothing waits, nothing runs, and no class takes anything before weir_defer_set_class(). */
 void weir_defer_start(weir_defer_t *d);
 
-/** How many may wait in a class, and how urgent it is. What waits there already stays, even if it is more. False if there is no such class. */
+/**
+ * How many may wait in a class, and how urgent it is. What waits there already stays, even if it is
+ * more. False if there is no such class.
+ */
 bool weir_defer_set_class(weir_defer_t *d, uint8_t which, uint16_t capacity, uint8_t urgency);
 
 #endif

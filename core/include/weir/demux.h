@@ -2,12 +2,14 @@
 /**
  * demux: which receiver a packet is for, and so how urgent it is (lee2010 §4).
  *
- * A table from what a frame says of itself (weir_demux_parse()) to the class of its socket. A socket may have several readers; its class is that of the
- * most urgent one. What no socket wants, and fragments, have classes of their own.
+ * A table from what a frame says of itself (weir_demux_parse()) to the class of its socket. A
+ * socket may have several readers; its class is that of the most urgent one. What no socket wants,
+ * and fragments, have classes of their own.
  *
- * Memory is the caller's: a weir_demux_t, a power of two of slots, some links. No pointer is kept, every index is masked, and a lookup visits at most
- * WEIR_DEMUX_PROBES slots; so the table may lie in a BPF map. Set-up (src/demux.c) takes time proportional to the table; while it runs, no lookup may:
- * interrupts off, or a lock.
+ * Memory is the caller's: a weir_demux_t, a power of two of slots, some links. No pointer is kept,
+ * every index is masked, and a lookup visits at most WEIR_DEMUX_PROBES slots; so the table may lie
+ * in a BPF map. Set-up (src/demux.c) takes time proportional to the table; while it runs, no lookup
+ * may: interrupts off, or a lock.
  */
 #ifndef WEIR_DEMUX_H
 #define WEIR_DEMUX_H
@@ -27,7 +29,10 @@
 #define WEIR_DEMUX_WAYS 4u
 #define WEIR_DEMUX_PROBES (2u * WEIR_DEMUX_WAYS)
 
-/** The slots of a table, less one. A port whose tables all have one size defines it as that constant: BPF's verifier must see it, others save a read. */
+/**
+ * The slots of a table, less one. A port whose tables all have one size defines it as that
+ * constant: BPF's verifier must see it, others save a read.
+ */
 #ifndef WEIR_DEMUX_MASK
 #define WEIR_DEMUX_MASK(table) ((table)->mask)
 #endif
@@ -38,7 +43,10 @@
 /** No link: the end of a list. */
 #define WEIR_DEMUX_NO_LINK 0xffffu
 
-/** What a socket can be bound to, the most specific first: a frame is for the first of these that is bound. */
+/**
+ * What a socket can be bound to, the most specific first: a frame is for the first of these that is
+ * bound.
+ */
 enum {
     WEIR_DEMUX_BY_PORT = 0,      /**< IP protocol and destination port */
     WEIR_DEMUX_BY_PROTOCOL = 1,  /**< IP protocol */
@@ -47,7 +55,10 @@ enum {
     WEIR_DEMUX_KINDS = 4
 };
 
-/** What a socket is bound to: what kind of thing and which; made by the functions below. 0 is none. IPv4 and IPv6 are not told apart. */
+/**
+ * What a socket is bound to: what kind of thing and which; made by the functions below. 0 is none.
+ * IPv4 and IPv6 are not told apart.
+ */
 typedef uint32_t weir_demux_key_t;
 
 #define WEIR_DEMUX_NO_KEY ((weir_demux_key_t) 0)
@@ -128,11 +139,12 @@ typedef struct {
     uint8_t kind;  /**< WEIR_DEMUX_BOUND, _ORPHAN or _FRAGMENT */
 } weir_demux_found_t;
 
-/* ------------------------------------------------------------------------------------------------ lookup: constant time */
+/* ----------------------------------------------------------------------- lookup: constant time */
 
 /*
- * A bucket's number before it is masked. Sockets of one kind and protocol differ in 16 bits, and each step here keeps them different; every bit of the port
- * reaches every bit of the number, since ports are often a fixed distance apart.
+ * A bucket's number before it is masked. Sockets of one kind and protocol differ in 16 bits, and
+ * each step here keeps them different; every bit of the port reaches every bit of the number, since
+ * ports are often a fixed distance apart.
  */
 WEIR_INLINE uint16_t weir_demux_hash(weir_demux_key_t key)
 {
@@ -144,13 +156,19 @@ WEIR_INLINE uint16_t weir_demux_hash(weir_demux_key_t key)
     return (uint16_t) (mixed ^ (mixed >> 9));
 }
 
-/* What a bucket's number and that of the key's other bucket differ by: odd, so that it is another one. */
+/*
+ * What a bucket's number and that of the key's other bucket differ by: odd, so that it is another
+ * one.
+ */
 WEIR_INLINE uint16_t weir_demux_other(uint16_t hash)
 {
     return (uint16_t) (((uint16_t) ((uint32_t) hash * 0xc2b3u) >> 3) | 1u);
 }
 
-/** The slot that is visited at a probe, 0 to WEIR_DEMUX_PROBES - 1, of a search for `key`; at most `mask`. */
+/**
+ * The slot that is visited at a probe, 0 to WEIR_DEMUX_PROBES - 1, of a search for `key`; at most
+ * `mask`.
+ */
 WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8_t probe)
 {
     uint16_t bucket = weir_demux_hash(key);
@@ -160,7 +178,10 @@ WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8
     return (uint16_t) (((uint16_t) (bucket * WEIR_DEMUX_WAYS) | (probe & (WEIR_DEMUX_WAYS - 1u))) & mask);
 }
 
-/** Where a socket is, or a slot that is not its own if it is not bound: compare the key. At most `mask`; WEIR_DEMUX_PROBES slots are visited. */
+/**
+ * Where a socket is, or a slot that is not its own if it is not bound: compare the key. At most
+ * `mask`; WEIR_DEMUX_PROBES slots are visited.
+ */
 WEIR_INLINE uint16_t weir_demux_find(const weir_demux_slot_t *slots, uint16_t mask, weir_demux_key_t key)
 {
     uint16_t at = 0;
@@ -203,8 +224,9 @@ WEIR_INLINE weir_demux_key_t weir_demux_key_of(const weir_demux_packet_t *p, uin
 }
 
 /**
- * Whom a parsed frame is for: the most specific thing it names that is bound. What is truncated, malformed or too deep is for nobody. Constant time: at
- * most one lookup for each kind that has sockets.
+ * Whom a parsed frame is for: the most specific thing it names that is bound. What is truncated,
+ * malformed or too deep is for nobody. Constant time: at most one lookup for each kind that has
+ * sockets.
  */
 WEIR_INLINE weir_demux_found_t weir_demux_classify(const weir_demux_t *d, const weir_demux_slot_t *slots, const weir_demux_packet_t *p)
 {
@@ -227,27 +249,36 @@ WEIR_INLINE weir_demux_found_t weir_demux_classify(const weir_demux_t *d, const 
     return found;
 }
 
-/* ------------------------------------------------------------------------------------------------ set-up: src/demux.c */
+/* ------------------------------------------------------------------------- set-up: src/demux.c */
 
 /**
- * An empty table in the caller's memory: `capacity` slots, a power of two from 1 to 32768, and `readers` links, 1 to 65535, one for each reader of each
- * socket. `orphans` and `fragments` are classes, or WEIR_DEMUX_DROP: the lowest class lets ARP and the like live, a card that demultiplexes drops.
+ * An empty table in the caller's memory: `capacity` slots, a power of two from 1 to 32768, and
+ * `readers` links, 1 to 65535, one for each reader of each socket. `orphans` and `fragments` are
+ * classes, or WEIR_DEMUX_DROP: the lowest class lets ARP and the like live, a card that
+ * demultiplexes drops.
  */
 weir_demux_error_t weir_demux_start(weir_demux_t *d, weir_demux_slot_t *slots, uint32_t capacity, weir_demux_link_t *links,
                                     uint32_t readers, uint8_t orphans, uint8_t fragments);
 
 /**
- * `reader`, of class `which`, reads the socket `key` from now on. A reader has one class, the one told last: it changes in all its sockets.
- * Refused: BAD_KEY, BAD_CLASS, NO_SLOT, NO_LINKS. To bind what is bound already only tells the class.
+ * `reader`, of class `which`, reads the socket `key` from now on. A reader has one class, the one
+ * told last: it changes in all its sockets. Refused: BAD_KEY, BAD_CLASS, NO_SLOT, NO_LINKS. To bind
+ * what is bound already only tells the class.
  */
 weir_demux_error_t weir_demux_bind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
                                    uint16_t reader, uint8_t which);
 
-/** `reader` does not read the socket `key` any more; without readers a socket is gone. Refused: NOT_BOUND. */
+/**
+ * `reader` does not read the socket `key` any more; without readers a socket is gone. Refused:
+ * NOT_BOUND.
+ */
 weir_demux_error_t weir_demux_unbind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
                                      uint16_t reader);
 
-/** The class of `reader` changes, in all its sockets. Refused: BAD_CLASS; NOT_BOUND if it reads none. */
+/**
+ * The class of `reader` changes, in all its sockets. Refused: BAD_CLASS; NOT_BOUND if it reads
+ * none.
+ */
 weir_demux_error_t weir_demux_set_class(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, uint16_t reader,
                                         uint8_t which);
 

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Early demultiplexing: who an Ethernet frame is for, as far as its headers tell (lee2010 §4). Included by weir/demux.h.
+ * Early demultiplexing: who an Ethernet frame is for, as far as its headers tell (lee2010 §4).
+ * Included by weir/demux.h.
  *
- * The bytes may be the beginning of a frame only (a card that splits headers off): what is not needed is not asked for.
+ * The bytes may be the beginning of a frame only (a card that splits headers off): what is not
+ * needed is not asked for.
  */
 #ifndef WEIR_DEMUX_FRAME_H
 #define WEIR_DEMUX_FRAME_H
 
 #include "weir/ticks.h"
 
-/** Reads one byte of a frame. A port whose frames are not in memory that C can read, such as BPF's, defines it before it includes this header. */
+/**
+ * Reads one byte of a frame. A port whose frames are not in memory that C can read, such as BPF's,
+ * defines it before it includes this header.
+ */
 #ifndef WEIR_DEMUX_BYTE
 #define WEIR_DEMUX_BYTE(frame, at) ((frame)[at])
 #endif
@@ -26,13 +31,19 @@ enum {
     WEIR_DEMUX_OTHER_PROTOCOL = 1,
     /** Not IP: `ethertype` is valid. */
     WEIR_DEMUX_NOT_IP = 2,
-    /** The first of several fragments; `protocol` is valid. Its port is not looked at: the receiver gets nothing before the others are there. */
+    /**
+     * The first of several fragments; `protocol` is valid. Its port is not looked at: the receiver
+     * gets nothing before the others are there.
+     */
     WEIR_DEMUX_FIRST_FRAGMENT = 3,
     /** A fragment that has no port; `protocol` is valid. */
     WEIR_DEMUX_LATER_FRAGMENT = 4,
     /** The bytes end before the headers do. */
     WEIR_DEMUX_TRUNCATED = 5,
-    /** The headers contradict themselves: a wrong version, a length that does not hold what it must. No stack delivers it. */
+    /**
+     * The headers contradict themselves: a wrong version, a length that does not hold what it must.
+     * No stack delivers it.
+     */
     WEIR_DEMUX_MALFORMED = 6,
     /** More than WEIR_DEMUX_EXTENSIONS extension headers. */
     WEIR_DEMUX_TOO_DEEP = 7
@@ -63,7 +74,10 @@ WEIR_INLINE uint16_t weir_demux_be16(const uint8_t *frame, uint16_t at)
     return (uint16_t) ((uint16_t) (WEIR_DEMUX_BYTE(frame, at) << 8) | WEIR_DEMUX_BYTE(frame, (uint16_t) (at + 1u)));
 }
 
-/* A fragment's outcome, from its offset and the flag that more follow; WEIR_DEMUX_PORT if it is whole. */
+/*
+ * A fragment's outcome, from its offset and the flag that more follow; WEIR_DEMUX_PORT if it is
+ * whole.
+ */
 WEIR_INLINE uint8_t weir_demux_fragment(bool has_offset, bool more)
 {
     if (has_offset) {
@@ -116,7 +130,10 @@ WEIR_INLINE void weir_demux_parse_v6(const uint8_t *frame, uint16_t length, weir
     payload->at = (uint16_t) (at + 40u);
 }
 
-/** The protocols that are extension headers here. Of IPv4 only the authentication header is one; encryption (50) hides what follows. */
+/**
+ * The protocols that are extension headers here. Of IPv4 only the authentication header is one;
+ * encryption (50) hides what follows.
+ */
 enum {
     WEIR_DEMUX_HOP_BY_HOP = 0,
     WEIR_DEMUX_ROUTING = 43,
@@ -196,8 +213,9 @@ WEIR_INLINE void weir_demux_parse_port(const uint8_t *frame, uint16_t length, we
 #define WEIR_DEMUX_PLAIN 58u
 
 /**
- * What weir_demux_parse() says of nearly all frames, in a fraction of its time: without a tag, with IPv4 without options or IPv6, UDP or TCP right behind, all of it in
- * the first WEIR_DEMUX_PLAIN bytes, which are there. False if it is no such frame: then `p` means nothing (DEMUX-PARSE-5).
+ * What weir_demux_parse() says of nearly all frames, in a fraction of its time: without a tag, with
+ * IPv4 without options or IPv6, UDP or TCP right behind, all of it in the first WEIR_DEMUX_PLAIN
+ * bytes, which are there. False if it is no such frame: then `p` means nothing (DEMUX-PARSE-5).
  */
 WEIR_INLINE bool weir_demux_parse_plain(const uint8_t *frame, uint16_t length, weir_demux_packet_t *p)
 {
@@ -224,8 +242,9 @@ WEIR_INLINE bool weir_demux_parse_plain(const uint8_t *frame, uint16_t length, w
 }
 
 /**
- * Reads the headers of an Ethernet frame, without preamble and checksum: `length` bytes, of which none behind the last is read (DEMUX-PARSE-1).
- * Constant time: at most WEIR_DEMUX_TAGS tags and WEIR_DEMUX_EXTENSIONS extension headers.
+ * Reads the headers of an Ethernet frame, without preamble and checksum: `length` bytes, of which
+ * none behind the last is read (DEMUX-PARSE-1). Constant time: at most WEIR_DEMUX_TAGS tags and
+ * WEIR_DEMUX_EXTENSIONS extension headers.
  */
 WEIR_INLINE weir_demux_packet_t weir_demux_parse(const uint8_t *frame, uint16_t length)
 {

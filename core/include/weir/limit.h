@@ -2,28 +2,30 @@
 /**
  * limit: how often a source may interrupt (regehr2005 §3 and §4).
  *
- * A pure machine: events in (request, timer expired, user enable and disable, reconfigure), actions out (serve, mask, unmask, arm).
- * It reads no clock and touches no register; the port does, and performs the actions. What each policy promises is numbered in
- * core/CONTRACTS.md; the numbers stand in the comments here.
+ * A pure machine: events in (request, timer expired, user enable and disable, reconfigure), actions
+ * out (serve, mask, unmask, arm). It reads no clock and touches no register; the port does, and
+ * performs the actions. What each policy promises is numbered in core/CONTRACTS.md; the numbers
+ * stand in the comments here.
  *
- * Every function of this header is inline, without division, heap, libc or function pointer. Given a configuration that is a
- * compile-time constant, a compiler reduces each to the few instructions of the one policy; given one in RAM, rates and bursts can
- * change at run time (weir_limit_reconfigure(), src/limit.c).
+ * Every function of this header is inline, without division, heap, libc or function pointer. Given
+ * a configuration that is a compile-time constant, a compiler reduces each to the few instructions
+ * of the one policy; given one in RAM, rates and bursts can change at run time
+ * (weir_limit_reconfigure(), src/limit.c).
  *
- * Context: a source's events must not overtake each other. On one processor: call from its interrupt handlers, or from a thread with
- * those interrupts off.
+ * Context: a source's events must not overtake each other. On one processor: call from its
+ * interrupt handlers, or from a thread with those interrupts off.
  */
 #ifndef WEIR_LIMIT_H
 #define WEIR_LIMIT_H
 
 #include "weir/limit_policies.h"
 
-/* ------------------------------------------------------------------------------------------------ the events */
+/* ---------------------------------------------------------------------------------- the events */
 
 /**
  * The source's interrupt was taken at `now`; the source is on (else weir_limit_refused()).
- * `elapsed`: the port's timer noted that the instant it was told to watch has passed; false if it keeps no such note.
- * Constant time.
+ * `elapsed`: the port's timer noted that the instant it was told to watch has passed; false if it
+ * keeps no such note. Constant time.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_request_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool elapsed)
 {
@@ -40,8 +42,9 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_with(weir_limit_state_t *s, con
 }
 
 /**
- * The source's interrupt was taken although the source is masked or held off (it was already on its way). It is held, unless its level
- * asks again; the mask is asked for once more. A port that watches calls weir_limit_elapsed() first if its note is there.
+ * The source's interrupt was taken although the source is masked or held off (it was already on its
+ * way). It is held, unless its level asks again; the mask is asked for once more. A port that
+ * watches calls weir_limit_elapsed() first if its note is there.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
@@ -53,7 +56,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, con
             s->flags |= WEIR_LIMIT_IS_HELD;
         }
     } else if (c->trigger != WEIR_LIMIT_LEVEL) {
-        /* Only the user has it off: the request waits for him, and for `due` if that is still to come. */
+        /*
+         * Only the user has it off: the request waits for him, and for `due` if that is still to
+         * come.
+         */
         bool spaced = c->policy != WEIR_LIMIT_BURSTY && c->policy != WEIR_LIMIT_OFF;
         bool early = spaced && (s->flags & WEIR_LIMIT_IS_AGED) == 0 && !weir_ticks_reached(now, s->due);
         s->flags |= WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD;
@@ -82,7 +88,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_off(weir_limit_state_t *s, weir
     return step;
 }
 
-/** The timer expired: `now` is at or after the `at` that was armed. `pending`: the source's pending bit is set. Constant time. */
+/**
+ * The timer expired: `now` is at or after the `at` that was armed. `pending`: the source's pending
+ * bit is set. Constant time.
+ */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
     if (c->policy == WEIR_LIMIT_BURSTY) {
@@ -94,7 +103,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_with(weir_limit_state_t *s, con
     return weir_limit_expired_off(s, now);
 }
 
-/** True iff a held request has waited for the user, who now wants the source on: an expiry is wanted at once. */
+/**
+ * True iff a held request has waited for the user, who now wants the source on: an expiry is wanted
+ * at once.
+ */
 WEIR_INLINE bool weir_limit_is_released(const weir_limit_state_t *s)
 {
     return (s->flags & (WEIR_LIMIT_IS_WAITING | WEIR_LIMIT_IS_USER_OFF)) == WEIR_LIMIT_IS_WAITING;
@@ -112,15 +124,19 @@ WEIR_INLINE bool weir_limit_is_armed(const weir_limit_state_t *s, const weir_lim
     return (s->flags & (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_WAITING)) == WEIR_LIMIT_IS_MASKED || weir_limit_is_released(s);
 }
 
-/** True iff `due` is an instant that an idle source can outlive: a bursty limiter's other than the lazy one is set anew by its first request. */
+/**
+ * True iff `due` is an instant that an idle source can outlive: a bursty limiter's other than the
+ * lazy one is set anew by its first request.
+ */
 WEIR_INLINE bool weir_limit_can_age(const weir_limit_state_t *s, const weir_limit_config_t *c)
 {
     return (c->policy != WEIR_LIMIT_BURSTY || c->timing == WEIR_LIMIT_LAZY) && !weir_limit_is_armed(s, c);
 }
 
 /**
- * A port that watches calls this before weir_limit_refused_with(), weir_limit_user_enable() and weir_limit_reconfigure() if its note is there
- * (a request takes the note itself): the instant that was watched has passed, however long ago.
+ * A port that watches calls this before weir_limit_refused_with(), weir_limit_user_enable() and
+ * weir_limit_reconfigure() if its note is there (a request takes the note itself): the instant that
+ * was watched has passed, however long ago.
  */
 WEIR_INLINE void weir_limit_elapsed(weir_limit_state_t *s, const weir_limit_config_t *c)
 {
@@ -130,8 +146,9 @@ WEIR_INLINE void weir_limit_elapsed(weir_limit_state_t *s, const weir_limit_conf
 }
 
 /**
- * Ages an idle source, so that an instant long past is not taken for one to come. A port whose timer has no compare flag to watch with
- * calls this at least once in half a wrap less `burst` intervals; to call it more often does no harm.
+ * Ages an idle source, so that an instant long past is not taken for one to come. A port whose
+ * timer has no compare flag to watch with calls this at least once in half a wrap less `burst`
+ * intervals; to call it more often does no harm.
  */
 WEIR_INLINE void weir_limit_age(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
@@ -143,7 +160,10 @@ WEIR_INLINE void weir_limit_age(weir_limit_state_t *s, const weir_limit_config_t
     }
 }
 
-/** The timer-less mode: call from a tick that exists already, instead of arming; ages as well. The tick's period adds to the latency L. */
+/**
+ * The timer-less mode: call from a tick that exists already, instead of arming; ages as well. The
+ * tick's period adds to the latency L.
+ */
 WEIR_INLINE weir_limit_step_t weir_limit_tick_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
     if (weir_limit_is_armed(s, c) && (weir_limit_is_released(s) || weir_ticks_reached(now, s->due))) {
@@ -162,7 +182,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_user_disable(weir_limit_state_t *s)
     return step;
 }
 
-/** The user wants the source on; it comes on only if the limiter wants it too, and what waited is served from the timer's interrupt, not here. */
+/**
+ * The user wants the source on; it comes on only if the limiter wants it too, and what waited is
+ * served from the timer's interrupt, not here.
+ */
 WEIR_INLINE weir_limit_step_t weir_limit_user_enable(weir_limit_state_t *s, weir_ticks_t now)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
@@ -176,7 +199,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_user_enable(weir_limit_state_t *s, weir
     return step;
 }
 
-/* ------------------------------------------------------------------------------------------------ set-up, in src/limit.c */
+/* ---------------------------------------------------------------------- set-up, in src/limit.c */
 
 /** What weir_limit_check() and weir_limit_reconfigure() found. */
 typedef enum {
@@ -188,7 +211,9 @@ typedef enum {
     WEIR_LIMIT_BAD_CHANGE    /**< a change may touch interval, burst and lag only */
 } weir_limit_error_t;
 
-/** weir_limit_check() for the compiler: nothing remains of it if the configuration is a constant. */
+/**
+ * weir_limit_check() for the compiler: nothing remains of it if the configuration is a constant.
+ */
 WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
 {
     bool bursty = c->policy == WEIR_LIMIT_BURSTY;
@@ -203,7 +228,10 @@ WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
     if (c->burst == 0 || (!counts && c->burst != 1)) {
         return WEIR_LIMIT_BAD_BURST;
     }
-    /* A bucket looks N intervals ahead and N - 1 back; the others one. One interval is kept for the ageing and the latency. */
+    /*
+     * A bucket looks N intervals ahead and N - 1 back; the others one. One interval is kept for the
+     * ageing and the latency.
+     */
     weir_ticks_t span = c->policy == WEIR_LIMIT_BUCKET ? (weir_ticks_t) (c->burst + 1u) : 2u;
     if (c->interval == 0 || c->interval > (weir_ticks_t) ((WEIR_TICKS_HALF - 1u) / span)) {
         return WEIR_LIMIT_BAD_INTERVAL;
@@ -214,25 +242,31 @@ WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
     return WEIR_LIMIT_OK;
 }
 
-/** Whether a configuration can be kept; WEIR_LIMIT_OK iff every promise of its policy holds with it. */
+/**
+ * Whether a configuration can be kept; WEIR_LIMIT_OK iff every promise of its policy holds with it.
+ */
 weir_limit_error_t weir_limit_check(const weir_limit_config_t *config);
 
-/** Forgets everything and starts the source at `now`: unmasked, nothing served yet. The configuration has passed weir_limit_check(). */
+/**
+ * Forgets everything and starts the source at `now`: unmasked, nothing served yet. The
+ * configuration has passed weir_limit_check().
+ */
 weir_limit_step_t weir_limit_start_with(weir_limit_state_t *state, const weir_limit_config_t *config, weir_ticks_t now);
 
 /**
- * Changes rate and burst at run time, from thread or interrupt context (regehr2005 §1). What passes in any window is never more than the larger
- * of the two curves lets through (LIMIT-CHANGE-1). On an error nothing is changed and the step is empty.
+ * Changes rate and burst at run time, from thread or interrupt context (regehr2005 §1). What passes
+ * in any window is never more than the larger of the two curves lets through (LIMIT-CHANGE-1). On
+ * an error nothing is changed and the step is empty.
  */
 weir_limit_error_t weir_limit_reconfigure(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step);
 
 /**
- * For several sources on one compare channel (regehr2005 §3.5): the earliest instant at which one of them wants to expire.
- * Returns false if none does. O(count).
+ * For several sources on one compare channel (regehr2005 §3.5): the earliest instant at which one
+ * of them wants to expire. Returns false if none does. O(count).
  */
 bool weir_limits_next(const weir_limit_t *const *limits, uint8_t count, weir_ticks_t now, weir_ticks_t *at);
 
-/* ------------------------------------------------------------------------------------------------ the same on a weir_limit_t */
+/* ------------------------------------------------------------------ the same on a weir_limit_t */
 
 /** weir_limit_start_with() on a limiter that can change. */
 WEIR_INLINE weir_limit_step_t weir_limit_start(weir_limit_t *limit, weir_ticks_t now)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The policies: what each decides when an interrupt was taken and when its timer expired. Included by weir/limit.h, whose events choose among them.
+ * The policies: what each decides when an interrupt was taken and when its timer expired. Included
+ * by weir/limit.h, whose events choose among them.
  */
 #ifndef WEIR_LIMIT_POLICIES_H
 #define WEIR_LIMIT_POLICIES_H
@@ -13,14 +14,20 @@ WEIR_INLINE weir_ticks_t weir_limit_slack(const weir_limit_config_t *c)
     return c->policy == WEIR_LIMIT_BUCKET ? (weir_ticks_t) ((weir_ticks_t) (c->burst - 1u) * c->interval) : 0;
 }
 
-/** Has the timer note the instant after which the past no longer matters: for a bucket, when it is full again. */
+/**
+ * Has the timer note the instant after which the past no longer matters: for a bucket, when it is
+ * full again.
+ */
 WEIR_INLINE void weir_limit_watch(const weir_limit_state_t *s, const weir_limit_config_t *c, weir_limit_step_t *step)
 {
     step->watch = true;
     step->at = (weir_ticks_t) (s->due + weir_limit_slack(c));
 }
 
-/** No request is left at `now`, and `due` is reached: the past no longer matters, or the timer notes when (LIMIT-TIME-2). */
+/**
+ * No request is left at `now`, and `due` is reached: the past no longer matters, or the timer notes
+ * when (LIMIT-TIME-2).
+ */
 WEIR_INLINE void weir_limit_rest(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, weir_limit_step_t *step)
 {
     weir_ticks_t slack = weir_limit_slack(c);
@@ -31,7 +38,10 @@ WEIR_INLINE void weir_limit_rest(weir_limit_state_t *s, const weir_limit_config_
     }
 }
 
-/** Masks the source until `due`; a request that an interrupt has already consumed is held in software unless its level asks again. */
+/**
+ * Masks the source until `due`; a request that an interrupt has already consumed is held in
+ * software unless its level asks again.
+ */
 WEIR_INLINE void weir_limit_refuse_until_due(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, weir_limit_step_t *step)
 {
     s->flags |= WEIR_LIMIT_IS_MASKED;
@@ -45,7 +55,10 @@ WEIR_INLINE void weir_limit_refuse_until_due(weir_limit_state_t *s, const weir_l
     step->at = s->due;
 }
 
-/** Admits one request at `now` and moves `due` on: strict from `now`; bucket as a virtual scheduler that never runs more than the slack behind. */
+/**
+ * Admits one request at `now` and moves `due` on: strict from `now`; bucket as a virtual scheduler
+ * that never runs more than the slack behind.
+ */
 WEIR_INLINE void weir_limit_admit(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool fresh)
 {
     weir_ticks_t slack = weir_limit_slack(c);
@@ -98,7 +111,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
     bool lazy = c->timing == WEIR_LIMIT_LAZY;
     bool over = lazy && (elapsed || (s->flags & WEIR_LIMIT_IS_AGED) != 0 || weir_ticks_reached(now, s->due));
     if (over) {
-        /* A period went by without one request too many, unseen by a timer that interrupts in overload only. */
+        /*
+         * A period went by without one request too many, unseen by a timer that interrupts in
+         * overload only.
+         */
         weir_limit_note_in_time(s);
     }
     if (lazy && WEIR_UNLIKELY(s->count >= s->allowed)) {
@@ -106,7 +122,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
             weir_limit_refuse_until_due(s, c, now, &step);
             return step;
         }
-        /* A whole period has passed since the count was cleared: it is cleared now, one period before the next time. */
+        /*
+         * A whole period has passed since the count was cleared: it is cleared now, one period
+         * before the next time.
+         */
         s->count = 0;
         s->allowed = c->burst;
         s->flags = 0;
@@ -122,7 +141,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
         step.at = s->due;
     }
     s->count++;
-    /* A lazy limiter masks before one request too many only if the last period, too, ended with a request that waited, and this one is not over. */
+    /*
+     * A lazy limiter masks before one request too many only if the last period, too, ended with a
+     * request that waited, and this one is not over.
+     */
     if (WEIR_UNLIKELY(s->count >= s->allowed) && (!lazy || ((s->flags & WEIR_LIMIT_IS_SUSTAINED) != 0 && !over))) {
         s->flags |= WEIR_LIMIT_IS_MASKED;
         weir_limit_note_masked(s, now);
@@ -135,7 +157,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
     return step;
 }
 
-/** The user has the source off while its interval ends: nothing may be served, and what is held must wait (LIMIT-ENABLE-2). */
+/**
+ * The user has the source off while its interval ends: nothing may be served, and what is held must
+ * wait (LIMIT-ENABLE-2).
+ */
 WEIR_INLINE void weir_limit_expired_user_off(weir_limit_state_t *s)
 {
     if ((s->flags & WEIR_LIMIT_IS_HELD) != 0) {
@@ -190,12 +215,16 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
         weir_limit_admit(s, c, now, false);
     }
     /*
-     * Stay masked while requests keep coming. A lazy limiter whose previous request was also served by an expiry stays for one interval
-     * more: else a source at exactly the limit could make it pay a refused interrupt for each one served.
+     * Stay masked while requests keep coming. A lazy limiter whose previous request was also served
+     * by an expiry stays for one interval more: else a source at exactly the limit could make it
+     * pay a refused interrupt for each one served.
      */
     bool stay = c->timing != WEIR_LIMIT_LAZY || (held && pending) || (s->flags & WEIR_LIMIT_IS_SUSTAINED) != 0;
     if (stay && (c->policy != WEIR_LIMIT_BUCKET || !weir_ticks_reached(now, s->due))) {
-        /* The next request can only be served by an expiry, at least `lag` after the instant that is armed. */
+        /*
+         * The next request can only be served by an expiry, at least `lag` after the instant that
+         * is armed.
+         */
         s->due = (weir_ticks_t) (s->due - c->lag);
         s->flags = (uint8_t) ((s->flags & WEIR_LIMIT_IS_OVERLOAD) | WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED);
         step.arm = true;
@@ -209,7 +238,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
     return step;
 }
 
-/** bursty: between two clearings, the timer was set for a request that waits for the user: it is one more of this period. */
+/**
+ * bursty: between two clearings, the timer was set for a request that waits for the user: it is one
+ * more of this period.
+ */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_waiting(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
@@ -284,8 +316,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
     }
     if (c->timing != WEIR_LIMIT_ONE_SHOT) {
         /*
-         * From the nominal instant: counted from the late one, a source just below the limit could keep in step with the latency and pay an
-         * expiry each period.
+         * From the nominal instant: counted from the late one, a source just below the limit could
+         * keep in step with the latency and pay an expiry each period.
          */
         s->due = (weir_ticks_t) (s->due + c->interval);
         if (WEIR_UNLIKELY(weir_ticks_reached(now, s->due))) {

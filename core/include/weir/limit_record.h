@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What a limiter keeps of the past: nothing at all with WEIR_LIMIT_RECORD 0. Included by weir/limit.h.
+ * What a limiter keeps of the past: nothing at all with WEIR_LIMIT_RECORD 0. Included by
+ * weir/limit.h.
  */
 #ifndef WEIR_LIMIT_RECORD_H
 #define WEIR_LIMIT_RECORD_H
@@ -25,7 +26,10 @@ WEIR_INLINE void weir_limit_note_masked(weir_limit_state_t *s, weir_ticks_t now)
     s->masked_for = 0;
 }
 
-/** Called at each expiry and at the unmasking, so that an interval longer than a wrap saturates instead of looking short. */
+/**
+ * Called at each expiry and at the unmasking, so that an interval longer than a wrap saturates
+ * instead of looking short.
+ */
 WEIR_INLINE void weir_limit_note_still_masked(weir_limit_state_t *s, weir_ticks_t now)
 {
     weir_ticks_t more = weir_ticks_between(s->masked_since, now);

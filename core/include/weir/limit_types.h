@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What a limiter is told, what it remembers, and what it asks of the port. Included by weir/limit.h.
+ * What a limiter is told, what it remembers, and what it asks of the port. Included by
+ * weir/limit.h.
  */
 #ifndef WEIR_LIMIT_TYPES_H
 #define WEIR_LIMIT_TYPES_H
@@ -8,8 +9,9 @@
 #include "weir/ticks.h"
 
 /**
- * 1 keeps a record per source (weir_limit_record_t); 0 saves its time and memory, and is the default where ticks have 16 bits: on the smallest
- * processors. Every file of a program, src/limit.c too, must be compiled with the same value: with another it does not link.
+ * 1 keeps a record per source (weir_limit_record_t); 0 saves its time and memory, and is the
+ * default where ticks have 16 bits: on the smallest processors. Every file of a program,
+ * src/limit.c too, must be compiled with the same value: with another it does not link.
  */
 #ifndef WEIR_LIMIT_RECORD
 #if WEIR_TICK_BITS == 16
@@ -19,7 +21,10 @@
 #endif
 #endif
 
-/* The functions of src/limit.c are named after what the layout of a limiter depends on, unless somebody has named them already. */
+/*
+ * The functions of src/limit.c are named after what the layout of a limiter depends on, unless
+ * somebody has named them already.
+ */
 #define WEIR_LIMIT_JOIN_(name, record, bits) name##_with_record_##record##_and_ticks_##bits
 #define WEIR_LIMIT_JOIN(name, record, bits) WEIR_LIMIT_JOIN_(name, record, bits)
 #ifndef weir_limit_check
@@ -29,7 +34,10 @@
 #define weir_limits_next WEIR_LIMIT_JOIN(weir_limits_next, WEIR_LIMIT_RECORD, WEIR_TICK_BITS)
 #endif
 
-/** Called when a source begins to be refused, and when that has ended; `state` is its weir_limit_state_t pointer. In interrupt context. */
+/**
+ * Called when a source begins to be refused, and when that has ended; `state` is its
+ * weir_limit_state_t pointer. In interrupt context.
+ */
 #ifndef WEIR_ON_OVERLOAD_BEGIN
 #define WEIR_ON_OVERLOAD_BEGIN(state) ((void) (state))
 #endif
@@ -41,9 +49,15 @@
 enum {
     /** Every request is served: no limit, no promise. */
     WEIR_LIMIT_OFF = 0,
-    /** A minimum interarrival time, anchored where the request was served (regehr2005 §3.2; LIMIT-STRICT-*). */
+    /**
+     * A minimum interarrival time, anchored where the request was served (regehr2005 §3.2;
+     * LIMIT-STRICT-*).
+     */
     WEIR_LIMIT_STRICT = 1,
-    /** A minimum interarrival time, anchored at nominal time: the exact rate in the long run (LIMIT-PACED-*). */
+    /**
+     * A minimum interarrival time, anchored at nominal time: the exact rate in the long run
+     * (LIMIT-PACED-*).
+     */
     WEIR_LIMIT_PACED = 2,
     /** `burst` requests per period of a timer (regehr2005 §3.3; LIMIT-BURSTY-*). */
     WEIR_LIMIT_BURSTY = 3,
@@ -53,20 +67,32 @@ enum {
 
 /** When a limiter masks its source, and which timer interrupts it takes. */
 enum {
-    /** strict, paced, bucket: mask as soon as the next request would be too early. bursty: the clearing timer always interrupts (regehr2005 §3.3). */
+    /**
+     * strict, paced, bucket: mask as soon as the next request would be too early. bursty: the
+     * clearing timer always interrupts (regehr2005 §3.3).
+     */
     WEIR_LIMIT_EAGER = 0,
     /**
-     * Mask only when a request did come too early; below the limit there is no timer interrupt and no wake-up. For bursty it is the
-     * optimisation of regehr2005 §3.3 without its losses below the limit: the count is cleared by a request, too, once its period is over.
+     * Mask only when a request did come too early; below the limit there is no timer interrupt and
+     * no wake-up. For bursty it is the optimisation of regehr2005 §3.3 without its losses below the
+     * limit: the count is cleared by a request, too, once its period is over.
      */
     WEIR_LIMIT_LAZY = 1,
-    /** bursty only: a one-shot timer, started by the first request of a burst, clears the count (regehr2005 §4). */
+    /**
+     * bursty only: a one-shot timer, started by the first request of a burst, clears the count
+     * (regehr2005 §4).
+     */
     WEIR_LIMIT_ONE_SHOT = 2
 };
 
-/** What the source's interrupt condition is, and so what becomes of a request that comes while the source is masked. */
+/**
+ * What the source's interrupt condition is, and so what becomes of a request that comes while the
+ * source is masked.
+ */
 enum {
-    /** An edge sets a pending bit, which survives masking: one request is kept per masked interval. */
+    /**
+     * An edge sets a pending bit, which survives masking: one request is kept per masked interval.
+     */
     WEIR_LIMIT_EDGE = 0,
     /** An edge without a pending bit: requests in a masked interval are lost. */
     WEIR_LIMIT_EDGE_UNLATCHED = 1,
@@ -76,9 +102,15 @@ enum {
 
 /** What a limiter is told once. Checked by weir_limit_check(). */
 typedef struct {
-    /** strict, paced, bucket: the interval T; bursty: the timer's period P. In ticks, 1 ..; `burst` intervals must stay below half a wrap. */
+    /**
+     * strict, paced, bucket: the interval T; bursty: the timer's period P. In ticks, 1 ..; `burst`
+     * intervals must stay below half a wrap.
+     */
     weir_ticks_t interval;
-    /** strict: ticks to set the timer short by while the source is masked. At most the *least* latency from expiry to service, else LIMIT-STRICT-1 breaks. */
+    /**
+     * strict: ticks to set the timer short by while the source is masked. At most the *least*
+     * latency from expiry to service, else LIMIT-STRICT-1 breaks.
+     */
     weir_ticks_t lag;
     /** bursty, bucket: N, 1 to 255. strict and paced: 1. */
     uint8_t burst;
@@ -104,7 +136,10 @@ typedef struct {
 
 /** What a limiter remembers between two events. Zeroed and then started by weir_limit_start(). */
 typedef struct {
-    /** strict, paced, bucket: the instant from which the next request is in time. bursty: the instant at which the count is next cleared. */
+    /**
+     * strict, paced, bucket: the instant from which the next request is in time. bursty: the
+     * instant at which the count is next cleared.
+     */
     weir_ticks_t due;
     uint8_t count;   /**< bursty: requests served since the count was cleared */
     uint8_t allowed; /**< bursty: how many may be served until then; the burst, but for the first period after a change */
@@ -133,7 +168,9 @@ enum {
     WEIR_LIMIT_IS_WAITING = 0x40 /**< a held request could be served, but the user had the source off; until it is served or refused anew */
 };
 
-/** What the port does now, in this order: mask or unmask; arm, watch or disarm; acknowledge; serve. */
+/**
+ * What the port does now, in this order: mask or unmask; arm, watch or disarm; acknowledge; serve.
+ */
 typedef struct {
     bool serve;  /**< run the handler */
     bool ack;    /**< the request being served is the one in the pending bit: clear it first */
@@ -146,7 +183,9 @@ typedef struct {
     weir_ticks_t at;
 } weir_limit_step_t;
 
-/** True iff the source is on: both the user and the limiter want it (LIMIT-ENABLE-1, regehr2005 §4). */
+/**
+ * True iff the source is on: both the user and the limiter want it (LIMIT-ENABLE-1, regehr2005 §4).
+ */
 WEIR_INLINE bool weir_limit_is_on(const weir_limit_state_t *state)
 {
     return (state->flags & (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_USER_OFF)) == 0;

@@ -2,20 +2,24 @@
 /**
  * moderate: how long a packet may wait to share an interrupt (behnke2022 §2.2).
  *
- * A NIC has an array of queues, one per receiver; a queue is its index. Each has a length, an absolute timer, a packet timer and a count
- * threshold. Events in (a packet arrives, a timer is due, packets are taken, the parameters change); out comes whether the packet was
- * accepted and whether the queue interrupts. What that guarantees is numbered in core/CONTRACTS.md (MODERATE-*).
+ * A NIC has an array of queues, one per receiver; a queue is its index. Each has a length, an
+ * absolute timer, a packet timer and a count threshold. Events in (a packet arrives, a timer is
+ * due, packets are taken, the parameters change); out comes whether the packet was accepted and
+ * whether the queue interrupts. What that guarantees is numbered in core/CONTRACTS.md (MODERATE-*).
  *
- * The absolute timer runs from the first packet that waits. The paper calls it periodic: one that runs free interrupts as rarely, but
- * for empty queues too, and a packet's wait would depend on where in the period it falls. A queue needs no timer of its own:
- * weir_moderate_next() says when the earliest of all is due.
+ * The absolute timer runs from the first packet that waits. The paper calls it periodic: one that
+ * runs free interrupts as rarely, but for empty queues too, and a packet's wait would depend on
+ * where in the period it falls. A queue needs no timer of its own: weir_moderate_next() says when
+ * the earliest of all is due.
  *
- * A window begins with a packet that finds none waiting, and ends when the queue *raises* its interrupt: its timer is due, the count is
- * reached, or it is not moderated at all. Until the interrupt has *taken* packets, what comes joins them without another interrupt. What
- * was not taken then begins a window of its own.
+ * A window begins with a packet that finds none waiting, and ends when the queue *raises* its
+ * interrupt: its timer is due, the count is reached, or it is not moderated at all. Until the
+ * interrupt has *taken* packets, what comes joins them without another interrupt. What was not
+ * taken then begins a window of its own.
  *
- * Every function of this header is inline, constant in time, without division, heap, libc or function pointer. No instant outlives its
- * window, so nothing has to be aged: a port calls weir_moderate_expired() within half a wrap of the instant that weir_moderate_next() told.
+ * Every function of this header is inline, constant in time, without division, heap, libc or
+ * function pointer. No instant outlives its window, so nothing has to be aged: a port calls
+ * weir_moderate_expired() within half a wrap of the instant that weir_moderate_next() told.
  *
  * Context: the events of one queue must not overtake each other.
  */
@@ -24,7 +28,10 @@
 
 #include "weir/ticks.h"
 
-/* The functions of src/moderate.c are named after the width of the ticks, unless somebody has named them already. */
+/*
+ * The functions of src/moderate.c are named after the width of the ticks, unless somebody has named
+ * them already.
+ */
 #define WEIR_MODERATE_JOIN_(name, bits) name##_with_ticks_##bits
 #define WEIR_MODERATE_JOIN(name, bits) WEIR_MODERATE_JOIN_(name, bits)
 #ifndef weir_moderate_check
@@ -37,11 +44,20 @@
 
 /** What a queue is told. Checked by weir_moderate_check(). */
 typedef struct {
-    /** The longest that a packet waits for an interrupt, in ticks below half a wrap. 0: not moderated, an interrupt as soon as a packet waits. */
+    /**
+     * The longest that a packet waits for an interrupt, in ticks below half a wrap. 0: not
+     * moderated, an interrupt as soon as a packet waits.
+     */
     weir_ticks_t absolute;
-    /** Interrupt when no packet has come for so many ticks, 1 to `absolute`. 0: no such timer. Alone it could starve: it needs `absolute`. */
+    /**
+     * Interrupt when no packet has come for so many ticks, 1 to `absolute`. 0: no such timer. Alone
+     * it could starve: it needs `absolute`.
+     */
     weir_ticks_t packet;
-    /** Interrupt when so many packets wait, 1 to `size`. 0: no threshold. A threshold above 1 needs `absolute`. */
+    /**
+     * Interrupt when so many packets wait, 1 to `size`. 0: no threshold. A threshold above 1 needs
+     * `absolute`.
+     */
     uint16_t count;
     /** Packets that can wait, 1 to 65535: one more is dropped. */
     uint16_t size;
@@ -114,7 +130,10 @@ WEIR_INLINE bool weir_moderate_is_enough(const weir_moderate_state_t *s, const w
     return c->absolute == 0 || (c->count != 0 && s->waiting >= c->count);
 }
 
-/** Begins a window for the packets that wait, of which there is at least one; true iff it ends at once. */
+/**
+ * Begins a window for the packets that wait, of which there is at least one; true iff it ends at
+ * once.
+ */
 WEIR_INLINE bool weir_moderate_begin(weir_moderate_state_t *s, const weir_moderate_config_t *c, weir_ticks_t now)
 {
     if (weir_moderate_is_enough(s, c)) {
@@ -128,8 +147,9 @@ WEIR_INLINE bool weir_moderate_begin(weir_moderate_state_t *s, const weir_modera
 }
 
 /**
- * A packet for this queue arrives. Where the timers are due already, but the port has not come to say so, the queue interrupts here: the
- * packet must not restart a timer that has run out. A packet that is dropped restarts none.
+ * A packet for this queue arrives. Where the timers are due already, but the port has not come to
+ * say so, the queue interrupts here: the packet must not restart a timer that has run out. A packet
+ * that is dropped restarts none.
  */
 WEIR_INLINE weir_moderate_step_t weir_moderate_arrive_with(weir_moderate_state_t *s, const weir_moderate_config_t *c, weir_ticks_t now)
 {
@@ -165,8 +185,9 @@ WEIR_INLINE bool weir_moderate_expired_with(weir_moderate_state_t *s, const weir
 }
 
 /**
- * Takes up to `count` packets and returns how many there were: packet by packet inside the interrupt, or by a receiver that polls. A window
- * that polling empties is over; one that it does not empty goes on.
+ * Takes up to `count` packets and returns how many there were: packet by packet inside the
+ * interrupt, or by a receiver that polls. A window that polling empties is over; one that it does
+ * not empty goes on.
  */
 WEIR_INLINE uint16_t weir_moderate_remove(weir_moderate_state_t *s, uint16_t count)
 {
@@ -179,8 +200,9 @@ WEIR_INLINE uint16_t weir_moderate_remove(weir_moderate_state_t *s, uint16_t cou
 }
 
 /**
- * The interrupt is over: what waits now, because it was left or came meanwhile, begins a new window. True iff that one interrupts at once:
- * where there is no moderation, or the count is reached again. Does nothing if the queue has raised no interrupt.
+ * The interrupt is over: what waits now, because it was left or came meanwhile, begins a new
+ * window. True iff that one interrupts at once: where there is no moderation, or the count is
+ * reached again. Does nothing if the queue has raised no interrupt.
  */
 WEIR_INLINE bool weir_moderate_done_with(weir_moderate_state_t *s, const weir_moderate_config_t *c, weir_ticks_t now)
 {
@@ -191,14 +213,17 @@ WEIR_INLINE bool weir_moderate_done_with(weir_moderate_state_t *s, const weir_mo
     return s->waiting != 0 && weir_moderate_begin(s, c, now);
 }
 
-/** weir_moderate_remove() and weir_moderate_done_with() in one: an interrupt that takes `count` packets, or as many as there are. */
+/**
+ * weir_moderate_remove() and weir_moderate_done_with() in one: an interrupt that takes `count`
+ * packets, or as many as there are.
+ */
 WEIR_INLINE bool weir_moderate_take_with(weir_moderate_state_t *s, const weir_moderate_config_t *c, uint16_t count, weir_ticks_t now)
 {
     weir_moderate_remove(s, count);
     return weir_moderate_done_with(s, c, now);
 }
 
-/* ------------------------------------------------------------------------------------------------ in src/moderate.c */
+/* --------------------------------------------------------------------------- in src/moderate.c */
 
 /** What weir_moderate_check() and weir_moderate_reconfigure() found. */
 typedef enum {
@@ -216,23 +241,28 @@ weir_moderate_error_t weir_moderate_check(const weir_moderate_config_t *config);
 void weir_moderate_start(weir_moderate_t *queue, const weir_moderate_config_t *config);
 
 /**
- * Changes the parameters at run time (behnke2022 §2.2 "must be dynamically adjustable during runtime"). A window that is open is judged
- * as if the new ones had been in force since it began; `*interrupt` is set iff that ends it. Packets above a smaller size stay.
- * On an error nothing is changed.
+ * Changes the parameters at run time (behnke2022 §2.2 "must be dynamically adjustable during
+ * runtime"). A window that is open is judged as if the new ones had been in force since it began;
+ * `*interrupt` is set iff that ends it. Packets above a smaller size stay. On an error nothing is
+ * changed.
  */
 weir_moderate_error_t weir_moderate_reconfigure(weir_moderate_t *queue, const weir_moderate_config_t *to, weir_ticks_t now,
                                                 bool *interrupt);
 
-/** The earliest instant at which one of the queues is due, `now` if one is due already. False if no timer runs. O(count). */
+/**
+ * The earliest instant at which one of the queues is due, `now` if one is due already. False if no
+ * timer runs. O(count).
+ */
 bool weir_moderate_next(const weir_moderate_t *queues, uint16_t count, weir_ticks_t now, weir_ticks_t *at);
 
 /**
- * The port's timer fired: the first queue at index `from` or above that is due, which interrupts now; `count` if there is none. The port calls
- * again with the index after the one returned. O(count - from).
+ * The port's timer fired: the first queue at index `from` or above that is due, which interrupts
+ * now; `count` if there is none. The port calls again with the index after the one returned.
+ * O(count - from).
  */
 uint16_t weir_moderate_expired(weir_moderate_t *queues, uint16_t count, uint16_t from, weir_ticks_t now);
 
-/* ------------------------------------------------------------------------------------------------ the same on a weir_moderate_t */
+/* --------------------------------------------------------------- the same on a weir_moderate_t */
 
 /** weir_moderate_arrive_with() on a queue that can change. */
 WEIR_INLINE weir_moderate_step_t weir_moderate_arrive(weir_moderate_t *queue, weir_ticks_t now)

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * predict: how urgent a device's bottom half is while nobody knows whom its packets are for (zhang2006 §3.2).
+ * predict: how urgent a device's bottom half is while nobody knows whom its packets are for
+ * (zhang2006 §3.2).
  *
- * Classes are urgencies: a process registers its class with the device and says when it waits for it. Three predictions:
+ * Classes are urgencies: a process registers its class with the device and says when it waits for
+ * it. Three predictions:
  *
  * - of the most urgent process that waits: zhang2006's;
  * - of the most urgent one that is registered: never too low, however the process waits;
- * - from history, which zhang2006 leaves to future work: the class such that a share of the recent packets, `share`, was for receivers at least that
- *   urgent; never above the first. Of each class it keeps the share of recent packets, exponentially weighted, and of what it has not
+ * - from history, which zhang2006 leaves to future work: the class such that a share of the recent
+ *   packets, `share`, was for receivers at least that urgent; never above the first. Of each class
+ *   it keeps the share of recent packets, exponentially weighted, and of what it has not
  *   seen, which counts as most urgent: without history it is zhang2006's.
  *
- * What is deferred teaches nothing: its receiver becomes known when it is handled. Were an urgent process's first packet after a long silence taken
- * for one of the many before it, it could wait behind a process that runs for ever. So after `patience` deferrals in a row the prediction is
+ * What is deferred teaches nothing: its receiver becomes known when it is handled. Were an urgent
+ * process's first packet after a long silence taken for one of the many before it, it could wait
+ * behind a process that runs for ever. So after `patience` deferrals in a row the prediction is
  * zhang2006's, until a packet has been handled.
  *
- * One weir_predict_t for each device, in the caller's memory; 6 bytes a class and some. Its functions must not interrupt each other. No division; constant
- * time, bounded by WEIR_CLASSES.
+ * One weir_predict_t for each device, in the caller's memory; 6 bytes a class and some. Its
+ * functions must not interrupt each other. No division; constant time, bounded by WEIR_CLASSES.
  */
 #ifndef WEIR_PREDICT_H
 #define WEIR_PREDICT_H
@@ -84,7 +88,10 @@ WEIR_INLINE bool weir_predict_discount(weir_classes_t *set, uint16_t *counts, ui
     return true;
 }
 
-/** A process of a class begins to wait for the device. False if there is no such class, or 65535 wait already. */
+/**
+ * A process of a class begins to wait for the device. False if there is no such class, or 65535
+ * wait already.
+ */
 WEIR_INLINE bool weir_predict_wait(weir_predict_t *p, uint8_t which)
 {
     return weir_predict_count(&p->waiting, p->waits, which);
@@ -96,13 +103,19 @@ WEIR_INLINE bool weir_predict_stop_waiting(weir_predict_t *p, uint8_t which)
     return weir_predict_discount(&p->waiting, p->waits, which);
 }
 
-/** A process of a class opens a socket on the device. False if there is no such class, or 65535 are registered already. */
+/**
+ * A process of a class opens a socket on the device. False if there is no such class, or 65535 are
+ * registered already.
+ */
 WEIR_INLINE bool weir_predict_register(weir_predict_t *p, uint8_t which)
 {
     return weir_predict_count(&p->registered, p->registers, which);
 }
 
-/** A process of a class closes its socket; with the last one of a class its history is forgotten: what still comes is for nobody. False if none was open. */
+/**
+ * A process of a class closes its socket; with the last one of a class its history is forgotten:
+ * what still comes is for nobody. False if none was open.
+ */
 WEIR_INLINE bool weir_predict_unregister(weir_predict_t *p, uint8_t which)
 {
     if (!weir_predict_discount(&p->registered, p->registers, which)) {
@@ -115,7 +128,10 @@ WEIR_INLINE bool weir_predict_unregister(weir_predict_t *p, uint8_t which)
     return true;
 }
 
-/* A share that loses 2^-shift of itself, rounded up: it does reach 0, and the shares never add up to more than all. */
+/*
+ * A share that loses 2^-shift of itself, rounded up: it does reach 0, and the shares never add up
+ * to more than all.
+ */
 WEIR_INLINE uint16_t weir_predict_decayed(uint16_t share, uint8_t shift)
 {
     uint16_t lost = (uint16_t) (share >> shift);
@@ -125,7 +141,10 @@ WEIR_INLINE uint16_t weir_predict_decayed(uint16_t share, uint8_t shift)
     return (uint16_t) (share - lost);
 }
 
-/** A packet of the device was handled; it was for a receiver of class `which`, or for nobody (WEIR_CLASS_NONE, or any that does not exist). */
+/**
+ * A packet of the device was handled; it was for a receiver of class `which`, or for nobody
+ * (WEIR_CLASS_NONE, or any that does not exist).
+ */
 WEIR_INLINE void weir_predict_handled(weir_predict_t *p, const weir_predict_config_t *config, uint8_t which)
 {
     p->deferrals = 0;
@@ -148,8 +167,9 @@ WEIR_INLINE void weir_predict_handled(weir_predict_t *p, const weir_predict_conf
 }
 
 /**
- * A bottom half of the device was deferred that the most urgent waiting process might be waiting for: call it after a top half that ends without a bottom half,
- * and, so that the wait is bounded in time, at each clock tick while one is deferred.
+ * A bottom half of the device was deferred that the most urgent waiting process might be waiting
+ * for: call it after a top half that ends without a bottom half, and, so that the wait is bounded
+ * in time, at each clock tick while one is deferred.
  */
 WEIR_INLINE void weir_predict_deferred(weir_predict_t *p, const weir_predict_config_t *config)
 {
@@ -185,8 +205,9 @@ WEIR_INLINE uint8_t weir_predict_from_history(const weir_predict_t *p, const wei
 }
 
 /**
- * How urgent the next packet of the device probably is: a class, or WEIR_CLASS_NONE if it is probably for nobody who is more urgent than anything: nobody
- * waits, or (history) hardly any recent packet had a receiver.
+ * How urgent the next packet of the device probably is: a class, or WEIR_CLASS_NONE if it is
+ * probably for nobody who is more urgent than anything: nobody waits, or (history) hardly any
+ * recent packet had a receiver.
  */
 WEIR_INLINE uint8_t weir_predict(const weir_predict_t *p, const weir_predict_config_t *config, uint8_t how)
 {
@@ -196,7 +217,10 @@ WEIR_INLINE uint8_t weir_predict(const weir_predict_t *p, const weir_predict_con
     return weir_predict_most_urgent(how == WEIR_PREDICT_REGISTERED ? p->registered : p->waiting);
 }
 
-/** Nobody waits, nobody is registered, nothing was seen. False, and nothing is changed, if `config` is not valid. In src/defer.c. */
+/**
+ * Nobody waits, nobody is registered, nothing was seen. False, and nothing is changed, if `config`
+ * is not valid. In src/defer.c.
+ */
 bool weir_predict_start(weir_predict_t *p, const weir_predict_config_t *config);
 
 #endif

@@ -2,8 +2,9 @@
 /**
  * Time as a counter that wraps.
  *
- * A port counts time in ticks of one timer. Instants are compared modulo the counter's width: an instant is "reached" when it lies
- * less than half a wrap in the past. What depends on an older instant must be aged before that (weir_limit_age()).
+ * A port counts time in ticks of one timer. Instants are compared modulo the counter's width: an
+ * instant is "reached" when it lies less than half a wrap in the past. What depends on an older
+ * instant must be aged before that (weir_limit_age()).
  */
 #ifndef WEIR_TICKS_H
 #define WEIR_TICKS_H
@@ -29,7 +30,9 @@ typedef uint64_t weir_ticks_t;
 #error "WEIR_TICK_BITS must be 16, 32 or 64"
 #endif
 
-/** Hot paths are inlined even at -Os: a call costs an 8-bit processor more than the whole decision. */
+/**
+ * Hot paths are inlined even at -Os: a call costs an 8-bit processor more than the whole decision.
+ */
 #if defined(__GNUC__) || defined(__clang__)
 #define WEIR_INLINE static inline __attribute__((always_inline))
 #define WEIR_UNLIKELY(x) __builtin_expect(!!(x), 0)

@@ -2,8 +2,9 @@
 /**
  * work: how much one interrupt may do (regehr2005 §5.2's t_work).
  *
- * A limit bounds how often a handler runs, not how long: one that drains its device livelocks the processor behind any limiter. So a handler asks before each
- * unit of work (a byte, a packet), and stops when it is refused:
+ * A limit bounds how often a handler runs, not how long: one that drains its device livelocks the
+ * processor behind any limiter. So a handler asks before each unit of work (a byte, a packet), and
+ * stops when it is refused:
  *
  *     static weir_work_t uart_work;
  *
@@ -15,25 +16,34 @@
  *         }
  *     }
  *
- * It asks for a unit only if there is one, so that a refusal means that work was left: such interrupts are counted, and told to WEIR_ON_WORK_EXCEEDED. What is
- * left must ask again by itself, as a level does. The limit on the interrupts and this one together bound what a source takes of the processor:
- * N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
+ * It asks for a unit only if there is one, so that a refusal means that work was left: such
+ * interrupts are counted, and told to WEIR_ON_WORK_EXCEEDED. What is left must ask again by itself,
+ * as a level does. The limit on the interrupts and this one together bound what a source takes of
+ * the processor: N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
  *
- * Inline, constant time, without division, heap or libc; independent of the limit machine and of its ticks.
+ * Inline, constant time, without division, heap or libc; independent of the limit machine and of
+ * its ticks.
  *
- * Context: the handler's own; a thread that reads `exceeded` reads it with the source's interrupts off where that takes more than one instruction.
+ * Context: the handler's own; a thread that reads `exceeded` reads it with the source's interrupts
+ * off where that takes more than one instruction.
  */
 #ifndef WEIR_WORK_H
 #define WEIR_WORK_H
 
 #include "weir/ticks.h"
 
-/** Called when an interrupt is refused a unit, once in that interrupt; `work` is its weir_work_t pointer. In interrupt context. */
+/**
+ * Called when an interrupt is refused a unit, once in that interrupt; `work` is its weir_work_t
+ * pointer. In interrupt context.
+ */
 #ifndef WEIR_ON_WORK_EXCEEDED
 #define WEIR_ON_WORK_EXCEEDED(work) ((void) (work))
 #endif
 
-/** The work of one source's handler. Starts with all zero, and may do nothing until weir_work_begin(). */
+/**
+ * The work of one source's handler. Starts with all zero, and may do nothing until
+ * weir_work_begin().
+ */
 typedef struct {
     uint16_t left;     /**< units that this interrupt may still do */
     uint16_t exceeded; /**< interrupts that were refused a unit; saturates at 65,535, and may be set to 0 */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The analysis of a whole system: first how late timers are served, on which the limiters' curves depend, then every response time.
+//! The analysis of a whole system: first how late timers are served, on which the limiters' curves
+//! depend, then every response time.
 
 use rayon::prelude::*;
 use weir_model::{Expiry, Policy, System};
@@ -22,7 +23,8 @@ pub struct Row {
 /// Why a unit has no worst-case response time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unbounded {
-    /// These more urgent sources (or this one itself) may interrupt without end: regehr2005 §5.2's pure interrupts.
+    /// These more urgent sources (or this one itself) may interrupt without end: regehr2005 §5.2's
+    /// pure interrupts.
     Starved(Vec<Part>),
     /// The demand leaves no bound.
     NoBound(NoBound),
@@ -57,8 +59,10 @@ impl Analysis {
         self.rows.iter().all(|row| row.holds() != Some(false))
     }
 
-    /// The longest response time of a receiver's own jobs in cycles, whether time releases them or packets; of packets it holds from the end of their top halves on, so from
-    /// their delivery, too. None without bound, or if it does nothing itself. `system` is the one that was analysed.
+    /// The longest response time of a receiver's own jobs in cycles, whether time releases them or
+    /// packets; of packets it holds from the end of their top halves on, so from their delivery,
+    /// too. None without bound, or if it does nothing itself. `system` is the one that was
+    /// analysed.
     #[must_use]
     pub fn response_of(&self, system: &System, receiver: usize) -> Option<u64> {
         let rows = self.rows.iter();
@@ -75,10 +79,12 @@ impl Analysis {
     }
 }
 
-/// Rounds after which latencies that still grow are taken for a whole interval, the most that matters (CONTRACTS.md's J).
+/// Rounds after which latencies that still grow are taken for a whole interval, the most that
+/// matters (CONTRACTS.md's J).
 const MOST_ROUNDS: usize = 64;
 
-/// Analyses `system`. Takes any system that the model lets through; a demand beyond the processor gives rows without bound.
+/// Analyses `system`. Takes any system that the model lets through; a demand beyond the processor
+/// gives rows without bound.
 #[must_use]
 pub fn analyse(system: &System) -> Analysis {
     let latencies = latencies(system);
@@ -92,7 +98,8 @@ pub fn analyse(system: &System) -> Analysis {
     }
 }
 
-/// Does every unit that has a deadline keep it? As [`analyse`], but stops at the first that does not.
+/// Does every unit that has a deadline keep it? As [`analyse`], but stops at the first that does
+/// not.
 #[must_use]
 pub fn holds(system: &System) -> bool {
     let latencies = latencies(system);
@@ -152,7 +159,8 @@ fn row_within(units: &Units, unit: &Unit, limits: Limits) -> Row {
     }
 }
 
-/// How late each source's interrupts can begin: the least solution of the system in which limiters' curves depend on latencies and latencies on curves.
+/// How late each source's interrupts can begin: the least solution of the system in which limiters'
+/// curves depend on latencies and latencies on curves.
 fn latencies(system: &System) -> Latencies {
     // So late that no source is counted on to stay below its limit.
     let at_most = |source| {

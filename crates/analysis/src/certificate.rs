@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The certificate: the system in cycles and what shows each bound, for a program that does not believe this one.
+//! The certificate: the system in cycles and what shows each bound, for a program that does not
+//! believe this one.
 //!
-//! docs/certificate.md tells its fields one by one, and what `weir verify` does with them. Everything here only copies; nothing is calculated that is not in
-//! the analysis already.
+//! docs/certificate.md tells its fields one by one, and what `weir verify` does with them.
+//! Everything here only copies; nothing is calculated that is not in the analysis already.
 
 use serde::{Serialize, Serializer};
 use weir_model as model;
@@ -52,7 +53,8 @@ pub fn certificate<'a>(system: &'a System, analysis: &'a Analysis) -> Certificat
     }
 }
 
-/// The system as the certificate describes it: `weir verify --system` compares it with what a file says today.
+/// The system as the certificate describes it: `weir verify --system` compares it with what a file
+/// says today.
 #[derive(Debug, Clone, Serialize)]
 pub struct Description<'a> {
     name: &'a str,

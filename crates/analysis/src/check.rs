@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `weir check` has to say about a system, as data: a verdict, the rows behind it, what it rests on, what the limits buy and how far the sources could go.
+//! What `weir check` has to say about a system, as data: a verdict, the rows behind it, what it
+//! rests on, what the limits buy and how far the sources could go.
 //!
-//! Everything refers to sources, timers, receivers and flows by their names, so that it can be printed or written as JSON as it is: the types' fields are the
-//! keys of `weir check --json`. Times are in cycles of the processor, rates in hertz, shares of the processor from 0 to 1.
+//! Everything refers to sources, timers, receivers and flows by their names, so that it can be
+//! printed or written as JSON as it is: the types' fields are the keys of `weir check --json`.
+//! Times are in cycles of the processor, rates in hertz, shares of the processor from 0 to 1.
 mod assumptions;
 mod bound;
 mod flows;
@@ -33,7 +35,8 @@ pub enum Verdict {
     Guaranteed,
     /// A row or a flow misses its deadline, or may.
     NotGuaranteed,
-    /// Nothing misses its deadline, but that is worth nothing: a source does not state the most work of one interrupt, or nothing has a deadline.
+    /// Nothing misses its deadline, but that is worth nothing: a source does not state the most
+    /// work of one interrupt, or nothing has a deadline.
     NotProven,
 }
 
@@ -42,14 +45,15 @@ pub enum Verdict {
 pub struct Report {
     /// The answer.
     pub verdict: Verdict,
-    /// The share of the processor that is asked for at worst in the long run; above 1 it cannot be given. None: a source without bound.
+    /// The share of the processor that is asked for at worst in the long run; above 1 it cannot be
+    /// given. None: a source without bound.
     pub utilisation: Option<f64>,
     /// Interrupts, tasks and bottom halves; what the processor runs first comes first.
     pub rows: Vec<Row>,
     /// The sources in the file's order.
     pub sources: Vec<Source>,
-    /// The name of the source whose rate is nearest to breaking a deadline, or whose rate has to fall least for all to hold; none if no rate of a single source
-    /// decides.
+    /// The name of the source whose rate is nearest to breaking a deadline, or whose rate has to
+    /// fall least for all to hold; none if no rate of a single source decides.
     pub most_critical: Option<String>,
     /// The flows in the file's order.
     pub flows: Vec<Flow>,
@@ -71,7 +75,8 @@ pub enum Step {
 /// Steps that [`report`] tells of.
 pub const STEPS: u64 = 3;
 
-/// The report on `system`, whose analysis is `analysis`. Calls `begins` before each step, for whoever waits.
+/// The report on `system`, whose analysis is `analysis`. Calls `begins` before each step, for
+/// whoever waits.
 #[must_use]
 pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)) -> Report {
     let units = Units::new(system, &analysis.latencies);
@@ -146,7 +151,8 @@ pub(crate) fn first_miss(system: &System) -> Option<Part> {
     })
 }
 
-/// `system` with every source interrupting as it likes (regehr2005 §5.2's pure interrupts): no limit in software or hardware, no polling, no timers for them.
+/// `system` with every source interrupting as it likes (regehr2005 §5.2's pure interrupts): no
+/// limit in software or hardware, no polling, no timers for them.
 #[must_use]
 pub fn without_limits(system: &System) -> System {
     let mut unlimited = system.clone();
@@ -159,7 +165,8 @@ pub fn without_limits(system: &System) -> System {
     unlimited
 }
 
-/// Rows cannot be added up: a request that was held back is served by the line's interrupt or by the timer's, not by both.
+/// Rows cannot be added up: a request that was held back is served by the line's interrupt or by
+/// the timer's, not by both.
 fn utilisation(system: &System, units: &Units) -> Option<f64> {
     let mut sum = 0.0;
     for source in 0..system.sources.len() {

@@ -4,13 +4,15 @@
 use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::time::Duration;
 
-/// Beyond this nothing is told apart: about 36 years at 1 GHz. Sums stay below it, so that no arithmetic of ours or of a library can overflow.
+/// Beyond this nothing is told apart: about 36 years at 1 GHz. Sums stay below it, so that no
+/// arithmetic of ours or of a library can overflow.
 pub const FOREVER: u64 = 1 << 60;
 
-/// `base + step * floor((delta - 1 + jitter) / period)` events in any half-open window of `delta` > 0 cycles; none in an empty one.
+/// `base + step * floor((delta - 1 + jitter) / period)` events in any half-open window of `delta` >
+/// 0 cycles; none in an empty one.
 ///
-/// Every limiter of core/CONTRACTS.md is one (there t = delta - 1, since its windows are closed), as is a sporadic task with release jitter (base = step = 1)
-/// and what happens once (step = 0).
+/// Every limiter of core/CONTRACTS.md is one (there t = delta - 1, since its windows are closed),
+/// as is a sporadic task with release jitter (base = step = 1) and what happens once (step = 0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Staircase {
     /// Events at one instant.
@@ -59,7 +61,8 @@ impl Staircase {
         self.base.saturating_add(self.step.saturating_mul(periods))
     }
 
-    /// The shortest window in which there may be `events` > 0 events; none if there never are so many.
+    /// The shortest window in which there may be `events` > 0 events; none if there never are so
+    /// many.
     fn window_of(self, events: u64) -> Option<u64> {
         if events <= self.base {
             return Some(1);
@@ -152,7 +155,8 @@ impl Curve {
         })
     }
 
-    /// The shortest window in which there may be `events` > 0 events; none if there never are so many.
+    /// The shortest window in which there may be `events` > 0 events; none if there never are so
+    /// many.
     #[must_use]
     pub fn window_of(&self, events: u64) -> Option<u64> {
         self.staircases()
@@ -168,7 +172,8 @@ impl Curve {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Events at time zero of a line of slope [`Self::rate`] that lies nowhere above the curve; may be negative.
+    /// Events at time zero of a line of slope [`Self::rate`] that lies nowhere above the curve; may
+    /// be negative.
     #[must_use]
     pub fn intercept(&self) -> f64 {
         self.staircases()
@@ -176,7 +181,8 @@ impl Curve {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Events at time zero and per cycle of a line that lies nowhere below the curve: that of the staircase of the least rate.
+    /// Events at time zero and per cycle of a line that lies nowhere below the curve: that of the
+    /// staircase of the least rate.
     #[must_use]
     pub fn upper_line(&self) -> (f64, f64) {
         self.staircases()

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system guarantees, and why: limiters as tasks (regehr2005 §5.2), interrupts as the processor really runs them, response times.
+//! What a system guarantees, and why: limiters as tasks (regehr2005 §5.2), interrupts as the
+//! processor really runs them, response times.
 //!
-//! [`analyse`] takes a resolved system and gives a row per interrupt, task and bottom half. docs/analysis.md derives the equations.
-// Cycles become f64 only for shares of the processor and for bounds that are rounded to the safe side.
+//! [`analyse`] takes a resolved system and gives a row per interrupt, task and bottom half.
+//! docs/analysis.md derives the equations.
+// Cycles become f64 only for shares of the processor and for bounds that are rounded to the safe
+// side.
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

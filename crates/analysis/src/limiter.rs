@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A limited source as tasks: what its interrupts cost and how often they come (regehr2005 §5.2, core/CONTRACTS.md).
+//! A limited source as tasks: what its interrupts cost and how often they come (regehr2005 §5.2,
+//! core/CONTRACTS.md).
 //!
-//! docs/analysis.md derives each line. Two things go beyond the paper. A request that waited is served *inside* the timer's interrupt, so an interrupt is either
-//! "request" or "expiry" and only both together bound the demand. And the clearing timer is itself delayed by other interrupts: that is `latency`.
+//! docs/analysis.md derives each line. Two things go beyond the paper. A request that waited is
+//! served *inside* the timer's interrupt, so an interrupt is either "request" or "expiry" and only
+//! both together bound the demand. And the clearing timer is itself delayed by other interrupts:
+//! that is `latency`.
 
 use weir_model::{Expiry, Limit, Place, Policy, Source, Timing};
 
@@ -54,7 +57,8 @@ impl Interrupt {
     }
 }
 
-/// What one run of the handler costs beside the limiter: `body` is the handler with as much work as one interrupt may do.
+/// What one run of the handler costs beside the limiter: `body` is the handler with as much work as
+/// one interrupt may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Body {
     /// Cycles.
@@ -63,8 +67,8 @@ pub struct Body {
     pub leaves_packets: bool,
 }
 
-/// Cycles between two packets or edges at the line, at least, by the worst rate that is stated; none: no bound. A level in silicon has none: it asks again as
-/// long as its handler has to wait.
+/// Cycles between two packets or edges at the line, at least, by the worst rate that is stated;
+/// none: no bound. A level in silicon has none: it asks again as long as its handler has to wait.
 #[must_use]
 pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     if source.limit.silicon.is_some_and(|of| of.is_level) {
@@ -95,7 +99,8 @@ impl Window {
         }
     }
 
-    /// The busy windows of what the timer delays. They begin where nothing more urgent is left over, so no expiry that is late already.
+    /// The busy windows of what the timer delays. They begin where nothing more urgent is left
+    /// over, so no expiry that is late already.
     #[must_use]
     pub fn below_timer(latency: u64) -> Self {
         Self {
@@ -116,8 +121,8 @@ impl Window {
 
 /// Cycles between two requests of the line, at least; none: no bound.
 ///
-/// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then the first of its timers, or a full count of packets, or as
-/// many as the one before took.
+/// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then
+/// the first of its timers, or a full count of packets, or as many as the one before took.
 #[must_use]
 pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     let line = line_interarrival(source, clock_hz);
@@ -129,7 +134,8 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     });
     let moderated = match (moderation.count, line) {
         (Some(count), Some(line)) => {
-            // What an interrupt leaves counts for the next one, so that it needs no more packets than were taken.
+            // What an interrupt leaves counts for the next one, so that it needs no more packets
+            // than were taken.
             let new = count.min(source.max_work.unwrap_or(1));
             Some(timers.min(line.saturating_mul(new)))
         }
@@ -147,7 +153,8 @@ pub(crate) fn interrupts_for(source: &Source, packets: u64) -> u64 {
     packets.div_ceil(source.max_work.unwrap_or(1).max(1))
 }
 
-/// Does moderation let more packets pile up than one interrupt takes? They then come to their bottom halves for longer than it lets packets wait.
+/// Does moderation let more packets pile up than one interrupt takes? They then come to their
+/// bottom halves for longer than it lets packets wait.
 pub(crate) fn piles_up(source: &Source) -> bool {
     source.moderation.is_some()
         && source
@@ -155,7 +162,8 @@ pub(crate) fn piles_up(source: &Source) -> bool {
             .is_none_or(|queue| interrupts_for(source, queue) > 1)
 }
 
-/// Is the source unable to come faster than its limit lets it, so that nothing is ever refused (LIMIT-LOSS-1)?
+/// Is the source unable to come faster than its limit lets it, so that nothing is ever refused
+/// (LIMIT-LOSS-1)?
 fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
     match limit.policy {
         Policy::Off => true,
@@ -164,8 +172,9 @@ fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
     }
 }
 
-/// Cycles by which a source's requests are further apart than its limit wants them if nothing is late; none if they are not. In hardware, each has to be delivered
-/// before the next one comes, too: a scan takes two that it finds at once for one.
+/// Cycles by which a source's requests are further apart than its limit wants them if nothing is
+/// late; none if they are not. In hardware, each has to be delivered before the next one comes,
+/// too: a scan takes two that it finds at once for one.
 fn spare(limit: &Limit, interarrival: u64) -> Option<u64> {
     if limit.place == Place::Hardware && interarrival < limit.delay() {
         return None;
@@ -174,15 +183,18 @@ fn spare(limit: &Limit, interarrival: u64) -> Option<u64> {
     span.checked_sub(limit.interval.saturating_add(skew(limit)))
 }
 
-/// Does the limiter of `source` never hold a request back, if its timer is served up to `latency` cycles late? Not known of a source without worst rate.
+/// Does the limiter of `source` never hold a request back, if its timer is served up to `latency`
+/// cycles late? Not known of a source without worst rate.
 #[must_use]
 pub fn never_holds(source: &Source, clock_hz: u64, latency: u64) -> bool {
     request_interarrival(source, clock_hz)
         .is_some_and(|interarrival| within_limit(&source.limit, interarrival, latency))
 }
 
-/// Cycles by which two starts of interrupts may be closer than the instants that the limiter tells apart: it reads the timer after some instructions, to
-/// the tick, and the port may set the one-shot short by `lag` ticks. In hardware, by which requests may be closer at the limiter than at the line.
+/// Cycles by which two starts of interrupts may be closer than the instants that the limiter tells
+/// apart: it reads the timer after some instructions, to the tick, and the port may set the
+/// one-shot short by `lag` ticks. In hardware, by which requests may be closer at the limiter than
+/// at the line.
 fn skew(limit: &Limit) -> u64 {
     if limit.place == Place::Hardware {
         return limit.delay();
@@ -201,7 +213,8 @@ fn skew(limit: &Limit) -> u64 {
         .saturating_add(entry)
 }
 
-/// The longest latency with which a limited source still cannot come faster than its limit lets it; none: it can anyhow, or nothing limits it.
+/// The longest latency with which a limited source still cannot come faster than its limit lets it;
+/// none: it can anyhow, or nothing limits it.
 #[must_use]
 pub fn longest_borne(source: &Source, clock_hz: u64) -> Option<u64> {
     let limit = &source.limit;
@@ -211,7 +224,8 @@ pub fn longest_borne(source: &Source, clock_hz: u64) -> Option<u64> {
     spare(limit, request_interarrival(source, clock_hz)?)
 }
 
-/// The most requests that the line's interrupt serves before the next expiry; none: no bound, since the policy looks at the clock, too.
+/// The most requests that the line's interrupt serves before the next expiry; none: no bound, since
+/// the policy looks at the clock, too.
 fn most_without_expiry(limit: &Limit) -> Option<u64> {
     let burst = u64::from(limit.burst);
     match (limit.place, limit.timing, limit.policy) {
@@ -223,7 +237,8 @@ fn most_without_expiry(limit: &Limit) -> Option<u64> {
     }
 }
 
-/// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to interrupt. None: no bound.
+/// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to
+/// interrupt. None: no bound.
 fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) -> Option<Curve> {
     let arrivals =
         interarrival.map(|interarrival| Staircase::sporadic(interarrival, limit.delay()));
@@ -270,15 +285,16 @@ fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) 
         // What waited in the device before the window asks in it, too.
         return Some(curve);
     }
-    // In any window are served only what came in it, one request that was held or noted by the limiter and one that was pending.
+    // In any window are served only what came in it, one request that was held or noted by the
+    // limiter and one that was pending.
     Some(curve.and(Staircase {
         base: 3,
         ..arrivals
     }))
 }
 
-/// Does the handler run inside the timer's interrupt? If polled, always, whatever else that costs; else where the port says what it costs to serve there
-/// what waited.
+/// Does the handler run inside the timer's interrupt? If polled, always, whatever else that costs;
+/// else where the port says what it costs to serve there what waited.
 #[must_use]
 pub fn serves_in_expiry(limit: &Limit) -> bool {
     limit.policy == Policy::Poll || limit.costs.expiry_served > 0
@@ -296,7 +312,8 @@ pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
     }
 }
 
-/// The interrupts of `source`, whose handler costs `body` and whose timer does in the windows looked at what `window` says.
+/// The interrupts of `source`, whose handler costs `body` and whose timer does in the windows
+/// looked at what `window` says.
 #[must_use]
 pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Tasks {
     let limit = &source.limit;
@@ -380,7 +397,8 @@ impl Limiter<'_> {
         (self.limit.timing == Timing::Lazy).then_some(self.limit.costs.request_refused)
     }
 
-    /// Is there between two services an empty expiry and then the line serves, or a refusal and then the expiry serves?
+    /// Is there between two services an empty expiry and then the line serves, or a refusal and
+    /// then the expiry serves?
     fn is_spaced(&self) -> bool {
         match self.limit.policy {
             Policy::Strict | Policy::Paced => true,
@@ -389,13 +407,15 @@ impl Limiter<'_> {
         }
     }
 
-    /// What an expiry adds when the request that it serves is counted as one that the line's interrupt serves.
+    /// What an expiry adds when the request that it serves is counted as one that the line's
+    /// interrupt serves.
     fn dearer(&self) -> u64 {
         let costs = &self.limit.costs;
         costs.expiry_served.saturating_sub(costs.request_served)
     }
 
-    /// Expiries are at least an interval apart; where a timer runs on its own they are so exactly, and the skew only adds a bound's safety.
+    /// Expiries are at least an interval apart; where a timer runs on its own they are so exactly,
+    /// and the skew only adds a bound's safety.
     fn expiries(&self) -> Curve {
         Curve::new(Staircase::sporadic(self.limit.interval, skew(self.limit)))
     }
@@ -415,12 +435,14 @@ impl Limiter<'_> {
 
     /// What expiries add to the services, each of which is counted as one by the line.
     fn overhead(&self) -> Demand {
-        // Who was refused is served by the expiry; an expiry that serves nobody follows on no refusal.
+        // Who was refused is served by the expiry; an expiry that serves nobody follows on no
+        // refusal.
         let by_expiry = self.dearer().saturating_add(self.refused().unwrap_or(0));
         Demand {
             cost: self.limit.costs.expiry_empty.max(by_expiry),
             curve: match self.slower.filter(|_| self.is_spaced()) {
-                // Requests are further apart than intervals, so there are not as many expiries: one for each of them, and one of a request before the window.
+                // Requests are further apart than intervals, so there are not as many expiries: one
+                // for each of them, and one of a request before the window.
                 Some(interarrival) => self.expiries().and(Staircase {
                     base: 2,
                     ..Staircase::sporadic(interarrival, 0)
@@ -430,7 +452,8 @@ impl Limiter<'_> {
         }
     }
 
-    /// The runs of the line's interrupt that refuse: each is followed by the expiry that ends its interval; one more may come at the window's end.
+    /// The runs of the line's interrupt that refuse: each is followed by the expiry that ends its
+    /// interval; one more may come at the window's end.
     fn refusals(&self) -> Vec<Demand> {
         let Some(cost) = self.refused() else {
             return Vec::new();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who runs before whom: interrupts before tasks, and each among their own as the processor orders them.
+//! Who runs before whom: interrupts before tasks, and each among their own as the processor orders
+//! them.
 
 use weir_model::{Cpu, Level, Nesting, TaskModel};
 
@@ -78,7 +79,8 @@ impl Place {
         other.rank >= self.rank
     }
 
-    /// Can `other` interrupt this? Of equals the second waits in practice, but counting on it would need a promise of their order.
+    /// Can `other` interrupt this? Of equals the second waits in practice, but counting on it would
+    /// need a promise of their order.
     #[must_use]
     pub fn is_preempted_by(&self, other: &Self) -> bool {
         other.rank > self.threshold || (other.rank == self.rank && self.threshold == self.rank)

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Response times under fixed priorities with preemption thresholds.
 //!
-//! One recurrence serves every processor that Weir knows: a preemptive task has its own priority as its threshold, an interrupt that none preempts the
-//! highest, an interrupt of a preemption group that of its group. (Wang and Saksena, "Scheduling fixed-priority tasks with preemption threshold", RTCSA 1999;
-//! Regehr, "Scheduling tasks with mixed preemption relations for robustness to timing faults", RTSS 2002.) All jobs of the busy window are looked at, as the
-//! revised analysis of non-preemptive scheduling asks (Davis, Burns, Bril and Lukkien, "Controller Area Network (CAN) schedulability analysis: Refuted, revisited
-//! and revised", Real-Time Systems 35, 2007): the first job need not be the worst.
+//! One recurrence serves every processor that Weir knows: a preemptive task has its own priority as
+//! its threshold, an interrupt that none preempts the highest, an interrupt of a preemption group
+//! that of its group. (Wang and Saksena, "Scheduling fixed-priority tasks with preemption
+//! threshold", RTCSA 1999; Regehr, "Scheduling tasks with mixed preemption relations for robustness
+//! to timing faults", RTSS 2002.) All jobs of the busy window are looked at, as the revised
+//! analysis of non-preemptive scheduling asks (Davis, Burns, Bril and Lukkien, "Controller Area
+//! Network (CAN) schedulability analysis: Refuted, revisited and revised", Real-Time Systems 35,
+//! 2007): the first job need not be the worst.
 //!
-//! Time is discrete; a window is half-open. Arrival curves, the search for fixed points and the processor's supply are those of the crate
-//! `response-time-analysis`; its ready-made analyses have no mixed preemption and do not tell the fixed points that a certificate needs. The tests hold this
-//! module against them.
+//! Time is discrete; a window is half-open. Arrival curves, the search for fixed points and the
+//! processor's supply are those of the crate `response-time-analysis`; its ready-made analyses have
+//! no mixed preemption and do not tell the fixed points that a certificate needs. The tests hold
+//! this module against them.
 
 use std::cell::Cell;
 
@@ -80,7 +84,8 @@ pub struct Job {
 pub struct Solution {
     /// The longest window in which the processor is never free for less urgent work.
     pub busy_window: u64,
-    /// Of all jobs released together the last; a set per step of the arrival curve inside the busy window.
+    /// Of all jobs released together the last; a set per step of the arrival curve inside the busy
+    /// window.
     pub jobs: Vec<Job>,
     /// Worst-case response time: release to end.
     pub response: u64,
@@ -93,7 +98,8 @@ pub struct Solution {
 pub enum NoBound {
     /// What is asked for in the long run is as much as the processor has, or more.
     Overload,
-    /// The busy window is longer, or has more jobs, than can be looked at ([`LONGEST_WINDOW`], [`MOST_JOBS`]).
+    /// The busy window is longer, or has more jobs, than can be looked at ([`LONGEST_WINDOW`],
+    /// [`MOST_JOBS`]).
     TooLong,
     /// There may be one, but it is more than [`Limits`] asked for.
     Exceeded,
@@ -120,7 +126,8 @@ impl Limits {
 pub const LONGEST_WINDOW: u64 = 1 << 50;
 /// The most steps of a job's arrival curve that are looked at.
 pub const MOST_JOBS: usize = 100_000;
-/// How near to 1 a utilisation counts as 1: well above what adding up some thousand terms of f64 can be wrong by.
+/// How near to 1 a utilisation counts as 1: well above what adding up some thousand terms of f64
+/// can be wrong by.
 const FULL: f64 = 1.0 - 1e-11;
 
 fn sum(demands: &[&Demand], delta: u64) -> u64 {
@@ -157,7 +164,8 @@ impl Line {
         }
     }
 
-    /// No window shorter than this can be a fixed point of `constant` + a demand above the line. Rounded down by far more than f64 errs.
+    /// No window shorter than this can be a fixed point of `constant` + a demand above the line.
+    /// Rounded down by far more than f64 errs.
     fn least_fixed_point(self, constant: u64) -> u64 {
         let least = (constant as f64 + self.intercept) / (1.0 - self.slope);
         let safe = least * (1.0 - 1e-6) - 1.0;
@@ -198,7 +206,8 @@ enum Search {
     Beyond(u64),
 }
 
-/// The least fixed point of the monotone `demand`, at least 1, if it is not more than `limit`. `from`: nothing below it can be one.
+/// The least fixed point of the monotone `demand`, at least 1, if it is not more than `limit`.
+/// `from`: nothing below it can be one.
 fn fixed_point(from: u64, limit: u64, demand: impl Fn(u64) -> u64) -> Search {
     let reached = Cell::new(from);
     let found = search_with_offset(
@@ -220,7 +229,8 @@ fn fixed_point(from: u64, limit: u64, demand: impl Fn(u64) -> u64) -> Search {
 /// The worst-case response time of the jobs of `problem.own`.
 ///
 /// # Errors
-/// [`NoBound`] if the demand of these jobs and of what is more urgent leaves no bound, or none that can be found.
+/// [`NoBound`] if the demand of these jobs and of what is more urgent leaves no bound, or none that
+/// can be found.
 pub fn solve(problem: &Problem) -> Result<Solution, NoBound> {
     solve_within(problem, Limits::NONE)
 }
@@ -278,7 +288,8 @@ pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBou
     })
 }
 
-/// The last of the jobs that are released at `arrival`, and the window that its first cycle ends, which is not before `earlier`.
+/// The last of the jobs that are released at `arrival`, and the window that its first cycle ends,
+/// which is not before `earlier`.
 fn job(
     problem: &Problem,
     lines: &Lines,
@@ -300,7 +311,8 @@ fn job(
         .cycles(arrival + 1)
         .saturating_sub(own.cost)
         .saturating_add(problem.blocking);
-    // The first cycle is in the window iff one more than what is ahead fits into it: hence start + 1.
+    // The first cycle is in the window iff one more than what is ahead fits into it: hence start +
+    // 1.
     let to_start = ahead.saturating_add(1);
     let most_start = limits.start_delay.min(limits.response).saturating_add(1);
     let started = within(most_start)(fixed_point(

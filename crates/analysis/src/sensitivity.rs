@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How far each source's rate could rise before the first deadline breaks.
 //!
-//! In the sense of Bini, Di Natale and Buttazzo ("Sensitivity analysis for fixed-priority real-time systems", Real-Time Systems 39, 2008), along the rate of one
-//! source at a time: responses only grow with a rate, so bisection is exact. A system of a thousand sources would need ten thousand analyses; there each source
-//! gets a lower bound, from windows that were found once ([`crate::slack`]).
+//! In the sense of Bini, Di Natale and Buttazzo ("Sensitivity analysis for fixed-priority real-time
+//! systems", Real-Time Systems 39, 2008), along the rate of one source at a time: responses only
+//! grow with a rate, so bisection is exact. A system of a thousand sources would need ten thousand
+//! analyses; there each source gets a lower bound, from windows that were found once
+//! ([`crate::slack`]).
 
 use weir_model::{Expiry, Place, Policy, Rate, Source, System, Timing};
 
@@ -18,10 +20,12 @@ use crate::units::Part;
 pub struct Headroom {
     /// Index in [`System::sources`].
     pub source: usize,
-    /// By what the rate that the source's limit lets through (its worst rate, if it has no limit) could be multiplied, all else alike, with every deadline
-    /// kept. Below 1: it would have to be so much less. None: however fast, no deadline breaks.
+    /// By what the rate that the source's limit lets through (its worst rate, if it has no limit)
+    /// could be multiplied, all else alike, with every deadline kept. Below 1: it would have to be
+    /// so much less. None: however fast, no deadline breaks.
     pub factor: Option<f64>,
-    /// The unit whose deadline breaks first beyond that, or the bottom half of the flow whose does; none if none does, or if none can be told apart.
+    /// The unit whose deadline breaks first beyond that, or the bottom half of the flow whose does;
+    /// none if none does, or if none can be told apart.
     pub binding: Option<Part>,
     /// Is it the largest such factor, or only one that is safe?
     pub exact: bool,
@@ -42,7 +46,8 @@ enum Knob {
 const LEAST_SHARE: u64 = 1 << 12;
 /// The largest burst that is tried.
 const MOST_BURST: u64 = 1 << 20;
-/// Systems of more than so many (sources x units x units) get lower bounds: about half a second of analyses.
+/// Systems of more than so many (sources x units x units) get lower bounds: about half a second of
+/// analyses.
 const MOST_WORK: usize = 700_000;
 
 impl Knob {
@@ -91,7 +96,8 @@ impl Knob {
     }
 }
 
-/// The headroom of every source of `system`, whose analysis `analysis` is, in the order of the sources.
+/// The headroom of every source of `system`, whose analysis `analysis` is, in the order of the
+/// sources.
 #[must_use]
 pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     let units = analysis.rows.len();
@@ -112,8 +118,9 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     }
 }
 
-/// As [`headroom`], but a lower bound whatever the size of the system: no source is known to have any if the system breaks a deadline as it is, and none is
-/// known to have more than today's rate if packets have deadlines, their flows' or their receivers': the windows say nothing of these.
+/// As [`headroom`], but a lower bound whatever the size of the system: no source is known to have
+/// any if the system breaks a deadline as it is, and none is known to have more than today's rate
+/// if packets have deadlines, their flows' or their receivers': the windows say nothing of these.
 #[must_use]
 pub fn headroom_at_least(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     let slack = keeps_now(system, analysis).then(|| Slack::of(system, analysis));
@@ -140,8 +147,9 @@ fn keeps_now(system: &System, analysis: &Analysis) -> bool {
 /// The settings of one source's knob, and how far they matter.
 struct Range {
     knob: Knob,
-    /// The loosest setting with which the limit can still hold a request back. With a looser one the source asks for less than with this one, but for the
-    /// expiries of a timer that runs whether or not it is needed.
+    /// The loosest setting with which the limit can still hold a request back. With a looser one
+    /// the source asks for less than with this one, but for the expiries of a timer that runs
+    /// whether or not it is needed.
     loosest: u64,
     tightest: u64,
     /// Looser settings than that cost no expiry (LIMIT-LAZY-1).
@@ -197,7 +205,8 @@ enum Found {
     None,
 }
 
-/// The first number from `least` to `most` of which `of` is true, if it is true of all that follow one.
+/// The first number from `least` to `most` of which `of` is true, if it is true of all that follow
+/// one.
 fn first(least: u64, most: u64, of: impl Fn(u64) -> bool) -> Option<u64> {
     if of(least) {
         return Some(least);
@@ -244,7 +253,8 @@ fn exactly(system: &System, source: usize, latency: u64, holds_now: bool) -> Hea
             .map_or(0.0, |of| range.knob.set(of, index, clock));
         (changed, factor)
     };
-    // The latency of a flow may shrink when its limit grows, so the first miss that bisection finds need not be the first there is.
+    // The latency of a flow may shrink when its limit grows, so the first miss that bisection finds
+    // need not be the first there is.
     let exact = !has_flow_deadlines(system);
     match range.search(holds_now, |index| keeps_deadlines(&at(index).0)) {
         Found::Any => Headroom {
@@ -285,7 +295,8 @@ fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
         Found::UpTo(index) => index,
         Found::Any | Found::None => range.loosest,
     };
-    // What the others bear the source itself nearly always does; only if not its own interrupts decide.
+    // What the others bear the source itself nearly always does; only if not its own interrupts
+    // decide.
     let (found, binding) = if by_itself(of_others) {
         let tighter = of_others.checked_sub(1);
         (by_others, tighter.and_then(breaks))

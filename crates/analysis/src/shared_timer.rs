@@ -22,8 +22,8 @@ fn cleared_by(system: &System, timer: usize) -> impl Iterator<Item = (usize, &So
 pub(crate) struct TimerDemands {
     /// The handlers that run inside it count as the lines'.
     pub by_tasks: Demand,
-    /// With those handlers, since an interrupt may stand above the line of a source that the timer serves; and with the instruction that runs between two
-    /// interrupts.
+    /// With those handlers, since an interrupt may stand above the line of a source that the timer
+    /// serves; and with the instruction that runs between two interrupts.
     pub by_interrupts: Demand,
 }
 

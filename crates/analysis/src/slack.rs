@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much more one source may ask for without any deadline breaking, from windows that are found once.
+//! How much more one source may ask for without any deadline breaking, from windows that are found
+//! once.
 //!
-//! A window x with demand(x) <= x shows a bound (docs/analysis.md), and what it leaves, x - demand(x), may be asked for in addition. So each unit gives points
-//! (x, slack), and a source that asks for at most `slack` more in each window x breaks nothing. What it asks for more lies below a line, so only the points on
-//! the lower convex hull matter. That makes a lower bound on the headroom of a thousand sources cost less than the analysis itself.
+//! A window x with demand(x) <= x shows a bound (docs/analysis.md), and what it leaves, x -
+//! demand(x), may be asked for in addition. So each unit gives points (x, slack), and a source that
+//! asks for at most `slack` more in each window x breaks nothing. What it asks for more lies below
+//! a line, so only the points on the lower convex hull matter. That makes a lower bound on the
+//! headroom of a thousand sources cost less than the analysis itself.
 
 use rayon::prelude::*;
 use weir_model::{Source, System};
@@ -34,7 +37,8 @@ pub struct Slack<'a> {
     hull_of_tasks: Vec<Point>,
 }
 
-/// How much later than they are timers may become, tried in turn: the more, the more room for the rates, unless that alone breaks a deadline.
+/// How much later than they are timers may become, tried in turn: the more, the more room for the
+/// rates, unless that alone breaks a deadline.
 const LATER: [f64; 4] = [2.0, 1.5, 1.1, 1.0];
 
 impl<'a> Slack<'a> {
@@ -69,7 +73,8 @@ impl<'a> Slack<'a> {
             }
         }
         let (latencies, shares, units, points) = found.unwrap_or_else(|| {
-            // Latencies as they are always do; not to have found so means that nothing is known to be left.
+            // Latencies as they are always do; not to have found so means that nothing is known to
+            // be left.
             let latencies = analysis.latencies.clone();
             let units = Units::new(system, &latencies);
             let none = units.units.iter().map(|unit| Point {
@@ -97,7 +102,8 @@ impl<'a> Slack<'a> {
         self.latencies.source.get(source).copied().unwrap_or(0)
     }
 
-    /// A unit of another source, or a task, that may break if the source is as `changed`; none: all hold.
+    /// A unit of another source, or a task, that may break if the source is as `changed`; none: all
+    /// hold.
     #[must_use]
     pub fn breaks(&self, source: usize, changed: &Source) -> Option<Part> {
         let latency = self.latencies.source.get(source).copied()?;
@@ -123,14 +129,16 @@ impl<'a> Slack<'a> {
             })
     }
 
-    /// Do the source's own interrupts hold if it is as `changed`? Their jobs change with its rate, so they are analysed anew.
+    /// Do the source's own interrupts hold if it is as `changed`? Their jobs change with its rate,
+    /// so they are analysed anew.
     #[must_use]
     pub fn bears_itself(&self, source: usize, changed: &Source) -> bool {
         let Some(&latency) = self.latencies.source.get(source) else {
             return false;
         };
         let (plain, seen) = self.units.tasks_if(source, changed, latency);
-        // Later than an interval makes no difference (CONTRACTS.md's J), so then there is nothing to ask.
+        // Later than an interval makes no difference (CONTRACTS.md's J), so then there is nothing
+        // to ask.
         let may_be_late = latency < changed.limit.interval.saturating_sub(1);
         let share = self.shares.get(source).copied();
         let share = share.filter(|_| self.units.counts_on(changed, latency));
@@ -209,7 +217,8 @@ fn lines(now: &Tasks, then: &Tasks) -> Vec<Line> {
     ]
 }
 
-/// What of each latency the source's line may take: what it takes now and half of what there is more of it; nothing where the limiter is not counted on.
+/// What of each latency the source's line may take: what it takes now and half of what there is
+/// more of it; nothing where the limiter is not counted on.
 fn shares(units: &Units, analysis: &Analysis, latencies: &Latencies) -> Vec<u64> {
     let sources = analysis.latencies.source.iter().zip(&latencies.source);
     sources
@@ -226,7 +235,8 @@ fn shares(units: &Units, analysis: &Analysis, latencies: &Latencies) -> Vec<u64>
         .collect()
 }
 
-/// The points of a unit; none if it breaks its deadline, or its timer comes later than `latencies` allows.
+/// The points of a unit; none if it breaks its deadline, or its timer comes later than `latencies`
+/// allows.
 fn points(
     system: &System,
     units: &Units,
@@ -328,7 +338,8 @@ fn points(
     Some(points)
 }
 
-/// A window in which the unit's busy window ends and which leaves as much as can be found: its deadline, if that is one.
+/// A window in which the unit's busy window ends and which leaves as much as can be found: its
+/// deadline, if that is one.
 fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> Point {
     let slack = |window: u64| {
         let asked = problem
@@ -362,7 +373,8 @@ fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> Point {
     }
 }
 
-/// The points below which no line through others goes: a line lies below all points iff it lies below these.
+/// The points below which no line through others goes: a line lies below all points iff it lies
+/// below these.
 fn lower_hull(mut points: Vec<Point>) -> Vec<Point> {
     points.sort_by_key(|point| (point.window, point.slack));
     let mut hull: Vec<Point> = Vec::new();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system as units that compete for the processor: interrupts, tasks and bottom halves, each with its rank.
+//! A system as units that compete for the processor: interrupts, tasks and bottom halves, each with
+//! its rank.
 mod interference;
 
 use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System, TaskModel};
@@ -65,7 +66,8 @@ pub struct Unit {
 /// How late interrupts begin: LIMIT's L less what the interrupt itself needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latencies {
-    /// Of each source its own timer's interrupt, or that of the shared one that clears it; and its line's more if the source is counted on to stay below its limit.
+    /// Of each source its own timer's interrupt, or that of the shared one that clears it; and its
+    /// line's more if the source is counted on to stay below its limit.
     pub source: Vec<u64>,
 }
 
@@ -74,7 +76,8 @@ pub struct Latencies {
 pub(crate) struct Seen {
     /// Tasks, which every timer delays.
     pub by_tasks: Tasks,
-    /// Interrupts that the source's timer delays. As every interrupt does, they see the instruction that runs between two interrupts.
+    /// Interrupts that the source's timer delays. As every interrupt does, they see the instruction
+    /// that runs between two interrupts.
     pub below_timer: Tasks,
     /// Other interrupts.
     pub above_timer: Tasks,
@@ -115,7 +118,8 @@ pub struct Units<'a> {
     switches: Vec<(Place, Demand)>,
 }
 
-/// What one run of a source's handler costs, with the most work it may do: the units of work, and of each packet the top half and the demultiplexing.
+/// What one run of a source's handler costs, with the most work it may do: the units of work, and
+/// of each packet the top half and the demultiplexing.
 #[must_use]
 pub fn body(system: &System, source: usize) -> Body {
     let Some(of) = system.sources.get(source) else {
@@ -190,7 +194,8 @@ fn level_of_timer(system: &System, source: &Source) -> Option<Place> {
     }
 }
 
-/// Which task-level unit a flow's bottom half is: at the urgency of its receiver (zhang2006 §3, lee2010 §4).
+/// Which task-level unit a flow's bottom half is: at the urgency of its receiver (zhang2006 §3,
+/// lee2010 §4).
 fn place_of_receiver(system: &System, receiver: usize) -> Place {
     let urgency = system
         .receivers
@@ -230,8 +235,9 @@ fn per_packet(system: &System, index: usize, flow: &Flow) -> impl Iterator<Item 
         }))
 }
 
-/// The switches with which time slices end, at each urgency that more than one unit has. They are a slice apart there, for turns at one urgency do
-/// not overlap: who is preempted by more urgent work keeps the turn.
+/// The switches with which time slices end, at each urgency that more than one unit has. They are a
+/// slice apart there, for turns at one urgency do not overlap: who is preempted by more urgent work
+/// keeps the turn.
 fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(Place, Demand)> {
     let cost = cpu.context_switch.cycles;
     let takes_turns = cpu.tasks == TaskModel::Preemptive && cost > 0;
@@ -339,7 +345,8 @@ impl<'a> Units<'a> {
             units.push(Unit {
                 part: Part::Timer(index),
                 place: Place::of_interrupt(&system.cpu, &timer.level),
-                // What others see counts the handlers that run inside it as the lines'; its own response does not.
+                // What others see counts the handlers that run inside it as the lines'; its own
+                // response does not.
                 own: Some(Demand {
                     cost: longest,
                     curve: demands.by_tasks.curve.clone(),
@@ -387,8 +394,8 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// The most packets of a flow whose top halves run in any window: what its source serves, and at most what the flow itself brings if
-    /// none has to wait for the limit.
+    /// The most packets of a flow whose top halves run in any window: what its source serves, and
+    /// at most what the flow itself brings if none has to wait for the limit.
     #[must_use]
     pub fn packets(&self, flow: usize) -> Option<Curve> {
         let flow = self.system.flows.get(flow)?;
@@ -398,7 +405,8 @@ impl<'a> Units<'a> {
         self.packets_if(flow, source, tasks, latency)
     }
 
-    /// As [`Self::packets`], if the flow's source were as `source`, with these tasks, and its timer as late as `latency`.
+    /// As [`Self::packets`], if the flow's source were as `source`, with these tasks, and its timer
+    /// as late as `latency`.
     fn packets_if(
         &self,
         flow: &Flow,
@@ -418,8 +426,8 @@ impl<'a> Units<'a> {
         })
     }
 
-    /// What is done at the urgencies of receivers for the packets of a source, now and if it were as `changed`, with these tasks, and its timer as late as `latency`.
-    /// None: without bound.
+    /// What is done at the urgencies of receivers for the packets of a source, now and if it were
+    /// as `changed`, with these tasks, and its timer as late as `latency`. None: without bound.
     pub(crate) fn per_packet_if(
         &self,
         source: usize,
@@ -440,8 +448,9 @@ impl<'a> Units<'a> {
             .collect()
     }
 
-    /// The longest time for which a packet can wait in the device for its interrupt to ask: moderation, and the way through a limiter in hardware. None: no
-    /// bound, because packets can come faster than the limit lets them through and nobody knows how many the device keeps.
+    /// The longest time for which a packet can wait in the device for its interrupt to ask:
+    /// moderation, and the way through a limiter in hardware. None: no bound, because packets can
+    /// come faster than the limit lets them through and nobody knows how many the device keeps.
     #[must_use]
     pub fn longest_wait(&self, source: usize) -> Option<u64> {
         let of = self.system.sources.get(source)?;
@@ -449,8 +458,9 @@ impl<'a> Units<'a> {
         longest_wait(of, self.system.cpu.clock_hz, latency)
     }
 
-    /// Is the limiter of a source counted on never to hold a request back, because they are too far apart? How late the source's own interrupt begins is a part
-    /// of its latency then: the limiter tells two requests apart by when their interrupts begin.
+    /// Is the limiter of a source counted on never to hold a request back, because they are too far
+    /// apart? How late the source's own interrupt begins is a part of its latency then: the limiter
+    /// tells two requests apart by when their interrupts begin.
     #[must_use]
     pub fn is_counted_on(&self, source: usize) -> bool {
         let of = self.system.sources.get(source);
@@ -465,7 +475,8 @@ impl<'a> Units<'a> {
             .is_some_and(|longest| latency <= longest)
     }
 
-    /// What tasks can be delayed by because of a shared timer's interrupt; the handlers that run inside it count as the lines'.
+    /// What tasks can be delayed by because of a shared timer's interrupt; the handlers that run
+    /// inside it count as the lines'.
     #[must_use]
     pub fn timer(&self, timer: usize) -> Option<&Demand> {
         self.timers.get(timer).map(|demands| &demands.by_tasks)
@@ -481,7 +492,8 @@ impl<'a> Units<'a> {
         self.seen.get(source)
     }
 
-    /// The tasks of a source by themselves and as others see them, if it were as `changed` and its timer as late as `latency`.
+    /// The tasks of a source by themselves and as others see them, if it were as `changed` and its
+    /// timer as late as `latency`.
     pub(crate) fn tasks_if(&self, source: usize, changed: &Source, latency: u64) -> (Tasks, Seen) {
         let cpu = &self.system.cpu;
         let body = body(self.system, source);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can and what cannot be in a busy window (docs/analysis.md, "What a unit sees" and "Blocking"), in numbers that can be checked by hand. The emulated board
-//! showed each of them: `weir reproduce regehr2005/bounds`.
+//! What can and what cannot be in a busy window (docs/analysis.md, "What a unit sees" and
+//! "Blocking"), in numbers that can be checked by hand. The emulated board showed each of them:
+//! `weir reproduce regehr2005/bounds`.
 
 mod common;
 
@@ -81,7 +82,8 @@ fn a_critical_section_can_follow_the_interrupt_that_blocked() {
         source(level(0, 1), 200, Some(8_000), off()),
         source(level(0, 2), 600, Some(8_000), off()),
     ];
-    // What has begun, the section that the one instruction behind it begins, an instruction; and itself.
+    // What has begun, the section that the one instruction behind it begins, an instruction; and
+    // itself.
     let expected = (610 - 1) + 100 + 4 + 210;
     assert_eq!(
         response(&system(100, sources, None), Part::Request(0)),
@@ -97,8 +99,9 @@ fn an_expiry_is_not_late_before_the_busy_window_begins() {
         None,
         bursty(Timing::Eager, 6000, 4),
     )];
-    // Four before and four after the first clearing, four after each of two more; three expiries that serve nobody. The burst, which
-    // makes the clearing late, lies in the window. And the rest of the instruction that ran when it came.
+    // Four before and four after the first clearing, four after each of two more; three expiries
+    // that serve nobody. The burst, which makes the clearing late, lies in the window. And the rest
+    // of the instruction that ran when it came.
     let expected = 9000 + (2 + 2) * 4 * 310 + 3 * 15 + (4 - 1);
     assert_eq!(
         response(&system(0, sources, Some(9000)), Part::Task(0)),
@@ -114,8 +117,9 @@ fn an_expiry_that_serves_nobody_follows_on_no_refusal() {
         None,
         bursty(Timing::Lazy, 6000, 4),
     )];
-    // An expiry that serves costs 10 more than if the line had served, and 8 for the refusal: more than an empty one's 15. One more refusal at the end, and the
-    // rest of an instruction at the begin.
+    // An expiry that serves costs 10 more than if the line had served, and 8 for the refusal: more
+    // than an empty one's 15. One more refusal at the end, and the rest of an instruction at the
+    // begin.
     let expected = 1000 + 2 * 4 * 310 + (10 + 8) + 8 + (4 - 1);
     assert_eq!(
         response(&system(0, sources, Some(1000)), Part::Task(0)),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `headroom` says is tried: at the factor every deadline holds, and where it is exact one breaks just beyond.
+//! What `headroom` says is tried: at the factor every deadline holds, and where it is exact one
+//! breaks just beyond.
 
 mod common;
 

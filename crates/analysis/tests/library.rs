@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rta::solve` against the analyses that the crate `response-time-analysis` brings, which implement theorems proven in PROSA (Bozhko and Brandenburg, "Abstract
-//! response-time analysis", ECRTS 2020): the same bounds, and the same sets without one.
+//! `rta::solve` against the analyses that the crate `response-time-analysis` brings, which
+//! implement theorems proven in PROSA (Bozhko and Brandenburg, "Abstract response-time analysis",
+//! ECRTS 2020): the same bounds, and the same sets without one.
 
 use proptest::prelude::*;
 use response_time_analysis::demand::RBF;
@@ -13,7 +14,8 @@ use response_time_analysis::wcet::Scalar;
 use weir_analysis::curve::{Curve, Staircase};
 use weir_analysis::rta::{Demand, NoBound, Problem, solve};
 
-/// The library calls what lies beyond this divergent; it checks itself by brute force below 100,000.
+/// The library calls what lies beyond this divergent; it checks itself by brute force below
+/// 100,000.
 const LIMIT: u64 = 200_000;
 
 fn demand() -> impl Strategy<Value = Demand> {
@@ -59,11 +61,13 @@ fn compare(ours: Problem, theirs: SearchResult) -> Result<(), TestCaseError> {
             Err(NoBound::Overload | NoBound::TooLong),
             Err(SearchFailure::DivergenceLimitExceeded { .. }),
         ) => {}
-        // A set within a hair of all of the processor: a bound so far out that the library was not asked to look there.
+        // A set within a hair of all of the processor: a bound so far out that the library was not
+        // asked to look there.
         (Ok(solution), Err(SearchFailure::DivergenceLimitExceeded { .. })) => {
             prop_assert!(solution.busy_window > LIMIT, "{solution:?}");
         }
-        // All of the processor and not a cycle more can have a bound; in the long run nothing shows that it holds, so none is given.
+        // All of the processor and not a cycle more can have a bound; in the long run nothing shows
+        // that it holds, so none is given.
         (Err(NoBound::Overload), Ok(_)) => {
             let all = ours.until_start.iter().chain(ours.throughout).copied();
             let share: f64 = all.chain([ours.own]).map(Demand::utilisation).sum();
@@ -117,7 +121,8 @@ proptest! {
         compare(Problem { own: &own, blocking, until_start: &until_start, throughout: &[] }, theirs)?;
     }
 
-    /// A last segment of one cycle is preemptive, one of the whole cost is not: thresholds lie between, so for them the two are an upper and a lower bound.
+    /// A last segment of one cycle is preemptive, one of the whole cost is not: thresholds lie
+    /// between, so for them the two are an upper and a lower bound.
     #[test]
     fn thresholds_lie_between((own, urgent, blocking) in set(), preempts in any::<u8>()) {
         let limited = |last| {

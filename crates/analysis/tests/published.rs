@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Published examples, with the numbers that were published. Where a paper prints an equation but no numbers, the numbers were worked out by hand from the equation;
-//! the test says so.
+//! Published examples, with the numbers that were published. Where a paper prints an equation but
+//! no numbers, the numbers were worked out by hand from the equation; the test says so.
 //!
-//! Times are integers here. What a paper gives in fractions is scaled; blocking is the paper's, not yet less the cycle before.
+//! Times are integers here. What a paper gives in fractions is scaled; blocking is the paper's, not
+//! yet less the cycle before.
 
 use weir_analysis::curve::{Curve, Staircase};
 use weir_analysis::rta::{Demand, NoBound, Problem, Solution, solve};
@@ -59,9 +60,11 @@ fn non_preemptive(tasks: &[Task], of: usize) -> Solution {
     .expect("a bound")
 }
 
-/// The equation of Joseph and Pandya, "Finding response times in a real-time system", The Computer Journal 29(5), 1986, on the sets on which textbooks show it
-/// (Burns and Wellings, "Real-Time Systems and Programming Languages", the chapter on scheduling): with costs and periods of (3, 7), (3, 12) and (5, 20) the responses
-/// are 3, 6 and 20; with (5, 20), (10, 40) and (40, 80), which ask for all of the processor, 5, 15 and 80.
+/// The equation of Joseph and Pandya, "Finding response times in a real-time system", The Computer
+/// Journal 29(5), 1986, on the sets on which textbooks show it (Burns and Wellings, "Real-Time
+/// Systems and Programming Languages", the chapter on scheduling): with costs and periods of (3,
+/// 7), (3, 12) and (5, 20) the responses are 3, 6 and 20; with (5, 20), (10, 40) and (40, 80),
+/// which ask for all of the processor, 5, 15 and 80.
 #[test]
 fn joseph_and_pandya_1986() {
     assert_eq!(all_preemptive(&[(3, 7), (3, 12), (5, 20)]), [3, 6, 20]);
@@ -71,9 +74,11 @@ fn joseph_and_pandya_1986() {
     assert_eq!(all_preemptive(&[(5, 20), (10, 40), (40, 81)]), [5, 15, 80]);
 }
 
-/// The avionics task set that Audsley, Burns, Richardson, Tindell and Wellings analyse in "Applying new scheduling theory to static priority pre-emptive scheduling",
-/// Software Engineering Journal 8(5), 1993: computation times and periods of the generic avionics platform (Locke, Vogel and Mesler, RTSS 1991), in
-/// milliseconds, without the run-time system's overheads. The response times are worked out by hand from the paper's equation.
+/// The avionics task set that Audsley, Burns, Richardson, Tindell and Wellings analyse in "Applying
+/// new scheduling theory to static priority pre-emptive scheduling", Software Engineering Journal
+/// 8(5), 1993: computation times and periods of the generic avionics platform (Locke, Vogel and
+/// Mesler, RTSS 1991), in milliseconds, without the run-time system's overheads. The response times
+/// are worked out by hand from the paper's equation.
 #[test]
 fn audsley_burns_richardson_tindell_wellings_1993() {
     let tasks = [
@@ -100,7 +105,8 @@ fn audsley_burns_richardson_tindell_wellings_1993() {
     assert_eq!(all_preemptive(&sets), expected);
 }
 
-/// The same paper's equation with release jitter: an interfering task that may be late by J comes again after T - J. Worked out by hand.
+/// The same paper's equation with release jitter: an interfering task that may be late by J comes
+/// again after T - J. Worked out by hand.
 #[test]
 fn jitter_of_audsley_burns_richardson_tindell_wellings_1993() {
     let own = ((4, 40), 0);
@@ -109,7 +115,8 @@ fn jitter_of_audsley_burns_richardson_tindell_wellings_1993() {
             .expect("a bound")
             .response
     };
-    // 4 + 2 <= 10 - J while J <= 4; then a second one comes in time, and a third one from 2T - J < 8 on.
+    // 4 + 2 <= 10 - J while J <= 4; then a second one comes in time, and a third one from 2T - J <
+    // 8 on.
     assert_eq!(response(0), 6);
     assert_eq!(response(4), 6);
     assert_eq!(response(5), 8);
@@ -117,9 +124,10 @@ fn jitter_of_audsley_burns_richardson_tindell_wellings_1993() {
     assert_eq!(response(13), 10);
 }
 
-/// Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines", RTSS 1990, its example: with (26, 70) above it, the jobs of (62, 100)
-/// respond in 114, 102, 116, 104, 118, 106 and 94; the fifth is the worst, and the busy period lasts 694. Tindell, Burns and Wellings 1994 repeat it for their
-/// recurrence.
+/// Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines", RTSS 1990,
+/// its example: with (26, 70) above it, the jobs of (62, 100) respond in 114, 102, 116, 104, 118,
+/// 106 and 94; the fifth is the worst, and the busy period lasts 694. Tindell, Burns and Wellings
+/// 1994 repeat it for their recurrence.
 #[test]
 fn lehoczky_1990() {
     let solution = preemptive(&[(26, 70), (62, 100)], 0).expect("a bound");
@@ -133,21 +141,26 @@ fn lehoczky_1990() {
     assert_eq!(solution.busy_window, 694);
 }
 
-/// Tindell, Burns and Wellings, "An extendible approach for analyzing fixed priority hard real-time tasks", Real-Time Systems 6(2), 1994, equations for arbitrary deadlines
-/// with release jitter and blocking: w(q) = (q + 1)C + B + sum ceil((w + J) / T)C, r = max(w(q) - qT) from the release, for q until w(q) <= (q + 1)T. The numbers are of the
-/// iteration done by hand for B = 3, (2, 7) late by 4 and (5, 11) below it.
+/// Tindell, Burns and Wellings, "An extendible approach for analyzing fixed priority hard real-time
+/// tasks", Real-Time Systems 6(2), 1994, equations for arbitrary deadlines with release jitter and
+/// blocking: w(q) = (q + 1)C + B + sum ceil((w + J) / T)C, r = max(w(q) - qT) from the release, for
+/// q until w(q) <= (q + 1)T. The numbers are of the iteration done by hand for B = 3, (2, 7) late
+/// by 4 and (5, 11) below it.
 #[test]
 fn tindell_burns_wellings_1994() {
     let solution = preemptive_with_jitter(&[((2, 7), 4), ((5, 11), 0)], 3).expect("a bound");
-    // w(0): 8, 12, 14, 14: ceil((14 + 4) / 7) = 3 releases. 14 > 11, so there is a second job. w(1): 13, 19, 21, 21 <= 22: the busy window ends.
+    // w(0): 8, 12, 14, 14: ceil((14 + 4) / 7) = 3 releases. 14 > 11, so there is a second job.
+    // w(1): 13, 19, 21, 21 <= 22: the busy window ends.
     let finishes: Vec<u64> = solution.jobs.iter().map(|job| job.finish).collect();
     assert_eq!(finishes, [14, 21]);
     assert_eq!(solution.response, 14);
 }
 
-/// Davis, Burns, Bril and Lukkien, "Controller Area Network (CAN) schedulability analysis: Refuted, revisited and revised", Real-Time Systems 35, 2007, the example that refutes:
-/// three messages of 1 ms each with periods of 2.5, 3.5 and 3.5 ms and deadlines of 2.5, 3.25 and 3.25 ms. The analysis of 1994 looks at the first instance alone and says
-/// 2, 3 and 3 ms; the second instance of C takes 3.5 ms, more than its deadline.
+/// Davis, Burns, Bril and Lukkien, "Controller Area Network (CAN) schedulability analysis: Refuted,
+/// revisited and revised", Real-Time Systems 35, 2007, the example that refutes: three messages of
+/// 1 ms each with periods of 2.5, 3.5 and 3.5 ms and deadlines of 2.5, 3.25 and 3.25 ms. The
+/// analysis of 1994 looks at the first instance alone and says 2, 3 and 3 ms; the second instance
+/// of C takes 3.5 ms, more than its deadline.
 #[test]
 fn davis_burns_bril_lukkien_2007() {
     // 250 to a millisecond: half of a bit at 125 kbit/s, of which the paper's message has 125.
@@ -166,8 +179,10 @@ fn davis_burns_bril_lukkien_2007() {
     assert_eq!(worst.busy_window, ms(28));
 }
 
-/// Wang and Saksena, "Scheduling fixed-priority tasks with preemption threshold", RTCSA 1999, its example: three tasks (20, 70), (20, 80) and (35, 200) with deadlines of 50,
-/// 80 and 100 that miss a deadline preemptively (20, 40, 115) and non-preemptively (55, 75, 75), but keep all with the thresholds 3, 3 and 2: 40, 75 and 95.
+/// Wang and Saksena, "Scheduling fixed-priority tasks with preemption threshold", RTCSA 1999, its
+/// example: three tasks (20, 70), (20, 80) and (35, 200) with deadlines of 50, 80 and 100 that miss
+/// a deadline preemptively (20, 40, 115) and non-preemptively (55, 75, 75), but keep all with the
+/// thresholds 3, 3 and 2: 40, 75 and 95.
 #[test]
 fn wang_and_saksena_1999() {
     let tasks = [(20, 70), (20, 80), (35, 200)];

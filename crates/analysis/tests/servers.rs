@@ -32,7 +32,8 @@ fn server(urgency: u8, wcet: u64) -> Receiver {
     }
 }
 
-/// A packet every 1000 cycles, whose interrupt takes 10 and its bottom half 20; a server that takes 100 for it; a task below of 50 each 4000. A switch takes 3.
+/// A packet every 1000 cycles, whose interrupt takes 10 and its bottom half 20; a server that takes
+/// 100 for it; a task below of 50 each 4000. A switch takes 3.
 fn served() -> System {
     let mut cpu = cpu(Nesting::Flat, TaskModel::Preemptive);
     cpu.context_switch = cost(3);

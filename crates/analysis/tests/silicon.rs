@@ -31,7 +31,8 @@ fn limit(policy: Policy, burst: u32, is_level: bool) -> Limit {
     }
 }
 
-/// The most that is delivered in windows of these lengths, of a source that asks at least every `interarrival` cycles.
+/// The most that is delivered in windows of these lengths, of a source that asks at least every
+/// `interarrival` cycles.
 fn delivered(limit: Limit, interarrival: Option<u64>, windows: &[u64]) -> Vec<u64> {
     let source = source(level(0, 1), 10, interarrival, limit);
     let body = Body {

@@ -11,7 +11,8 @@ use weir_analysis::analyse;
 use weir_analysis::units::Part;
 use weir_model::{Nesting, System, TaskModel};
 
-/// Tasks of the urgencies, WCETs and periods `tasks`, with switches of `switch` cycles after each `slice`.
+/// Tasks of the urgencies, WCETs and periods `tasks`, with switches of `switch` cycles after each
+/// `slice`.
 fn sliced(slice: Option<u64>, switch: u64, tasks: &[(u8, u64, u64)]) -> System {
     let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
     system.cpu.time_slice = slice;
@@ -82,14 +83,16 @@ struct Ring {
     switching: u64,
 }
 
-/// The longest response of each task in so many cycles, cycle by cycle. Task i comes first at `phases[i]` and then with its period.
+/// The longest response of each task in so many cycles, cycle by cycle. Task i comes first at
+/// `phases[i]` and then with its period.
 fn observed(system: &System, phases: &[u64], cycles: u64) -> Vec<u64> {
     let (slice, switch) = (
         system.cpu.time_slice.expect("a slice"),
         system.cpu.context_switch.cycles,
     );
     let mut rings: Vec<Ring> = (0..4).map(|_| Ring::default()).collect();
-    // Of each task the jobs that are not done, the oldest first: when they were released and the cycles that are left of them.
+    // Of each task the jobs that are not done, the oldest first: when they were released and the
+    // cycles that are left of them.
     let mut jobs = vec![VecDeque::<(u64, u64)>::new(); system.receivers.len()];
     let mut longest = vec![0; system.receivers.len()];
     for now in 0..cycles {
@@ -157,7 +160,8 @@ proptest! {
     }
 }
 
-/// The round robin of these tests does switch: without the demand of the slices the bounds, 310 and 360, would be too low.
+/// The round robin of these tests does switch: without the demand of the slices the bounds, 310 and
+/// 360, would be too low.
 #[test]
 fn a_round_robin_needs_more_than_a_switch_per_release() {
     let seen = observed(&sliced(Some(30), 10, &FOUR), &[0; 4], 5_000);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources without bound, demands without room, polling, and systems at the edge of what numbers hold.
+//! Sources without bound, demands without room, polling, and systems at the edge of what numbers
+//! hold.
 
 mod common;
 
@@ -37,7 +38,8 @@ fn three(nesting: Nesting, levels: [Level; 3]) -> System {
     system
 }
 
-/// regehr2005 §5.2: pure interrupts starve what is below them, and what is above suffers one run at most.
+/// regehr2005 §5.2: pure interrupts starve what is below them, and what is above suffers one run at
+/// most.
 #[test]
 fn an_unlimited_source_starves_what_is_below_it_and_nothing_above() {
     let levels = [level(0, 1), level(0, 2), level(0, 3)];
@@ -150,7 +152,8 @@ fn polling_that_costs_nothing_still_runs_the_handler() {
     let analysis = analyse(&system);
     // Its own row waits for the other interrupt, but for its first cycle, and for an instruction.
     assert_eq!(outcome(&analysis, Part::Expiry(0)), Ok(9 + 4 + 18));
-    // That one waits for it and for the instruction between them; what blocks interrupts, one instruction, too.
+    // That one waits for it and for the instruction between them; what blocks interrupts, one
+    // instruction, too.
     assert_eq!(outcome(&analysis, Part::Request(1)), Ok(4 + 18 + 4 + 10));
     // 340 + 10 + 18 per 200: 396 in a window of 396; blocked by what is left of an instruction.
     assert_eq!(outcome(&analysis, Part::Task(0)), Ok(3 + 340 + 10 + 2 * 18));
@@ -393,7 +396,8 @@ proptest! {
         }
     }
 
-    /// A rate that comes out of a period again, so that the systems of other tests are what they say.
+    /// A rate that comes out of a period again, so that the systems of other tests are what they
+    /// say.
     #[test]
     fn a_period_is_its_rates(period in 1..1_000_000_u64) {
         prop_assert_eq!(every(period).period_cycles(common::CLOCK).floor() as u64, period);

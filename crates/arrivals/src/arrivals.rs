@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::steps::{Alternating, Bursts, Mmpp, Periodic, Poisson, Uniform};
 use crate::trace::{Playback, TraceError};
 
-/// No arrival comes in this cycle or later, so that a program may add a time of its own without an overflow: at 1 GHz 292 years.
+/// No arrival comes in this cycle or later, so that a program may add a time of its own without an
+/// overflow: at 1 GHz 292 years.
 pub const LATEST: u64 = 1 << 63;
 
 /// Something arrives.
@@ -20,7 +21,8 @@ pub struct Arrival {
 /// What arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// A request: an edge of the direction that the program waits for, or a packet that nothing is known of.
+    /// A request: an edge of the direction that the program waits for, or a packet that nothing is
+    /// known of.
     Request,
     /// The line goes high.
     Rise,
@@ -37,7 +39,8 @@ pub struct Packet {
     pub protocol: Option<Protocol>,
     /// The destination port of TCP or UDP; none where the recording does not say.
     pub port: Option<u16>,
-    /// The flow that a recording names, as an index into [`Recording::flows`](crate::Recording::flows).
+    /// The flow that a recording names, as an index into
+    /// [`Recording::flows`](crate::Recording::flows).
     pub flow: Option<u16>,
     /// Bytes on the wire without the checksum; 0 where the recording does not say.
     pub length: u32,
@@ -74,7 +77,8 @@ impl Arrivals {
         Self(source)
     }
 
-    /// Why a recording ended before its end, if it did: it was found good before the run, so the file was changed or its disk failed in the meantime.
+    /// Why a recording ended before its end, if it did: it was found good before the run, so the
+    /// file was changed or its disk failed in the meantime.
     #[must_use]
     pub fn error(&self) -> Option<&TraceError> {
         match &self.0 {

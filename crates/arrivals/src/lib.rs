@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When requests and packets arrive: the floods of the simulator and of the emulated board, in one language.
+//! When requests and packets arrive: the floods of the simulator and of the emulated board, in one
+//! language.
 //!
-//! The text form, as the command line takes it and [`Pattern`]'s `Display` writes it. Rates and times are those of [`weir_model::quantity`].
+//! The text form, as the command line takes it and [`Pattern`]'s `Display` writes it. Rates and
+//! times are those of [`weir_model::quantity`].
 //!
 //! | text | arrivals |
 //! |---|---|
@@ -14,11 +16,13 @@
 //! | `mmpp:20kHz:burst=5000:gap=100ms` | bursts of 5000 on average, memoryless at 20 kHz within them, with pauses of 100 ms on average; `:idle=10Hz` in the pauses |
 //! | `trace:file.csv`, `trace:file.pcap` | those of a recording, csv, pcap or pcapng; `:speed=2` twice as fast, `:repeat` for ever |
 //!
-//! What is random ends in `:seed=N` if it wants a seed of its own, and takes the one given to [`Pattern::start`] otherwise. The same seed gives the same
-//! arrivals on every machine: the generator is ChaCha with 8 rounds, and nothing comes from the C library.
+//! What is random ends in `:seed=N` if it wants a seed of its own, and takes the one given to
+//! [`Pattern::start`] otherwise. The same seed gives the same arrivals on every machine: the
+//! generator is ChaCha with 8 rounds, and nothing comes from the C library.
 //!
-//! A recording in CSV has a header: `time_us` or `cycle`, both counted from the start of the run, then if wanted `port` (of the destination) and `flow` (a
-//! name). The time of a capture counts from its first packet, and its destination ports come along.
+//! A recording in CSV has a header: `time_us` or `cycle`, both counted from the start of the run,
+//! then if wanted `port` (of the destination) and `flow` (a name). The time of a capture counts
+//! from its first packet, and its destination ports come along.
 mod arrivals;
 mod pattern;
 mod steps;

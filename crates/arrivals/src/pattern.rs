@@ -16,7 +16,8 @@ use crate::trace::Recording;
 /// `Display` writes the text form, which [`Pattern::parse`] reads back.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pattern {
-    /// The k-th arrival (from 0) at `phase_cycles + k * clock / rate_hz`, rounded: fractions do not add up to a drift.
+    /// The k-th arrival (from 0) at `phase_cycles + k * clock / rate_hz`, rounded: fractions do not
+    /// add up to a drift.
     Periodic {
         /// Arrivals per second: more than zero, at most 10¹².
         rate_hz: f64,
@@ -30,8 +31,9 @@ pub enum Pattern {
         /// The same seed gives the same arrivals; none: the one given to [`Pattern::start`].
         seed: Option<u64>,
     },
-    /// zhang2006 §5's two-state Markov-modulated Poisson process: bursts of a geometric number of arrivals (from 0, so that a few bursts are none), which come
-    /// as a Poisson process and last an exponential time; between them exponential pauses.
+    /// zhang2006 §5's two-state Markov-modulated Poisson process: bursts of a geometric number of
+    /// arrivals (from 0, so that a few bursts are none), which come as a Poisson process and last
+    /// an exponential time; between them exponential pauses.
     Mmpp {
         /// Arrivals per second within a burst: more than zero, at most 10¹².
         rate_hz: f64,
@@ -88,17 +90,20 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Reads the text form; `clock_hz` turns times into cycles. A trace's file is read as a whole, and again while it is played.
+    /// Reads the text form; `clock_hz` turns times into cycles. A trace's file is read as a whole,
+    /// and again while it is played.
     ///
     /// # Errors
-    /// An unknown pattern, a bad quantity, a trace that cannot be read; the message says what would be right.
+    /// An unknown pattern, a bad quantity, a trace that cannot be read; the message says what would
+    /// be right.
     pub fn parse(text: &str, clock_hz: u64) -> Result<Self, PatternError> {
         let pattern = text::parse(text.trim(), clock_hz)?;
         pattern.check()?;
         Ok(pattern)
     }
 
-    /// The arrivals at a clock of `clock_hz`, the one that was given to [`Self::parse`]. Where the pattern is random and has no seed of its own, it takes `seed`.
+    /// The arrivals at a clock of `clock_hz`, the one that was given to [`Self::parse`]. Where the
+    /// pattern is random and has no seed of its own, it takes `seed`.
     ///
     /// # Errors
     /// As [`Self::check`], a clock of 0 Hz, or a file that cannot be opened again.
@@ -179,8 +184,8 @@ impl Pattern {
         )
     }
 
-    /// Arrivals per second in the long run at a clock of `clock_hz`; of a level, its periods. Of a recording those between its first and its last, if they do
-    /// not come in one cycle.
+    /// Arrivals per second in the long run at a clock of `clock_hz`; of a level, its periods. Of a
+    /// recording those between its first and its last, if they do not come in one cycle.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a rate to 16 digits")]
     pub fn mean_rate(&self, clock_hz: u64) -> Option<Rate> {
@@ -223,7 +228,8 @@ impl Pattern {
         Rate::from_hertz(hertz).ok()
     }
 
-    /// Whether the pattern can be run: rates and periods above zero, bursts shorter than their period, a trace in order.
+    /// Whether the pattern can be run: rates and periods above zero, bursts shorter than their
+    /// period, a trace in order.
     ///
     /// # Errors
     /// What is wrong and what would be right.

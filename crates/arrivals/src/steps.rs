@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From one arrival to the next, in whole cycles. What a step leaves of a cycle is carried to the next one, so that no rate drifts.
+//! From one arrival to the next, in whole cycles. What a step leaves of a cycle is carried to the
+//! next one, so that no rate drifts.
 use rand::SeedableRng;
 use rand::distr::{Distribution, Open01, Uniform as Between};
 use rand_chacha::ChaCha8Rng;
 
 use crate::arrivals::{Arrival, LATEST, What};
 
-/// The k-th arrival (from 0) at `phase + k * clock / rate`, rounded to the nearest cycle; exact, since a rate is a fraction.
+/// The k-th arrival (from 0) at `phase + k * clock / rate`, rounded to the nearest cycle; exact,
+/// since a rate is a fraction.
 pub(crate) struct Periodic {
     /// None after the last one before [`LATEST`].
     at: Option<u64>,
@@ -56,7 +58,8 @@ impl Periodic {
 
 /// A positive rate as the fraction that it is: below 2^54, and a power of two.
 fn fraction(rate_hz: f64) -> (u64, u128) {
-    // Multiplying by two is exact; 128 times are enough for rates that have a second arrival before the end of time.
+    // Multiplying by two is exact; 128 times are enough for rates that have a second arrival before
+    // the end of time.
     let mut scaled = rate_hz;
     let mut denominator = 1_u128;
     while scaled.fract() != 0.0 && denominator < 1 << 126 {
@@ -135,8 +138,9 @@ impl Poisson {
     }
 }
 
-/// The two-state Markov-modulated Poisson process (MMPP-2) of zhang2006 §5: exponentially long bursts, within which arrivals are a Poisson process, so that
-/// their number per burst is geometric; between them exponentially long pauses with a Poisson process of their own, or none.
+/// The two-state Markov-modulated Poisson process (MMPP-2) of zhang2006 §5: exponentially long
+/// bursts, within which arrivals are a Poisson process, so that their number per burst is
+/// geometric; between them exponentially long pauses with a Poisson process of their own, or none.
 pub(crate) struct Mmpp {
     now: State,
     other: State,
@@ -156,7 +160,8 @@ pub(crate) struct State {
 }
 
 impl Mmpp {
-    /// Begins in a burst or a pause as if it had run for ever, so that the mean rate holds from the start.
+    /// Begins in a burst or a pause as if it had run for ever, so that the mean rate holds from the
+    /// start.
     pub fn new(burst: State, pause: State, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let uniform: f64 = Open01.sample(&mut random);
@@ -176,7 +181,8 @@ impl Mmpp {
 
     #[inline]
     pub fn next(&mut self) -> Option<u64> {
-        // What was drawn in a state that ends before is forgotten: an exponential time has no memory.
+        // What was drawn in a state that ends before is forgotten: an exponential time has no
+        // memory.
         loop {
             let gap = self.now.gap * exponential(&mut self.random);
             if gap < self.left {

@@ -155,7 +155,8 @@ pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> 
     }
 }
 
-/// A file's name may have colons of its own, so only what stands at the end and looks like an option is one.
+/// A file's name may have colons of its own, so only what stands at the end and looks like an
+/// option is one.
 fn recording(text: &str, rest: &str, clock_hz: u64) -> Result<Pattern, PatternError> {
     let (mut file, mut speed, mut repeats) = (rest, None, false);
     loop {

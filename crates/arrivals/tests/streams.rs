@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every stream promises, and the statistics of the random ones. Seeds are fixed, so a bound that holds once holds always; bounds are four standard
-//! deviations or more.
+//! What every stream promises, and the statistics of the random ones. Seeds are fixed, so a bound
+//! that holds once holds always; bounds are four standard deviations or more.
 use proptest::prelude::*;
 use weir_arrivals::{Arrivals, Pattern};
 
@@ -64,7 +64,8 @@ fn a_seed_gives_one_stream() {
     }
 }
 
-/// The streams are the same on every machine and must remain so: results are repeated by their seeds.
+/// The streams are the same on every machine and must remain so: results are repeated by their
+/// seeds.
 #[test]
 fn streams_do_not_change() {
     let begin = |text| times(text, 1, 5);
@@ -80,7 +81,8 @@ fn streams_do_not_change() {
 
 #[test]
 fn each_pattern_has_the_rate_that_it_states() {
-    // The means of so many gaps: 0.3 % for Poisson, a tenth of bursts of 50 (variation 1.4) for the modulated ones.
+    // The means of so many gaps: 0.3 % for Poisson, a tenth of bursts of 50 (variation 1.4) for the
+    // modulated ones.
     for (text, within) in [
         ("4.7kHz", 1e-5),
         ("0.3Hz:phase=1ms", 1e-5),
@@ -127,7 +129,8 @@ fn uniform_gaps_reach_both_bounds_and_no_further() {
 /// zhang2006 §5: bursts geometric, times between them exponential.
 #[test]
 fn modulated_bursts_and_pauses_are_those_of_theory() {
-    // A pause is 100 ms on average and a gap in a burst 10 us, so a gap of 1 ms is in a burst once in 10^43, and one in a hundred pauses is missed.
+    // A pause is 100 ms on average and a gap in a burst 10 us, so a gap of 1 ms is in a burst once
+    // in 10^43, and one in a hundred pauses is missed.
     const PAUSE: f64 = 4_000.0;
     let (burst, pause, gap) = (500.0, 400_000.0, 40.0);
     let times = times("mmpp:100kHz:burst=500:gap=100ms", 7, 2_000_000);
@@ -143,8 +146,9 @@ fn modulated_bursts_and_pauses_are_those_of_theory() {
             within.push(gap);
         }
     }
-    // 4000 bursts: means to 1.6 %. One burst in 501 has no arrival and is not seen, and a pause in a hundred is not told from a burst: the two go together in
-    // the size of what is seen. The pauses seen are longer than PAUSE, but an exponential time has no memory.
+    // 4000 bursts: means to 1.6 %. One burst in 501 has no arrival and is not seen, and a pause in
+    // a hundred is not told from a burst: the two go together in the size of what is seen. The
+    // pauses seen are longer than PAUSE, but an exponential time has no memory.
     assert!((3_600..4_400).contains(&sizes.len()), "{}", sizes.len());
     assert_near(mean(&sizes), (burst + 1.0) / (-PAUSE / pause).exp(), 0.065);
     assert_near(mean(&pauses), pause, 0.065);
@@ -160,7 +164,8 @@ fn modulated_bursts_and_pauses_are_those_of_theory() {
 
 #[test]
 fn a_modulated_process_begins_as_if_it_had_always_run() {
-    // Bursts of 5 ms and pauses of 15 ms: a quarter of all seeds begins within a burst, and the first arrival is then at about 1 us.
+    // Bursts of 5 ms and pauses of 15 ms: a quarter of all seeds begins within a burst, and the
+    // first arrival is then at about 1 us.
     let begun = (0..4000)
         .filter(|seed| times("mmpp:1MHz:burst=5000:gap=15ms", *seed, 1)[0] < 100)
         .count();
@@ -199,7 +204,8 @@ proptest! {
         }
     }
 
-    /// Against the definition in whole numbers: an arrival is never half a cycle from where it belongs, after as many periods as there may be.
+    /// Against the definition in whole numbers: an arrival is never half a cycle from where it
+    /// belongs, after as many periods as there may be.
     #[test]
     fn regular_arrivals_do_not_drift(
         numerator in 1..1_000_000_u64,

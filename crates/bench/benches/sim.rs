@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast a run is: interrupts per second, the cost of a job by the number of tasks, and the same system in SimSo. Exits with 1 if a goal is missed.
+//! How fast a run is: interrupts per second, the cost of a job by the number of tasks, and the same
+//! system in SimSo. Exits with 1 if a goal is missed.
 //!
-//! Criterion measures and compares with the run before; the goals are judged by the fastest of several runs, as other load only ever makes one longer.
+//! Criterion measures and compares with the run before; the goals are judged by the fastest of
+//! several runs, as other load only ever makes one longer.
 #[path = "../../sim/tests/common/mod.rs"]
 mod common;
 #[path = "../../sim/tests/simso/python.rs"]
@@ -154,7 +156,8 @@ fn growth() -> f64 {
     nanoseconds(10_000) / nanoseconds(10)
 }
 
-/// How many times as long SimSo takes for the same three tasks with a stream of 15 kHz: the median of pairs of runs.
+/// How many times as long SimSo takes for the same three tasks with a stream of 15 kHz: the median
+/// of pairs of runs.
 fn beside_simso() -> f64 {
     const PAIRS: usize = 5;
     let system = flooded("");

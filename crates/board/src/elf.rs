@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Loads a firmware: what goes into the memory, and where its symbols are. What all boards' files have in common is here.
+//! Loads a firmware: what goes into the memory, and where its symbols are. What all boards' files
+//! have in common is here.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -159,7 +160,8 @@ impl Wanted<'_> {
         Ok(file)
     }
 
-    /// The memory's content from address 0 to the last byte of a segment that is loaded below `end`; gaps are `fill`.
+    /// The memory's content from address 0 to the last byte of a segment that is loaded below
+    /// `end`; gaps are `fill`.
     fn memory(
         &self,
         file: &ElfFile32<'_, Endianness>,

@@ -50,13 +50,14 @@ impl Toolchain {
         libraries: &[],
     };
 
-    /// For the RISC-V of the board soc. There is no C library for it: sources bring their start-up code, and flags their linker script.
+    /// For the RISC-V of the board soc. There is no C library for it: sources bring their start-up
+    /// code, and flags their linker script.
     pub const RISCV: Self = Self {
         compiler: "riscv64-unknown-elf-gcc",
         packages: "gcc-riscv64-unknown-elf",
         flags: &[
-            // With this edition of the specification RV32I includes the control and status registers; as rv32i_zicsr gcc 12 would link the
-            // support library of another word size.
+            // With this edition of the specification RV32I includes the control and status
+            // registers; as rv32i_zicsr gcc 12 would link the support library of another word size.
             "-march=rv32i",
             "-misa-spec=2.2",
             "-mabi=ilp32",
@@ -165,11 +166,12 @@ impl Firmware {
         self.build_with(&Toolchain::AVR, output)
     }
 
-    /// Compiles and links into `output`, an ELF file; its folder is made if it is missing. Nothing is left in
-    /// `output` when it fails.
+    /// Compiles and links into `output`, an ELF file; its folder is made if it is missing. Nothing
+    /// is left in `output` when it fails.
     ///
     /// # Errors
-    /// A missing compiler, sources that do not compile (with the compiler's messages), a folder that cannot be written.
+    /// A missing compiler, sources that do not compile (with the compiler's messages), a folder
+    /// that cannot be written.
     pub fn build_with(&self, toolchain: &Toolchain, output: &Path) -> Result<(), FirmwareError> {
         let write = |cause| FirmwareError::Write {
             path: output.to_owned(),
@@ -186,7 +188,8 @@ impl Firmware {
         std::fs::rename(linked, output).map_err(write)
     }
 
-    /// `workspace` is for what the compiler keeps in files, which it leaves there when it is ended at the wrong moment.
+    /// `workspace` is for what the compiler keeps in files, which it leaves there when it is ended
+    /// at the wrong moment.
     fn run_compiler(
         &self,
         toolchain: &Toolchain,

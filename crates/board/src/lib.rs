@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One firmware on one board: what goes to its pins, and what it did.
 //!
-//! [`run::run`] returns cycles per interrupt vector, edges missed and counters, on an emulated ATmega128 or a simulated RISC-V.
-//! This crate links simavr (GPL-3), and is the only package of Weir that does.
+//! [`run::run`] returns cycles per interrupt vector, edges missed and counters, on an emulated
+//! ATmega128 or a simulated RISC-V. This crate links simavr (GPL-3), and is the only package of
+//! Weir that does.
 pub mod atmega128;
 pub mod chip;
 pub mod elf;

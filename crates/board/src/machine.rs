@@ -13,7 +13,8 @@ pub enum Machine {
     /// A microcontroller, emulated in this process.
     #[default]
     Atmega128,
-    /// A RISC-V with `weir_limit` between its lines and its interrupt controller, simulated by a program of its own.
+    /// A RISC-V with `weir_limit` between its lines and its interrupt controller, simulated by a
+    /// program of its own.
     Soc,
 }
 

@@ -61,7 +61,8 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// A run of `cycles` at `clock_hz` on the ATmega128 without a warm-up, in which nothing happens to the pins and nothing is watched.
+    /// A run of `cycles` at `clock_hz` on the ATmega128 without a warm-up, in which nothing happens
+    /// to the pins and nothing is watched.
     #[must_use]
     pub fn new(elf: impl Into<PathBuf>, clock_hz: u64, cycles: u64) -> Self {
         Self {
@@ -98,8 +99,9 @@ pub struct HardwareLimit {
     pub interval_cycles: u64,
 }
 
-/// A second emulated ATmega128 in front of the board, as the hardware scheduler of regehr2005 §6.1: a flood on `to`
-/// reaches its `input`, and its `output` drives `to`. Both chips have the same clock.
+/// A second emulated ATmega128 in front of the board, as the hardware scheduler of regehr2005 §6.1:
+/// a flood on `to` reaches its `input`, and its `output` drives `to`. Both chips have the same
+/// clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontController {
     /// The firmware in front.
@@ -127,10 +129,12 @@ pub struct RunResult {
     pub wakeups: u64,
     /// The lines that a flood or the chip in front drives.
     pub lines: Vec<LineUse>,
-    /// By symbol: by how much the variable grew. Wrap-arounds are followed as long as it grows by less than half of its
-    /// range in 512 cycles; a variable that falls below where it began counts 0.
+    /// By symbol: by how much the variable grew. Wrap-arounds are followed as long as it grows by
+    /// less than half of its range in 512 cycles; a variable that falls below where it began counts
+    /// 0.
     pub counters: BTreeMap<String, u64>,
-    /// By symbol: the cycles, from the begin of the counted part, at which the processor was about to execute there.
+    /// By symbol: the cycles, from the begin of the counted part, at which the processor was about
+    /// to execute there.
     pub marks: BTreeMap<String, Vec<u64>>,
     /// What [`RunSpec::trace`] asked for, in order.
     pub events: Vec<Event>,
@@ -145,14 +149,16 @@ pub struct RunResult {
 /// What one interrupt vector used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorUse {
-    /// The data sheet's number, from 1; the reset is not listed. On soc the cause's number, from 16 on the lines, from 64 on exceptions.
+    /// The data sheet's number, from 1; the reset is not listed. On soc the cause's number, from 16
+    /// on the lines, from 64 on exceptions.
     pub number: u8,
-    /// The data sheet's name: `INT0`, `TIMER1_COMPA`. On soc `INT0`, `TIMER`, `OVERLOAD` (the limiter's own) and so on.
+    /// The data sheet's name: `INT0`, `TIMER1_COMPA`. On soc `INT0`, `TIMER`, `OVERLOAD` (the
+    /// limiter's own) and so on.
     pub name: String,
     /// How often it was taken.
     pub taken: u64,
-    /// From the taking (the response's cycles included, also those of a wake-up) to the end of RETI, without the
-    /// interrupts nested in it.
+    /// From the taking (the response's cycles included, also those of a wake-up) to the end of
+    /// RETI, without the interrupts nested in it.
     pub cycles: u64,
     /// The longest single one, counted in the same way.
     pub longest_cycles: u64,
@@ -250,12 +256,14 @@ pub enum RunError {
 /// Runs one firmware. Deterministic; several may run in parallel.
 ///
 /// # Errors
-/// A firmware that cannot be loaded or that goes astray, a symbol that it does not have, an impossible specification.
+/// A firmware that cannot be loaded or that goes astray, a symbol that it does not have, an
+/// impossible specification.
 pub fn run(spec: &RunSpec) -> Result<RunResult, RunError> {
     run_with(spec, &mut |_| {})
 }
 
-/// As [`run`]; `progress` is told from time to time how many of all cycles, the warm-up included, are done. The board soc tells nothing before its end.
+/// As [`run`]; `progress` is told from time to time how many of all cycles, the warm-up included,
+/// are done. The board soc tells nothing before its end.
 ///
 /// # Errors
 /// As [`run`].

@@ -8,7 +8,8 @@ use crate::elf::{DataSymbol, Image};
 use crate::line::Line;
 use crate::run::{LineUse, RunError, RunResult, RunSpec, VectorUse};
 
-/// Counters are looked at this often, so that one byte which grows once in five cycles at most does not wrap unseen.
+/// Counters are looked at this often, so that one byte which grows once in five cycles at most does
+/// not wrap unseen.
 const SAMPLE_CYCLES: u64 = 512;
 /// How long a begin or an end may wait for a counter whose bytes are being stored one by one.
 const SETTLE_CYCLES: u64 = 4096;
@@ -117,7 +118,8 @@ fn result(
     }
 }
 
-/// The board, and the chip in front of it. Nothing goes back to the chip in front, so it may run ahead.
+/// The board, and the chip in front of it. Nothing goes back to the chip in front, so it may run
+/// ahead.
 struct Boards<'a> {
     main: Board<'a>,
     front: Option<(Board<'a>, Line)>,
@@ -217,8 +219,8 @@ impl Counters {
     fn sample(&mut self, board: &Board<'_>) {
         for counter in &mut self.followed {
             let value = board.read(counter.symbol);
-            // The difference as a signed number of the variable's size: a program stores a carry byte by byte, and a
-            // value between two of its stores may even be below the last one.
+            // The difference as a signed number of the variable's size: a program stores a carry
+            // byte by byte, and a value between two of its stores may even be below the last one.
             let unused = 64 - 8 * u32::from(counter.symbol.size);
             let difference = ((value.wrapping_sub(counter.last) << unused) as i64) >> unused;
             counter.grown = counter.grown.wrapping_add(difference);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is done to a pin: a pattern of [`weir_arrivals`] on a line, at exact cycles. The text form is LINE=PATTERN: `INT0=20kHz`, `INT1=poisson:2kHz:seed=1`.
+//! What is done to a pin: a pattern of [`weir_arrivals`] on a line, at exact cycles. The text form
+//! is LINE=PATTERN: `INT0=20kHz`, `INT1=poisson:2kHz:seed=1`.
 //!
-//! An arrival is an edge; the pattern's `level` moves the pin itself. A random pattern gives its seed, so that the text alone repeats the run.
+//! An arrival is an edge; the pattern's `level` moves the pin itself. A random pattern gives its
+//! seed, so that the text alone repeats the run.
 use std::fmt;
 
 use weir_arrivals::{Arrivals, PatternError, What};
@@ -50,10 +52,12 @@ impl Flood {
         Self::on(Machine::Atmega128, text, clock_hz)
     }
 
-    /// Reads the text form of a flood of this board; `clock_hz` turns times into cycles, and a trace's file is read.
+    /// Reads the text form of a flood of this board; `clock_hz` turns times into cycles, and a
+    /// trace's file is read.
     ///
     /// # Errors
-    /// An unknown line or pattern, a bad quantity, a trace that cannot be read; the message says what would be right.
+    /// An unknown line or pattern, a bad quantity, a trace that cannot be read; the message says
+    /// what would be right.
     pub fn on(machine: Machine, text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
         let (line, pattern) = text
             .split_once('=')

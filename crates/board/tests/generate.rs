@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Generated headers compile without a warning, are refused by a build that is not the one that was checked, and keep their limits on the board.
+//! Generated headers compile without a warning, are refused by a build that is not the one that was
+//! checked, and keep their limits on the board.
 #[path = "../../generate/tests/systems/mod.rs"]
 mod systems;
 
@@ -165,7 +166,8 @@ fn every_limit_is_kept_under_a_flood_and_the_background_goes_on() {
     let floods: Vec<String> = (0..=5).map(|line| format!("INT{line}=20kHz")).collect();
     let mut floods: Vec<&str> = floods.iter().map(String::as_str).collect();
     floods.push("INT6=100Hz");
-    // name, at least and at most in a second: 1 + t/T, N (t/T + 2), N + t/T; the long-run rate is 1000 Hz for all.
+    // name, at least and at most in a second: 1 + t/T, N (t/T + 2), N + t/T; the long-run rate is
+    // 1000 Hz for all.
     let expected = [
         ("eager_runs", 960, 1001),
         ("lazy_runs", 960, 1001),

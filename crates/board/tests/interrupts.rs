@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Interrupts, against the ATmega128 data sheet's "Reset and Interrupt Handling", "External Interrupts" and "Idle Mode".
+//! Interrupts, against the ATmega128 data sheet's "Reset and Interrupt Handling", "External
+//! Interrupts" and "Idle Mode".
 mod common;
 
 use weir_board::line::Line;
@@ -207,8 +208,8 @@ fn a_request_that_finds_the_flag_set_is_missed() {
         spec.floods
             .push(edges(Line::INT0, &[100, 104, 111, 112, 2000]))
     });
-    // 100 is taken at once; 104 waits; 111 is the end of the handler, one instruction runs: it finds 104's flag; 112 is
-    // the cycle in which that one is taken.
+    // 100 is taken at once; 104 waits; 111 is the end of the handler, one instruction runs: it
+    // finds 104's flag; 112 is the cycle in which that one is taken.
     assert_eq!(result.lines[0].offered, 5);
     assert_eq!(taken(&result, "INT0") + result.lines[0].missed, 5);
     assert_eq!(result.lines[0].missed, 2);

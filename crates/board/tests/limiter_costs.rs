@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The costs of a limiter's interrupts in boards/atmega128/costs.toml are the worst: an adversary who knows nothing of the experiment that measured
-//! them, only of the table, does not make an interrupt longer.
+//! The costs of a limiter's interrupts in boards/atmega128/costs.toml are the worst: an adversary
+//! who knows nothing of the experiment that measured them, only of the table, does not make an
+//! interrupt longer.
 mod port;
 
 use std::collections::BTreeMap;
@@ -254,7 +255,8 @@ fn no_interrupt_of_a_limiter_takes_longer_than_the_boards_costs_say() {
                 *most = cycles.max(*most);
             }
         }
-        // Every kind that is stated was seen, and nearly as long: the costs are neither for another firmware nor padded.
+        // Every kind that is stated was seen, and nearly as long: the costs are neither for another
+        // firmware nor padded.
         for (name, most) in &stated {
             let seen = longest.get(name).copied().unwrap_or(0);
             assert!(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Limits that ports/avr cannot keep do not compile, and say what would be right; files that disagree about a limiter's layout do not link.
+//! Limits that ports/avr cannot keep do not compile, and say what would be right; files that
+//! disagree about a limiter's layout do not link.
 mod port;
 
 use std::path::Path;

@@ -40,7 +40,8 @@ fn changes() -> Vec<Change> {
     all
 }
 
-/// LIMIT-CHANGE-1: in every window with at most one change, the larger of the curves before and after it.
+/// LIMIT-CHANGE-1: in every window with at most one change, the larger of the curves before and
+/// after it.
 #[test]
 fn around_a_change_no_window_holds_more_than_the_larger_curve() {
     changes().into_par_iter().for_each(|change| {

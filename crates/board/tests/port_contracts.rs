@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What core/ promises, seen on the board: from the instants at which handlers ran, whatever the limiter thinks.
+//! What core/ promises, seen on the board: from the instants at which handlers ran, whatever the
+//! limiter thinks.
 mod port;
 
 use std::sync::Arc;
@@ -87,7 +88,8 @@ fn watch(elf: &Elf, limit: &Limit, floods: &[Flood], cycles: u64) -> History {
     history(&result.events, 0, channel(limit.channel), mark)
 }
 
-/// Cycles by which the instant of service may wander: the way through the entry, the expiry and the handler, and the tick.
+/// Cycles by which the instant of service may wander: the way through the entry, the expiry and the
+/// handler, and the tick.
 fn jitter(limit: &Limit) -> u64 {
     let margin = if limit.config.interval * u64::from(limit.config.burst) <= 240 {
         3
@@ -97,7 +99,8 @@ fn jitter(limit: &Limit) -> u64 {
     400 + limit.prescaler * margin
 }
 
-/// LIMIT-*-1: in every window of t cycles at most so many, with the jitter J of the instant of service.
+/// LIMIT-*-1: in every window of t cycles at most so many, with the jitter J of the instant of
+/// service.
 fn judge_curve(limit: &Limit, history: &History, what: &str) {
     let served = &instants(history);
     let (interval, burst, j) = (
@@ -260,12 +263,14 @@ fn a_source_comes_back_after_an_overload() {
     });
 }
 
-/// LIMIT-*-3: at least T/(T + L) of the limit, with the latency L from the end of an interval to the next one's begin.
+/// LIMIT-*-3: at least T/(T + L) of the limit, with the latency L from the end of an interval to
+/// the next one's begin.
 #[test]
 fn in_overload_nearly_the_whole_limit_is_served() {
     all_limits().into_par_iter().for_each(|(limit, flavour)| {
         let elf = firmware(&limit, flavour, &[]);
-        // The way through a general machine's expiry, and two ticks: the flag's, and that of the timer's phase when it is started.
+        // The way through a general machine's expiry, and two ticks: the flag's, and that of the
+        // timer's phase when it is started.
         let latency = 60.0 + 2.0 * limit.prescaler as f64;
         let share = limit.interval_cycles() as f64 / (limit.interval_cycles() as f64 + latency);
         for factor in [3.0, 5.13] {
@@ -280,7 +285,8 @@ fn in_overload_nearly_the_whole_limit_is_served() {
     });
 }
 
-/// The two enable bits of regehr2005 §4: who switches the line, and by which calls the firmware is built.
+/// The two enable bits of regehr2005 §4: who switches the line, and by which calls the firmware is
+/// built.
 fn judge_user(limit: &Limit, history: &History, what: &str) {
     let mut on = true;
     let mut switched = 0;

@@ -15,7 +15,8 @@ const CYCLES: u64 = 2_000_000;
 /// Where OCR2, the test's mark, is.
 const MARK: u16 = 0x43;
 
-/// Cycles by which the instant of service may wander: the way through an entry, an expiry and a handler.
+/// Cycles by which the instant of service may wander: the way through an entry, an expiry and a
+/// handler.
 const WANDER: u64 = 400;
 
 /// Cycles until main has started everything, and what came before has been served.
@@ -61,7 +62,8 @@ fn judge_none_lost(history: &History, source: u8, within: u64, what: &str) {
 /// Cycles from tick to tick.
 const TICK: u64 = 1000;
 
-/// The same limits counted in ticks, and in cycles by a timer that the tick reads: interval and burst, whether the clock is fine.
+/// The same limits counted in ticks, and in cycles by a timer that the tick reads: interval and
+/// burst, whether the clock is fine.
 fn ticked_limits() -> Vec<(Limit, bool)> {
     let mut all = Vec::new();
     for (policy, timing, ticks, burst) in [
@@ -133,7 +135,8 @@ fn without_a_timer_the_curve_holds_with_the_tick_as_jitter() {
     });
 }
 
-/// LIMIT-LOSS-1 with L of a tick: all that come a tick further apart than the limit are served, each within an interval and a tick.
+/// LIMIT-LOSS-1 with L of a tick: all that come a tick further apart than the limit are served,
+/// each within an interval and a tick.
 #[test]
 fn without_a_timer_nothing_is_lost_below_the_limit() {
     ticked_limits().into_par_iter().for_each(|(limit, fine)| {
@@ -159,7 +162,8 @@ fn without_a_timer_nothing_is_lost_below_the_limit() {
     });
 }
 
-/// LIMIT-LIVE-1: after a flood the line is on again within an interval and a tick, and a request after silence is served at once.
+/// LIMIT-LIVE-1: after a flood the line is on again within an interval and a tick, and a request
+/// after silence is served at once.
 #[test]
 fn without_a_timer_the_source_comes_back() {
     ticked_limits().into_par_iter().for_each(|(limit, fine)| {
@@ -249,7 +253,8 @@ fn judge_shared_curve(history: &History, source: u8, what: &str) {
     );
 }
 
-/// LIMIT-SHARED-2: each source keeps its own curve and gets its own burst each period, whatever the others ask for.
+/// LIMIT-SHARED-2: each source keeps its own curve and gets its own burst each period, whatever the
+/// others ask for.
 #[test]
 fn on_a_shared_timer_each_source_keeps_its_curve_and_its_share() {
     [2, 3].into_par_iter().for_each(|sources| {
@@ -301,7 +306,8 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
                 ];
                 let line = u8::try_from(other).unwrap();
                 let history = watch_line(&elf, line, &floods);
-                // At once, or after the handlers of the flooded source: it is never masked for long.
+                // At once, or after the handlers of the flooded source: it is never masked for
+                // long.
                 judge_none_lost(
                     &history,
                     line,
@@ -316,7 +322,8 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
     });
 }
 
-/// The two enable bits of regehr2005 §4 on a shared timer: INT1 is switched off and on while it is masked and while it is not.
+/// The two enable bits of regehr2005 §4 on a shared timer: INT1 is switched off and on while it is
+/// masked and while it is not.
 #[test]
 fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
     [(2, 300), (3, 300), (2, 1100), (3, 1100)]
@@ -343,7 +350,8 @@ fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
         });
 }
 
-/// LIMIT-ENABLE-1 and -2, and that neither way of switching forgets the mask: on iff the user and the limiter both want it.
+/// LIMIT-ENABLE-1 and -2, and that neither way of switching forgets the mask: on iff the user and
+/// the limiter both want it.
 fn judge_user(history: &History, what: &str) {
     let mut on = true;
     let mut left = BURSTS[1];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The failures of which regehr2005 warns, and the one that it does not notice: they happen on the board, and not with Weir.
+//! The failures of which regehr2005 warns, and the one that it does not notice: they happen on the
+//! board, and not with Weir.
 mod port;
 
 use port::history::{channel, history};
@@ -34,7 +35,8 @@ fn most_within(served: &[u64], window: u64) -> usize {
         .unwrap_or(0)
 }
 
-/// §3.3: "It is also necessary to clear the timer interrupt's pending bit just before enabling the timer interrupt": else three bursts go back to back.
+/// §3.3: "It is also necessary to clear the timer interrupt's pending bit just before enabling the
+/// timer interrupt": else three bursts go back to back.
 #[test]
 fn three_bursts_go_back_to_back_only_if_the_timers_pending_bit_is_stale() {
     let bursty = Limit::new(Policy::Bursty, Timing::Lazy, 4000, 4, "TIMER1A", 1);
@@ -82,7 +84,8 @@ fn handled(elf: &Elf, text: &str) -> u64 {
     run(&spec).unwrap().counters["handled"]
 }
 
-/// The optimisation of §3.3 never clears its count below the threshold: at three quarters of the limit it loses a third of what comes.
+/// The optimisation of §3.3 never clears its count below the threshold: at three quarters of the
+/// limit it loses a third of what comes.
 #[test]
 fn the_papers_optimisation_loses_requests_below_the_limit_and_ours_does_not() {
     let folder = "experiments/regehr2005/firmware/";

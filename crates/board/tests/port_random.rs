@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What core/ promises, on the board, for limits that nobody chose: each policy and timing at each prescaler of each timer, intervals of every order of
-//! magnitude, a main loop that keeps interrupts off, a user who switches the line, limits that change. Seeds are pinned: a failure names its own.
+//! What core/ promises, on the board, for limits that nobody chose: each policy and timing at each
+//! prescaler of each timer, intervals of every order of magnitude, a main loop that keeps
+//! interrupts off, a user who switches the line, limits that change. Seeds are pinned: a failure
+//! names its own.
 mod port;
 
 use port::curve::curve;
@@ -185,7 +187,8 @@ impl Case {
                 Policy::Bursty | Policy::Bucket => config.burst.div_ceil(2),
                 _ => 1,
             };
-            // One curve above the other, so that no change starves the source (CONTRACTS.md, "Changes at run time").
+            // One curve above the other, so that no change starves the source (CONTRACTS.md,
+            // "Changes at run time").
             vec![
                 (
                     config.interval.div_ceil(2).max(config.lag + 1),
@@ -208,8 +211,8 @@ impl Case {
         }
     }
 
-    /// One whose main loop keeps interrupts off for about as long as its timer takes to wrap: an expiry
-    /// comes so late that the compare register matches again meanwhile.
+    /// One whose main loop keeps interrupts off for about as long as its timer takes to wrap: an
+    /// expiry comes so late that the compare register matches again meanwhile.
     fn a_wrap_late(flavour: Flavour, seed: u64) -> Self {
         let mut case = Self::new(flavour, seed);
         let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0x0ff);
@@ -341,7 +344,8 @@ impl Case {
         self.off + sweep + self.work + steps + calls + self.ticks()
     }
 
-    /// LIMIT-*-1 and LIMIT-CHANGE-2: in no window more than the curve of the shortest interval with the largest burst.
+    /// LIMIT-*-1 and LIMIT-CHANGE-2: in no window more than the curve of the shortest interval with
+    /// the largest burst.
     fn judge_curve(&self, served: &[u64], what: &str) {
         let config = self.limit.config;
         let shortest = self.changes.iter().map(|change| change.0);
@@ -382,7 +386,8 @@ impl Case {
         }
     }
 
-    /// LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3: the share of the limit that a flood is served.
+    /// LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3: the share of the limit that a flood is
+    /// served.
     fn judge_rate(&self, history: &History, cycles: u64, what: &str) {
         let config = self.limit.config;
         let (interval, latency) = (self.interval() as f64, self.latency() as f64);
@@ -398,7 +403,8 @@ impl Case {
         };
         let allowed = cycles as f64 / interval * together * share;
         let served = history.served.len() as f64;
-        // What is under way at either end, and a tick where an instant was too near; the board's start-up.
+        // What is under way at either end, and a tick where an instant was too near; the board's
+        // start-up.
         let least = allowed * 0.998 - 2.0 * together - 2.0 - 3_000.0 / interval * together;
         assert!(
             served >= least,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The record of a limited source, and the hooks of its overloads, against what the trace of the board shows.
+//! The record of a limited source, and the hooks of its overloads, against what the trace of the
+//! board shows.
 mod port;
 
 use std::sync::Arc;
@@ -25,7 +26,8 @@ const WANDER: u64 = 400;
 /// Cycles until main has started everything.
 const STARTED: u64 = 3000;
 
-/// Floods of up to 80 requests and quiet times, of every length; the last fifth of the run is silent.
+/// Floods of up to 80 requests and quiet times, of every length; the last fifth of the run is
+/// silent.
 fn storm(interval: u64, seed: u64) -> Flood {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut times = Vec::new();
@@ -92,10 +94,12 @@ impl Record {
         }
     }
 
-    /// The same from the trace: the counter's values are those that the port read, first and last in an interrupt.
+    /// The same from the trace: the counter's values are those that the port read, first and last
+    /// in an interrupt.
     fn of(history: &History) -> Self {
         let mut record = Self::default();
-        // Since when it is masked, by the counter as it was last read, and for how many ticks until then.
+        // Since when it is masked, by the counter as it was last read, and for how many ticks until
+        // then.
         let mut masked: Option<(u16, u64)> = None;
         let mut overloaded = false;
         for episode in &history.episodes {
@@ -197,8 +201,9 @@ fn the_record_tells_what_the_trace_shows() {
             let (seen, shown) = (Record::seen(&result), Record::of(&history));
             assert!(shown.masked_intervals > 20, "{shown:?}");
             let shown = if limit.config.policy == Policy::Bursty {
-                // When a period has gone by without one request too many is core's to say: the instants are not compared, only that overloads end
-                // and begin again, and that each is told once.
+                // When a period has gone by without one request too many is core's to say: the
+                // instants are not compared, only that overloads end and begin again, and that each
+                // is told once.
                 assert!(seen.overloads > 1, "{limit:?} seed {seed}: {seen:?}");
                 Record {
                     overloads: seen.overloads,
@@ -211,7 +216,8 @@ fn the_record_tells_what_the_trace_shows() {
                 shown
             };
             assert_eq!(seen, shown, "{limit:?} seed {seed}");
-            // From the reading at the entry to the one after the handler: the decision comes in between.
+            // From the reading at the entry to the one after the handler: the decision comes in
+            // between.
             let ran = shown.longest_handler * limit.prescaler;
             assert!(
                 ran + limit.prescaler > LONG_WORK && ran < LONG_WORK + WANDER,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `c` flavour of ports/avr beside core/, event by event: every policy and timing, specialised (lean.h) and general, under floods below, at and
-//! above the limit.
+//! The `c` flavour of ports/avr beside core/, event by event: every policy and timing, specialised
+//! (lean.h) and general, under floods below, at and above the limit.
 mod port;
 
 use port::history::{channel, history};
@@ -156,7 +156,8 @@ fn judge_calls(limit: &Limit, defines: &[&str], specialised: bool, changes: &[Co
 #[test]
 fn the_users_switching_is_followed_as_the_machine_does() {
     limits().into_par_iter().for_each(|limit| {
-        // What waits for the user is served a little differently by the specialised bursty and bucket (port_contracts.rs holds them).
+        // What waits for the user is served a little differently by the specialised bursty and
+        // bucket (port_contracts.rs holds them).
         if limit.config.policy == Policy::Strict {
             judge_calls(&limit, &["TEST_USER=3"], true, &[]);
         }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `fast` flavour of ports/avr beside core/, event by event: strict and bursty. (Its bucket moves instants that are too near by a tick or two, again and
-//! again: port_contracts.rs holds what comes of it.)
+//! The `fast` flavour of ports/avr beside core/, event by event: strict and bursty. (Its bucket
+//! moves instants that are too near by a tick or two, again and again: port_contracts.rs holds what
+//! comes of it.)
 //!
-//! It reads no clock: its timer is restarted, and the compare flag says that an interval has passed. The machine is given the ticks since the last
-//! restart. Two things differ by design, each bounded here:
-//! - the flag is set up to two ticks after the instant (its own tick, and the phase of the prescaler at the restart);
-//! - strict leaves the request that is pending at an expiry to its own interrupt, which follows at once.
+//! It reads no clock: its timer is restarted, and the compare flag says that an interval has
+//! passed. The machine is given the ticks since the last restart. Two things differ by design, each
+//! bounded here:
+//! - the flag is set up to two ticks after the instant (its own tick, and the phase of the
+//!   prescaler at the restart);
+//! - strict leaves the request that is pending at an expiry to its own interrupt, which follows at
+//!   once.
 mod port;
 
 use port::history::{Episode, History, Kind, channel, history};
@@ -93,7 +97,8 @@ impl Replay<'_> {
             .first()
             .map_or(episode.begin, |restart| restart.0));
         let elapsed = episode.flag.unwrap_or(false);
-        // With the flag the instant does not matter but as the begin of what follows; without, it is uncertain.
+        // With the flag the instant does not matter but as the begin of what follows; without, it
+        // is uncertain.
         let instants: Vec<u64> = if elapsed {
             vec![now]
         } else {

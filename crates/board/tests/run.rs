@@ -7,7 +7,8 @@ use std::path::Path;
 use weir_board::line::Line;
 use weir_board::run::{Flood, FrontController, HardwareLimit, RunResult, RunSpec, Stimulus, run};
 
-/// What the background of `counter.c` takes per count: four LDS, ADIW, two ADC, four STS, RJMP and so on.
+/// What the background of `counter.c` takes per count: four LDS, ADIW, two ADC, four STS, RJMP and
+/// so on.
 const CYCLES_PER_PROGRESS: u64 = 22;
 
 fn flood(text: &str) -> Flood {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long the commands take as whole processes, on systems of known size: `cargo bench -p weir-cli`. Exits with 1 if a goal is missed.
+//! How long the commands take as whole processes, on systems of known size:
+//! `cargo bench -p weir-cli`. Exits with 1 if a goal is missed.
 //!
-//! The median of several runs, the first not counted: what a user waits once the disk has been read. A loaded machine makes it larger.
+//! The median of several runs, the first not counted: what a user waits once the disk has been
+//! read. A loaded machine makes it larger.
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};

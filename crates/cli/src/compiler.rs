@@ -4,7 +4,8 @@ use std::process::Command;
 
 use weir_model::{CompilerVersion, System, board_compilers};
 
-/// Says on standard error that the board's costs do not hold for the compiler on this machine's path, if there is one.
+/// Says on standard error that the board's costs do not hold for the compiler on this machine's
+/// path, if there is one.
 pub(crate) fn warn_of_another(system: &System) {
     let Some(measured) = system.cpu.board.as_deref().and_then(board_compilers) else {
         return;
@@ -17,7 +18,8 @@ pub(crate) fn warn_of_another(system: &System) {
     }
 }
 
-/// The version of the compiler that the path leads to; none: there is none, as on a machine that only analyses.
+/// The version of the compiler that the path leads to; none: there is none, as on a machine that
+/// only analyses.
 fn installed(like: &CompilerVersion) -> Option<CompilerVersion> {
     let output = Command::new(like.command())
         .arg("--version")

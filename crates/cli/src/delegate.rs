@@ -37,8 +37,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Becomes the program with its command `name`, which is none if all of its commands are behind one of ours, or returns its exit code where a process cannot
-    /// become another.
+    /// Becomes the program with its command `name`, which is none if all of its commands are behind
+    /// one of ours, or returns its exit code where a process cannot become another.
     pub fn run(self, name: Option<&str>, delegated: Delegated) -> ExitCode {
         let mut command = Command::new(self.path());
         command.args(name).args(delegated.arguments);
@@ -58,7 +58,8 @@ impl Program {
         ExitCode::from(FAILED)
     }
 
-    /// Beside this executable, so that a build folder or an installation works as it is; else the PATH decides.
+    /// Beside this executable, so that a build folder or an installation works as it is; else the
+    /// PATH decides.
     fn path(self) -> PathBuf {
         let executable = format!("{}{}", self.name, std::env::consts::EXE_SUFFIX);
         std::env::current_exe()

@@ -28,12 +28,13 @@ pub(crate) struct Args {
     #[arg(long, value_parser = PossibleValuesParser::new(chips()), required_unless_present = "rtl", conflicts_with = "rtl")]
     chip: Option<String>,
 
-    /// Write an instance of the limiter in silicon for the limits in hardware, and its driver's header
+    /// Write an instance of the limiter in silicon for the limits in hardware, and its driver's
+    /// header
     #[arg(long)]
     rtl: bool,
 
-    /// Where to write the header, weir_system.h by default; `-` for the standard output. With --rtl the
-    /// folder for NAME_limits.sv and NAME_limits.h, by default this one
+    /// Where to write the header, weir_system.h by default; `-` for the standard output. With --rtl
+    /// the folder for NAME_limits.sv and NAME_limits.h, by default this one
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
@@ -73,7 +74,8 @@ struct Json<'a> {
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, a system that the chip cannot keep, a file that cannot be written.
+/// A file that cannot be read or is no system, a system that the chip cannot keep, a file that
+/// cannot be written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = match &arguments.chip {
         Some(chip) => for_chip(arguments, chip)?,

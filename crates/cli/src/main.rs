@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir`: what a system guarantees, and the way to the programs that emulate and measure it.
 //!
-//! The commands that need only a system file are modules of this program. Each other one is handed to the program that knows it, as git does: whoever does not
-//! emulate installs no emulator.
+//! The commands that need only a system file are modules of this program. Each other one is handed
+//! to the program that knows it, as git does: whoever does not emulate installs no emulator.
 mod check;
 mod compiler;
 mod delegate;

@@ -45,7 +45,8 @@ pub(crate) fn is_coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A progress bar for work that may take long. It shows up only when it does, and only on a terminal; it is gone when this is dropped.
+/// A progress bar for work that may take long. It shows up only when it does, and only on a
+/// terminal; it is gone when this is dropped.
 pub(crate) struct Patience {
     bar: Option<ProgressBar>,
     /// Dropped to end the wait for the moment from which on the bar is worth showing.

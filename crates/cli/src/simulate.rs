@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir simulate`: what happens to every task in virtual time, with what Weir does for it and without.
+//! `weir simulate`: what happens to every task in virtual time, with what Weir does for it and
+//! without.
 pub(crate) mod answer;
 mod bounds;
 pub(crate) mod how;
@@ -81,7 +82,8 @@ be used; then no file has changed. docs/simulate.md says what is simulated, and 
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, a flood that cannot be made, a file that cannot be written.
+/// A file that cannot be read or is no system, a flood that cannot be made, a file that cannot be
+/// written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
     let (options, feeds) = arguments.how.options(&system)?;

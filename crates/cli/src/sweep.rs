@@ -28,7 +28,8 @@ pub(crate) struct Args {
     #[arg(value_name = "SYSTEM.toml", value_hint = ValueHint::FilePath)]
     system: PathBuf,
 
-    /// A parameter and its values: source.eth.limit.rate=1kHz,2kHz or flood.eth=1kHz..20kHz:1kHz. May be given several times; the last one changes fastest
+    /// A parameter and its values: source.eth.limit.rate=1kHz,2kHz or flood.eth=1kHz..20kHz:1kHz.
+    /// May be given several times; the last one changes fastest
     #[arg(long, value_name = "KEY=VALUES")]
     vary: Vec<Vary>,
 
@@ -105,13 +106,15 @@ impl Shard {
     }
 }
 
-/// Rows that are simulated before they are written, per thread: enough that the threads seldom wait for each other.
+/// Rows that are simulated before they are written, per thread: enough that the threads seldom wait
+/// for each other.
 const CHUNK: u64 = 8;
 
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, a parameter or an option that cannot be used, a table that cannot be written.
+/// A file that cannot be read or is no system, a parameter or an option that cannot be used, a
+/// table that cannot be written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
     let name = arguments.system.to_string_lossy();

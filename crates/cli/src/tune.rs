@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir tune`: chooses limits, bursts and shared timers, says what each choice costs, and writes them into the file.
+//! `weir tune`: chooses limits, bursts and shared timers, says what each choice costs, and writes
+//! them into the file.
 mod conflict;
 mod front;
 mod json;
@@ -89,7 +90,8 @@ const MOST_PERCENT: f64 = 1000.0;
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or written, or that is no system; a system in which no source is to be tuned.
+/// A file that cannot be read or written, or that is no system; a system in which no source is to
+/// be tuned.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     // The reader of system files says best what is wrong with one.
     let read = weir_model::load(&arguments.system)?;

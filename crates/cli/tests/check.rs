@@ -179,12 +179,14 @@ fn packets_wait_for_all_interrupts_that_take_those_before_them() {
         one(&of["flows"], "name", "counts")[key].as_u64().unwrap()
     };
     for key in ["limit_cycles", "interrupt_cycles"] {
-        // Where one interrupt takes all, none leaves packets that ask again, and each is answered sooner.
+        // Where one interrupt takes all, none leaves packets that ask again, and each is answered
+        // sooner.
         let (one, two) = (wait("queue = 1\n", key), wait("queue = 2\n", key));
         assert!(one > 0 && two >= 2 * one, "{key}: {one}, {two}");
         assert_eq!(2 * wait("queue = 3\n", key), 3 * two, "{key}");
     }
-    // 8 packets in an interrupt, of 20; where 4 are counted, those before the last interrupt are asked for without delay.
+    // 8 packets in an interrupt, of 20; where 4 are counted, those before the last interrupt are
+    // asked for without delay.
     for (count, delays) in [("", 3), (", count = 4", 1), (", count = 10", 2)] {
         let (of, _) = json(&gateway(&format!(
             "rate = {{ worst = \"100Hz\" }}\nqueue = 20\nmoderation = {{ absolute = \"1ms\"{count} }}"
@@ -344,7 +346,8 @@ fn the_rate_at_which_the_first_deadline_breaks_is_right() {
     let name = before["most_critical"].as_str().unwrap();
     let headroom = &one(&before["sources"], "name", name)["headroom"];
     let factor = headroom["factor"].as_f64().unwrap();
-    // The latency of a flow with a deadline may shrink when its limit grows: no first miss is known for sure.
+    // The latency of a flow with a deadline may shrink when its limit grows: no first miss is known
+    // for sure.
     assert!(factor > 1.0 && headroom["exact"] == false, "{headroom}");
     let binding = headroom["binding"].as_str().unwrap();
     let hz = headroom["hz"].as_f64().unwrap();

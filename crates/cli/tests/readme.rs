@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the README shows of `weir check` and `weir simulate` is what they print, and the source that it shows is the example's.
+//! What the README shows of `weir check` and `weir simulate` is what they print, and the source
+//! that it shows is the example's.
 mod common;
 
 use std::path::Path;
@@ -25,7 +26,8 @@ fn block(begin: &str) -> String {
     block.to_owned()
 }
 
-/// The README shows the lines of what a command prints in their order; what it leaves out is a line of `…`.
+/// The README shows the lines of what a command prints in their order; what it leaves out is a line
+/// of `…`.
 fn shows(command: &str) {
     let arguments: Vec<&str> = command.split(' ').skip(1).collect();
     let printed = run(weir().args(arguments).current_dir(repository())).out;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir simulate` as its users meet it: verdicts, exit codes, what is printed, what is written and what is refused.
+//! `weir simulate` as its users meet it: verdicts, exit codes, what is printed, what is written and
+//! what is refused.
 mod common;
 
 use std::path::{Path, PathBuf};

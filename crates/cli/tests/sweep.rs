@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir sweep` as its users meet it: the table, its parts, what happens when it is ended, and what is refused.
+//! `weir sweep` as its users meet it: the table, its parts, what happens when it is ended, and what
+//! is refused.
 mod common;
 
 use std::path::{Path, PathBuf};
@@ -140,7 +141,8 @@ fn start(out: &Path, shard: &str) -> Child {
         .unwrap()
 }
 
-/// Starts a part and kills it when some of its rows are written: by SIGKILL, which it cannot know of.
+/// Starts a part and kills it when some of its rows are written: by SIGKILL, which it cannot know
+/// of.
 fn kill_midway(out: &Path, shard: &str) {
     let partial = out.with_extension("csv.partial");
     for _ in 0..20 {

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assert_cmd::Command;
 
-/// One test at a time: an executable cannot be started while another test's new process still holds it open for
-/// writing.
+/// One test at a time: an executable cannot be started while another test's new process still holds
+/// it open for writing.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Accounts for a host program, in 64-bit cycles. The structures are shared with account_ffi.rs as they are. */
+/*
+ * Accounts for a host program, in 64-bit cycles. The structures are shared with account_ffi.rs as
+ * they are.
+ */
 #define WEIR_CYCLE_BITS 64
 
 #include "../../../core/src/account.c"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * demux, defer and predict for a host program: the inline functions under names, with 64 classes. The parameters are those of the functions of the
- * headers that are called here; a state is a piece of the caller's memory.
+ * demux, defer and predict for a host program: the inline functions under names, with 64 classes.
+ * The parameters are those of the functions of the headers that are called here; a state is a piece
+ * of the caller's memory.
  */
 #define WEIR_CLASSES 64
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The limit machine for a host program, which needs every tick width at once: compiled once per width under the prefix WEIR_FFI_PREFIX.
- * Instants cross this boundary as 64 bits, whatever the width, and a limiter as a piece of the caller's memory, WEIR_FFI(size)() bytes long.
+ * The limit machine for a host program, which needs every tick width at once: compiled once per
+ * width under the prefix WEIR_FFI_PREFIX. Instants cross this boundary as 64 bits, whatever the
+ * width, and a limiter as a piece of the caller's memory, WEIR_FFI(size)() bytes long.
  */
 #ifndef WEIR_FFI_PREFIX
 #define WEIR_FFI_PREFIX weir_ffi_

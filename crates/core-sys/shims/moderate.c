@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The moderated queues for a host program, which needs every tick width at once: compiled once per width under the prefix WEIR_FFI_PREFIX.
- * Instants cross this boundary as 64 bits, whatever the width, and queues as an array in the caller's memory, WEIR_FFI(size)() bytes each.
+ * The moderated queues for a host program, which needs every tick width at once: compiled once per
+ * width under the prefix WEIR_FFI_PREFIX. Instants cross this boundary as 64 bits, whatever the
+ * width, and queues as an array in the caller's memory, WEIR_FFI(size)() bytes each.
  */
 #ifndef WEIR_FFI_PREFIX
 #define WEIR_FFI_PREFIX weir_moderate_ffi_

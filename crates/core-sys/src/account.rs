@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupt time charged to the process it was for (`include/weir/account.h`, zhang2006 §3.1 and §4), in 64-bit cycles.
+//! Interrupt time charged to the process it was for (`include/weir/account.h`, zhang2006 §3.1 and
+//! §4), in 64-bit cycles.
 
 use std::ptr::null_mut;
 
@@ -10,7 +11,8 @@ use crate::account_ffi::{self as ffi, RawAccount, RawConfig, RawDevice, RawProce
 pub enum Mode {
     /// In cycles, as measured: exact.
     Measured,
-    /// In interrupts per device, a tick being worth N(t) of them: zhang2006 §3.1 to the letter, with its errors (ACCOUNT-COUNTED-2).
+    /// In interrupts per device, a tick being worth N(t) of them: zhang2006 §3.1 to the letter,
+    /// with its errors (ACCOUNT-COUNTED-2).
     Counted,
 }
 
@@ -21,7 +23,8 @@ pub struct Config {
     pub mode: Mode,
     /// Cycles of a clock tick, 1 to 2³⁶.
     pub cycles_per_tick: u64,
-    /// Counted: the weight of the newest N(t) in its average, in 65,536ths: 1 to 65,535, or [`Config::GAMMA`]. Measured: not used.
+    /// Counted: the weight of the newest N(t) in its average, in 65,536ths: 1 to 65,535, or
+    /// [`Config::GAMMA`]. Measured: not used.
     pub gamma: u16,
 }
 
@@ -65,7 +68,8 @@ fn result(code: u32) -> Result<(), AccountError> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[must_use]
 pub struct Adjustment {
-    /// Add to the process's system time and take from its time-slice, in ticks; below 0 it is given back.
+    /// Add to the process's system time and take from its time-slice, in ticks; below 0 it is given
+    /// back.
     pub ticks: i32,
 }
 
@@ -78,9 +82,11 @@ pub struct ProcessReport {
     pub hosted: u64,
     /// Of both: handled for it in its own ticks.
     pub own: u64,
-    /// Ticks that it was charged, less those that it was given back: the sum of its [`Adjustment`]s.
+    /// Ticks that it was charged, less those that it was given back: the sum of its
+    /// [`Adjustment`]s.
     pub adjusted: i32,
-    /// Not adjusted yet: above 0, still to be charged; below 0, still to be given back. Counted: by the current N(t).
+    /// Not adjusted yet: above 0, still to be charged; below 0, still to be given back. Counted: by
+    /// the current N(t).
     pub owed: i64,
 }
 
@@ -97,7 +103,8 @@ impl ProcessReport {
         self.hosted.wrapping_sub(self.own)
     }
 
-    /// What the account corrects for it in all, in cycles: the ticks adjusted and what is still owed. Measured: `charged() - taken()`.
+    /// What the account corrects for it in all, in cycles: the ticks adjusted and what is still
+    /// owed. Measured: `charged() - taken()`.
     #[must_use]
     pub fn compensated(&self, cycles_per_tick: u64) -> i64 {
         i64::from(self.adjusted)
@@ -132,7 +139,8 @@ pub struct Totals {
     pub pending: u64,
 }
 
-/// The account of one processor; processes and devices by index. A clone is independent, in the same state.
+/// The account of one processor; processes and devices by index. A clone is independent, in the
+/// same state.
 #[derive(Clone, Debug)]
 pub struct Account {
     mode: Mode,
@@ -202,13 +210,15 @@ impl Account {
         self.devices.len() as u16 // checked in `new`
     }
 
-    /// `weir_account_handled()`: a packet of `device` was handled for `process`, or for an orphan, and that cost `cycles`.
+    /// `weir_account_handled()`: a packet of `device` was handled for `process`, or for an orphan,
+    /// and that cost `cycles`.
     ///
     /// # Panics
     /// If there is no such device or process; so do all that name one.
     pub fn handled(&mut self, device: usize, process: Option<usize>, cycles: u64) {
         let x = match (self.mode, process) {
-            // SAFETY: the row has an element for each device; where `device` is none, the index below panics before this is used.
+            // SAFETY: the row has an element for each device; where `device` is none, the index
+            // below panics before this is used.
             (Mode::Counted, Some(process)) => self.row_mut(process).wrapping_add(device),
             _ => null_mut(),
         };
@@ -218,7 +228,8 @@ impl Account {
             Some(process) => &raw mut self.processes[process],
             None => null_mut(),
         };
-        // SAFETY: all point to elements of `self`, of the types that C has; a process may be null, and `x` is read only where it is not.
+        // SAFETY: all point to elements of `self`, of the types that C has; a process may be null,
+        // and `x` is read only where it is not.
         unsafe {
             match self.mode {
                 Mode::Measured => ffi::weir_account_ffi_handled(account, device, receiver, cycles),
@@ -241,8 +252,8 @@ impl Account {
             None => null_mut(),
         };
         let account = &raw mut self.account;
-        // SAFETY: all point to elements of `self`, of the types that C has; `devices` and `x` have `count` elements. A process may be null,
-        // and `x` is used only where it is not.
+        // SAFETY: all point to elements of `self`, of the types that C has; `devices` and `x` have
+        // `count` elements. A process may be null, and `x` is used only where it is not.
         let ticks = unsafe {
             match self.mode {
                 Mode::Measured => ffi::weir_account_ffi_tick(account, process),
@@ -254,7 +265,8 @@ impl Account {
         Adjustment { ticks }
     }
 
-    /// `weir_account_exit()`: what the process owes is written off into [`Account::totals`], and its index is free for another.
+    /// `weir_account_exit()`: what the process owes is written off into [`Account::totals`], and
+    /// its index is free for another.
     pub fn exit(&mut self, process: usize) {
         let x = match self.mode {
             Mode::Measured => null_mut(),
@@ -263,7 +275,8 @@ impl Account {
         let (devices, count) = (self.devices.as_ptr(), self.count());
         let leaving = &raw mut self.processes[process];
         let account = &raw mut self.account;
-        // SAFETY: all point to elements of `self`, of the types that C has; `devices` and, in counted mode, `x` have `count` elements.
+        // SAFETY: all point to elements of `self`, of the types that C has; `devices` and, in
+        // counted mode, `x` have `count` elements.
         unsafe {
             match self.mode {
                 Mode::Measured => ffi::weir_account_ffi_exit(account, leaving),
@@ -274,7 +287,8 @@ impl Account {
         }
     }
 
-    /// `weir_account_move()`: the process runs on the processor of `to` now, which it owes what it owed here.
+    /// `weir_account_move()`: the process runs on the processor of `to` now, which it owes what it
+    /// owed here.
     ///
     /// # Panics
     /// If one of the accounts counts: what a packet costs there is not what it costs here.
@@ -318,7 +332,8 @@ impl Account {
         }
     }
 
-    /// Counted: x, the unaccounted interrupts of one device for one process (zhang2006 §3.1). Measured: 0.
+    /// Counted: x, the unaccounted interrupts of one device for one process (zhang2006 §3.1).
+    /// Measured: 0.
     #[must_use]
     pub fn unaccounted(&self, device: usize, process: usize) -> i64 {
         match self.mode {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boundary to `shims/account.c`: the structures of `account.h` with 64-bit cycles, as C lays them out.
+//! The boundary to `shims/account.c`: the structures of `account.h` with 64-bit cycles, as C lays
+//! them out.
 
 /// Twin of `weir_account_config_t`.
 #[repr(C)]

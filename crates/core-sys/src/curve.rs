@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrival curves: the most requests that a limiter serves in any window of a length, as `CONTRACTS.md` promises.
+//! Arrival curves: the most requests that a limiter serves in any window of a length, as
+//! `CONTRACTS.md` promises.
 //!
-//! A window is closed: two requests served `t` ticks apart lie in a window of length `t`, so `most(.., 0, ..)` counts what may be served at one
-//! instant.
+//! A window is closed: two requests served `t` ticks apart lie in a window of length `t`, so
+//! `most(.., 0, ..)` counts what may be served at one instant.
 
 use crate::{Config, Policy, Timing};
 
-/// The most requests served in any window of `window` ticks, if an expiry is served at most `jitter` ticks after the instant that was armed.
-/// `None`: no bound (policy off).
+/// The most requests served in any window of `window` ticks, if an expiry is served at most
+/// `jitter` ticks after the instant that was armed. `None`: no bound (policy off).
 ///
 /// LIMIT-STRICT-1, LIMIT-PACED-1, LIMIT-BURSTY-1, LIMIT-BURSTY-2, LIMIT-BUCKET-1.
 #[must_use]
@@ -26,14 +27,16 @@ pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
     })
 }
 
-/// LIMIT-CHANGE-1: the most in any window that includes one change: the larger of the two curves at that length.
+/// LIMIT-CHANGE-1: the most in any window that includes one change: the larger of the two curves at
+/// that length.
 #[must_use]
 pub fn most_across(before: &Config, after: &Config, window: u64, jitter: u64) -> Option<u64> {
     Some(most(before, window, jitter)?.max(most(after, window, jitter)?))
 }
 
-/// LIMIT-CHANGE-2: the most in any window, however many changes it includes: the curve of the shortest interval with the largest burst.
-/// `configs` are those in force in the window; they differ in interval, burst and lag only.
+/// LIMIT-CHANGE-2: the most in any window, however many changes it includes: the curve of the
+/// shortest interval with the largest burst. `configs` are those in force in the window; they
+/// differ in interval, burst and lag only.
 #[must_use]
 pub fn most_across_all(configs: &[Config], window: u64, jitter: u64) -> Option<u64> {
     let loosest = configs.iter().copied().reduce(|a, b| Config {

@@ -56,7 +56,8 @@ impl Defer {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// `weir_defer_start()`: nothing waits. Classes that are not given take nothing until [`Defer::set_class`].
+    /// `weir_defer_start()`: nothing waits. Classes that are not given take nothing until
+    /// [`Defer::set_class`].
     ///
     /// # Errors
     /// More than [`CLASSES`](crate::demux::CLASSES) classes.
@@ -66,7 +67,8 @@ impl Defer {
         let mut defer = Defer {
             memory: vec![0; size.div_ceil(8)].into_boxed_slice(),
         };
-        // SAFETY: the memory has at least `size` bytes, and nothing in a weir_defer_t needs a greater alignment than a u64's.
+        // SAFETY: the memory has at least `size` bytes, and nothing in a weir_defer_t needs a
+        // greater alignment than a u64's.
         unsafe { ffi::weir_ffi_defer_start(defer.pointer()) };
         for (index, &class) in classes.iter().enumerate() {
             let index = u8::try_from(index).unwrap_or(NONE);
@@ -75,7 +77,8 @@ impl Defer {
         Ok(defer)
     }
 
-    /// `weir_defer_set_class()`: what waits in the class already stays, even if it is more than the new capacity.
+    /// `weir_defer_set_class()`: what waits in the class already stays, even if it is more than the
+    /// new capacity.
     ///
     /// # Errors
     /// The class is not below [`CLASSES`](crate::demux::CLASSES).
@@ -87,13 +90,15 @@ impl Defer {
         if known { Ok(()) } else { Err(TooManyClasses) }
     }
 
-    /// `weir_defer_set_urgency()`: a class becomes as urgent as this, with what waits in it. False if there is no such class.
+    /// `weir_defer_set_urgency()`: a class becomes as urgent as this, with what waits in it. False
+    /// if there is no such class.
     pub fn set_urgency(&mut self, class: u8, urgency: u8) -> bool {
         // SAFETY: as in `set_class`.
         unsafe { ffi::weir_ffi_defer_set_urgency(self.pointer(), class, urgency) }
     }
 
-    /// `weir_defer_push()`: a top half leaves a packet. False: the class is full, or there is none such; the packet is dropped.
+    /// `weir_defer_push()`: a top half leaves a packet. False: the class is full, or there is none
+    /// such; the packet is dropped.
     #[must_use]
     pub fn push(&mut self, class: u8) -> bool {
         // SAFETY: as in `set_class`.
@@ -107,7 +112,8 @@ impl Defer {
         class(unsafe { ffi::weir_ffi_defer_best(self.memory.as_ptr().cast()) })
     }
 
-    /// `weir_defer_would_run()`: whether [`Defer::next`] would begin a bottom half. `running` is the urgency of the process that runs, or would next.
+    /// `weir_defer_would_run()`: whether [`Defer::next`] would begin a bottom half. `running` is
+    /// the urgency of the process that runs, or would next.
     #[must_use]
     pub fn would_run(&self, running: Option<u8>, ties: Ties) -> bool {
         let (running, ties) = threshold(running, ties);
@@ -115,8 +121,8 @@ impl Defer {
         unsafe { ffi::weir_ffi_defer_would_run(self.memory.as_ptr().cast(), running, ties) }
     }
 
-    /// `weir_defer_next()`: takes the oldest packet of the class whose bottom half begins now, to be handled until [`Defer::done`]. None: what runs
-    /// goes on, or the context switch is done.
+    /// `weir_defer_next()`: takes the oldest packet of the class whose bottom half begins now, to
+    /// be handled until [`Defer::done`]. None: what runs goes on, or the context switch is done.
     #[must_use]
     pub fn next(&mut self, running: Option<u8>, ties: Ties) -> Option<u8> {
         let (running, ties) = threshold(running, ties);
@@ -124,13 +130,15 @@ impl Defer {
         class(unsafe { ffi::weir_ffi_defer_next(self.pointer(), running, ties) })
     }
 
-    /// `weir_defer_done()`: the bottom half of a class has handled its packet. False if it is not the one that began last.
+    /// `weir_defer_done()`: the bottom half of a class has handled its packet. False if it is not
+    /// the one that began last.
     pub fn done(&mut self, class: u8) -> bool {
         // SAFETY: as in `set_class`.
         unsafe { ffi::weir_ffi_defer_done(self.pointer(), class) }
     }
 
-    /// `weir_defer_waiting()`: packets that wait in a class; the one that is being handled is not counted.
+    /// `weir_defer_waiting()`: packets that wait in a class; the one that is being handled is not
+    /// counted.
     #[must_use]
     pub fn waiting(&self, class: u8) -> u16 {
         // SAFETY: as in `best`.

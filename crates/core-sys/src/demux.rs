@@ -105,7 +105,8 @@ impl Packet {
         }
     }
 
-    /// The EtherType behind the VLAN tags; none of an 802.3 frame, which has a length there, or if the tags are truncated.
+    /// The EtherType behind the VLAN tags; none of an 802.3 frame, which has a length there, or if
+    /// the tags are truncated.
     #[must_use]
     pub fn ethertype(&self) -> Option<u16> {
         (self.0.ethertype != 0).then_some(self.0.ethertype)
@@ -118,12 +119,14 @@ impl Packet {
     }
 }
 
-/// Reads the headers of an Ethernet frame without preamble and checksum: `weir_demux_parse()`. Only the first 65535 bytes are looked at.
+/// Reads the headers of an Ethernet frame without preamble and checksum: `weir_demux_parse()`. Only
+/// the first 65535 bytes are looked at.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Packet {
     let mut raw = RawPacket::default();
     let length = u16::try_from(frame.len()).unwrap_or(u16::MAX);
-    // SAFETY: `frame` has at least `length` bytes, and C reads none behind them; `raw` lives through the call.
+    // SAFETY: `frame` has at least `length` bytes, and C reads none behind them; `raw` lives
+    // through the call.
     unsafe { ffi::weir_ffi_demux_parse(frame.as_ptr(), length, &raw mut raw) };
     Packet(raw)
 }
@@ -131,12 +134,14 @@ pub fn parse(frame: &[u8]) -> Packet {
 /// Bytes that [`parse_plain`] looks at.
 const PLAIN: u16 = 58;
 
-/// The same of a frame whose headers are where nearly all have them: `weir_demux_parse_plain()`. None: it is another, or has fewer than 58 bytes.
+/// The same of a frame whose headers are where nearly all have them: `weir_demux_parse_plain()`.
+/// None: it is another, or has fewer than 58 bytes.
 #[must_use]
 pub fn parse_plain(frame: &[u8]) -> Option<Packet> {
     let mut raw = RawPacket::default();
     let length = u16::try_from(frame.len()).unwrap_or(u16::MAX);
-    // SAFETY: `frame` has at least PLAIN bytes, and C reads none behind them; `raw` lives through the call.
+    // SAFETY: `frame` has at least PLAIN bytes, and C reads none behind them; `raw` lives through
+    // the call.
     let is_plain = length >= PLAIN
         && unsafe { ffi::weir_ffi_demux_parse_plain(frame.as_ptr(), length, &raw mut raw) };
     is_plain.then_some(Packet(raw))
@@ -193,7 +198,8 @@ fn result(code: u32) -> Result<(), DemuxError> {
 /// Whom a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
-    /// A socket, of which this is the most urgent reader (of several as urgent, the one that came first).
+    /// A socket, of which this is the most urgent reader (of several as urgent, the one that came
+    /// first).
     Bound(u16),
     /// Nobody.
     Orphan,
@@ -219,8 +225,9 @@ pub struct Demux {
 }
 
 impl Demux {
-    /// `weir_demux_start()`: a table with room for `sockets`, a power of two and better twice as many as will be needed, and `readers`, one
-    /// for each reader of each socket. What has no receiver, and fragments, get these classes; none: they are dropped.
+    /// `weir_demux_start()`: a table with room for `sockets`, a power of two and better twice as
+    /// many as will be needed, and `readers`, one for each reader of each socket. What has no
+    /// receiver, and fragments, get these classes; none: they are dropped.
     ///
     /// # Errors
     /// [`DemuxError::Capacity`], [`DemuxError::Class`].
@@ -244,7 +251,8 @@ impl Demux {
             slots: vec![Slot::default(); sockets].into_boxed_slice(),
             links: vec![Link::default(); readers].into_boxed_slice(),
         };
-        // SAFETY: the arrays have as many elements as C is told; their layouts are asserted on both sides.
+        // SAFETY: the arrays have as many elements as C is told; their layouts are asserted on both
+        // sides.
         result(unsafe {
             ffi::weir_ffi_demux_start(
                 &raw mut demux.head,
@@ -259,10 +267,12 @@ impl Demux {
         Ok(demux)
     }
 
-    /// `weir_demux_bind()`: `reader` reads the socket `key`. It has one class, the one told last, in all its sockets.
+    /// `weir_demux_bind()`: `reader` reads the socket `key`. It has one class, the one told last,
+    /// in all its sockets.
     ///
     /// # Errors
-    /// [`DemuxError::Key`], [`DemuxError::Class`], [`DemuxError::NoSlot`], [`DemuxError::NoLinks`]; nothing is changed then.
+    /// [`DemuxError::Key`], [`DemuxError::Class`], [`DemuxError::NoSlot`], [`DemuxError::NoLinks`];
+    /// nothing is changed then.
     pub fn bind(&mut self, key: Key, reader: u16, class: u8) -> Result<(), DemuxError> {
         // SAFETY: `new` has initialised the three; C indexes the arrays only as far as they reach.
         result(unsafe {
@@ -311,7 +321,8 @@ impl Demux {
         })
     }
 
-    /// What a lookup reads, as it lies in memory: for a copy in which another program looks up, such as one in a BPF map.
+    /// What a lookup reads, as it lies in memory: for a copy in which another program looks up,
+    /// such as one in a BPF map.
     #[must_use]
     pub fn raw(&self) -> (&Head, &[Slot]) {
         (&self.head, &self.slots)

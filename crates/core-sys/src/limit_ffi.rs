@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boundary to `shims/limit.c`: the same functions once per tick width, with and without the record.
+//! The boundary to `shims/limit.c`: the same functions once per tick width, with and without the
+//! record.
 
 use std::ffi::c_void;
 
@@ -43,7 +44,8 @@ const _: () = {
     assert!(std::mem::offset_of!(RawRecord, taken) == 32 && size_of::<RawRecord>() == 48);
 };
 
-/// The functions of `shims/limit.c` at one width. Every pointer to a limiter points to `size()` bytes, aligned to `alignment()`.
+/// The functions of `shims/limit.c` at one width. Every pointer to a limiter points to `size()`
+/// bytes, aligned to `alignment()`.
 pub struct Functions {
     pub size: unsafe extern "C" fn() -> usize,
     pub alignment: unsafe extern "C" fn() -> usize,

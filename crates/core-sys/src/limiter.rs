@@ -26,9 +26,11 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Timing {
-    /// Mask as soon as the next request would be too early; bursty: the clearing timer always interrupts.
+    /// Mask as soon as the next request would be too early; bursty: the clearing timer always
+    /// interrupts.
     Eager = 0,
-    /// Mask only when a request did come too early; bursty: the timer interrupts only while the source is masked.
+    /// Mask only when a request did come too early; bursty: the timer interrupts only while the
+    /// source is masked.
     Lazy = 1,
     /// Bursty only: the first request of a burst starts the timer (regehr2005 §4).
     OneShot = 2,
@@ -214,7 +216,8 @@ width!(Bare<W64>, 64, BARE64);
 
 const WORDS: usize = 20;
 
-/// The limit machine. A clone is an independent limiter in the same state. Instants are taken modulo the width.
+/// The limit machine. A clone is an independent limiter in the same state. Instants are taken
+/// modulo the width.
 #[derive(Clone, Debug)]
 pub struct Limiter<W: Width> {
     /// A `weir_limit_t`; its size and alignment are checked in [`Limiter::start`].
@@ -282,14 +285,16 @@ impl<W: Width> Limiter<W> {
             width: PhantomData,
         };
         let raw = config.raw();
-        // SAFETY: `limit` points to at least `size` bytes of suitable alignment (asserted above); `raw` and `step` live through the call.
+        // SAFETY: `limit` points to at least `size` bytes of suitable alignment (asserted above);
+        // `raw` and `step` live through the call.
         let step = limiter.call(|limit, step| unsafe {
             (W::functions().start)(limit, &raw const raw, now, step)
         });
         Ok((limiter, step))
     }
 
-    /// `weir_limit_request_with()`: the source's interrupt was taken. `elapsed`: the port has noted that the watched instant has passed.
+    /// `weir_limit_request_with()`: the source's interrupt was taken. `elapsed`: the port has noted
+    /// that the watched instant has passed.
     pub fn request(&mut self, now: u64, elapsed: bool) -> Step {
         // SAFETY: `limit` is a weir_limit_t that `start` initialised.
         self.call(|limit, step| unsafe { (W::functions().request)(limit, now, elapsed, step) })
@@ -365,7 +370,8 @@ impl<W: Width> Limiter<W> {
         unsafe { (W::functions().is_on)(self.memory.as_ptr().cast()) }
     }
 
-    /// `weir_limits_next()`: the earliest instant, modulo the width, at which one of at most 255 limiters wants to expire.
+    /// `weir_limits_next()`: the earliest instant, modulo the width, at which one of at most 255
+    /// limiters wants to expire.
     ///
     /// # Panics
     /// With more than 255 limiters.

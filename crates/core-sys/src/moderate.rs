@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupt moderation (`include/weir/moderate.h`, behnke2022 §2.2) at a tick width chosen by a type.
+//! Interrupt moderation (`include/weir/moderate.h`, behnke2022 §2.2) at a tick width chosen by a
+//! type.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -7,10 +8,12 @@ use std::marker::PhantomData;
 use crate::Width;
 use crate::moderate_ffi::{self as ffi, Functions, RawConfig, RawQueue};
 
-/// What a queue is told: `weir_moderate_config_t`. Without `absolute` the queue interrupts as soon as a packet waits.
+/// What a queue is told: `weir_moderate_config_t`. Without `absolute` the queue interrupts as soon
+/// as a packet waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QueueConfig {
-    /// The longest that a packet waits for an interrupt, from the first that waits, in ticks; 1 or more, below half a wrap.
+    /// The longest that a packet waits for an interrupt, from the first that waits, in ticks; 1 or
+    /// more, below half a wrap.
     pub absolute: Option<u64>,
     /// Interrupt when no packet has come for so many ticks; 1 to `absolute`, which it needs.
     pub packet: Option<u64>,
@@ -25,7 +28,8 @@ pub struct QueueConfig {
 pub enum QueueError {
     /// The size is 0 or above 65,535.
     Size,
-    /// The absolute timer is 0 or reaches half a wrap, or is missing where a packet timer or a count needs it.
+    /// The absolute timer is 0 or reaches half a wrap, or is missing where a packet timer or a
+    /// count needs it.
     Absolute,
     /// The packet timer is 0 or above the absolute one.
     Packet,
@@ -128,7 +132,8 @@ pub struct QueueRecord {
     pub interrupts: u32,
 }
 
-/// The moderated queues of one NIC, by index. A clone is independent, in the same state. Instants are taken modulo the width.
+/// The moderated queues of one NIC, by index. A clone is independent, in the same state. Instants
+/// are taken modulo the width.
 #[derive(Clone, Debug)]
 pub struct Moderator<W: Width> {
     /// An array of `weir_moderate_t`.
@@ -158,8 +163,8 @@ impl<W: Width> Moderator<W> {
         };
         for (queue, config) in (0..queues).zip(configs) {
             let raw = config.checked::<W>()?;
-            // SAFETY: `memory` holds `queues` queues of `size` bytes, suitably aligned (asserted above), and `queue` is below that; `raw`
-            // lives through the call.
+            // SAFETY: `memory` holds `queues` queues of `size` bytes, suitably aligned (asserted
+            // above), and `queue` is below that; `raw` lives through the call.
             unsafe { (functions.start)(moderator.pointer(), queue, &raw const raw) };
         }
         Ok(moderator)
@@ -182,7 +187,8 @@ impl<W: Width> Moderator<W> {
     fn read(&self, queue: usize) -> RawQueue {
         let queue = self.index(queue);
         let mut raw = RawQueue::default();
-        // SAFETY: `queue` is a started queue of `memory`; `raw` lives through the call; the function only reads `memory`.
+        // SAFETY: `queue` is a started queue of `memory`; `raw` lives through the call; the
+        // function only reads `memory`.
         unsafe { (functions::<W>().read)(self.memory.as_ptr().cast(), queue, &raw mut raw) };
         raw
     }
@@ -207,8 +213,8 @@ impl<W: Width> Moderator<W> {
         }
     }
 
-    /// `weir_moderate_expired()`: the queues, in ascending order, whose timers are due; each interrupts now. What the iterator does not
-    /// come to stays due.
+    /// `weir_moderate_expired()`: the queues, in ascending order, whose timers are due; each
+    /// interrupts now. What the iterator does not come to stays due.
     pub fn due(&mut self, now: u64) -> impl Iterator<Item = usize> {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -220,15 +226,16 @@ impl<W: Width> Moderator<W> {
         })
     }
 
-    /// `weir_moderate_take()`: the queue's interrupt takes `count` packets, or as many as there are, and is over. True iff the queue
-    /// interrupts again at once.
+    /// `weir_moderate_take()`: the queue's interrupt takes `count` packets, or as many as there
+    /// are, and is over. True iff the queue interrupts again at once.
     #[must_use = "the queue may interrupt again"]
     pub fn take(&mut self, queue: usize, count: u32, now: u64) -> bool {
         self.remove(queue, count);
         self.done(queue, now)
     }
 
-    /// `weir_moderate_remove()`: takes up to `count` packets, of which it returns how many there were, without ending the interrupt.
+    /// `weir_moderate_remove()`: takes up to `count` packets, of which it returns how many there
+    /// were, without ending the interrupt.
     pub fn remove(&mut self, queue: usize, count: u32) -> u32 {
         let queue = self.index(queue);
         let count = u16::try_from(count).unwrap_or(u16::MAX);
@@ -236,7 +243,8 @@ impl<W: Width> Moderator<W> {
         unsafe { (functions::<W>().remove)(self.pointer(), queue, count) }.into()
     }
 
-    /// `weir_moderate_done_with()`: the queue's interrupt is over. True iff the queue interrupts again at once.
+    /// `weir_moderate_done_with()`: the queue's interrupt is over. True iff the queue interrupts
+    /// again at once.
     #[must_use = "the queue may interrupt again"]
     pub fn done(&mut self, queue: usize, now: u64) -> bool {
         let queue = self.index(queue);
@@ -265,8 +273,8 @@ impl<W: Width> Moderator<W> {
         Ok(interrupt)
     }
 
-    /// `weir_moderate_next()`: the earliest instant at which a queue is due, `now` if one is due already. Not modulo the width: at most
-    /// half a wrap after `now`.
+    /// `weir_moderate_next()`: the earliest instant at which a queue is due, `now` if one is due
+    /// already. Not modulo the width: at most half a wrap after `now`.
     #[must_use]
     pub fn next(&self, now: u64) -> Option<u64> {
         self.next_among(0, self.queues, now)
@@ -280,7 +288,8 @@ impl<W: Width> Moderator<W> {
 
     fn next_among(&self, from: u16, count: u16, now: u64) -> Option<u64> {
         let (pointer, mut at) = (self.memory.as_ptr().cast(), 0);
-        // SAFETY: `memory` holds `from + count` started queues or more; `at` lives through the call; the function only reads `memory`.
+        // SAFETY: `memory` holds `from + count` started queues or more; `at` lives through the
+        // call; the function only reads `memory`.
         let any = unsafe { (functions::<W>().next)(pointer, from, count, now, &raw mut at) };
         any.then(|| now.wrapping_add(W::wrap(at.wrapping_sub(now))))
     }

@@ -29,8 +29,9 @@ const _: () = {
     assert!(std::mem::offset_of!(RawQueue, phase) == 14 && size_of::<RawQueue>() == 16);
 };
 
-/// The functions of `shims/moderate.c` at one width. The first parameter is an array of queues of `size()` bytes each, aligned to
-/// `alignment()`; the second an index into it, or (`expired`) its length.
+/// The functions of `shims/moderate.c` at one width. The first parameter is an array of queues of
+/// `size()` bytes each, aligned to `alignment()`; the second an index into it, or (`expired`) its
+/// length.
 pub struct Functions {
     pub size: unsafe extern "C" fn() -> usize,
     pub alignment: unsafe extern "C" fn() -> usize,

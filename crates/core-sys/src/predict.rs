@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How urgent a device's bottom half is while nobody knows whom its packets are for (`include/weir/predict.h`).
+//! How urgent a device's bottom half is while nobody knows whom its packets are for
+//! (`include/weir/predict.h`).
 
 use std::ffi::c_void;
 
@@ -20,7 +21,8 @@ pub enum Prediction {
 /// How history is used: `weir_predict_config_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
-    /// A class is predicted if at least this share of recent packets was for it or a more urgent one: 1 to [`History::ALL`].
+    /// A class is predicted if at least this share of recent packets was for it or a more urgent
+    /// one: 1 to [`History::ALL`].
     pub share: u16,
     /// The newest packet weighs 2^-shift; 0 to 8.
     pub shift: u8,
@@ -88,7 +90,8 @@ impl Predictor {
             memory: vec![0; size.div_ceil(8)].into_boxed_slice(),
         };
         let config = predictor.config;
-        // SAFETY: the memory has at least `size` bytes, and nothing in a weir_predict_t needs a greater alignment than a u64's.
+        // SAFETY: the memory has at least `size` bytes, and nothing in a weir_predict_t needs a
+        // greater alignment than a u64's.
         let valid = unsafe { ffi::weir_ffi_predict_start(predictor.pointer(), &raw const config) };
         if valid {
             Ok(predictor)
@@ -97,31 +100,36 @@ impl Predictor {
         }
     }
 
-    /// `weir_predict_wait()`: a process of a class begins to wait. False if there is no such class, or 65535 wait already.
+    /// `weir_predict_wait()`: a process of a class begins to wait. False if there is no such class,
+    /// or 65535 wait already.
     pub fn wait(&mut self, class: u8) -> bool {
         // SAFETY: the memory is a weir_predict_t that `new` has started.
         unsafe { ffi::weir_ffi_predict_wait(self.pointer(), class) }
     }
 
-    /// `weir_predict_stop_waiting()`: a process of a class does not wait any more. False if none did.
+    /// `weir_predict_stop_waiting()`: a process of a class does not wait any more. False if none
+    /// did.
     pub fn stop_waiting(&mut self, class: u8) -> bool {
         // SAFETY: as in `wait`.
         unsafe { ffi::weir_ffi_predict_stop_waiting(self.pointer(), class) }
     }
 
-    /// `weir_predict_register()`: a process of a class opens a socket on the device. False if there is no such class, or 65535 are registered already.
+    /// `weir_predict_register()`: a process of a class opens a socket on the device. False if there
+    /// is no such class, or 65535 are registered already.
     pub fn register(&mut self, class: u8) -> bool {
         // SAFETY: as in `wait`.
         unsafe { ffi::weir_ffi_predict_register(self.pointer(), class) }
     }
 
-    /// `weir_predict_unregister()`: a process of a class closes its socket; with the last one of a class its history is forgotten. False if none was open.
+    /// `weir_predict_unregister()`: a process of a class closes its socket; with the last one of a
+    /// class its history is forgotten. False if none was open.
     pub fn unregister(&mut self, class: u8) -> bool {
         // SAFETY: as in `wait`.
         unsafe { ffi::weir_ffi_predict_unregister(self.pointer(), class) }
     }
 
-    /// `weir_predict_handled()`: a packet of the device was handled, and was for a receiver of this class, or for nobody.
+    /// `weir_predict_handled()`: a packet of the device was handled, and was for a receiver of this
+    /// class, or for nobody.
     pub fn handled(&mut self, class: Option<u8>) {
         let config = self.config;
         // SAFETY: as in `wait`; `config` lives through the call.
@@ -130,16 +138,16 @@ impl Predictor {
         }
     }
 
-    /// `weir_predict_deferred()`: a bottom half of the device was deferred. After a top half that ends without a bottom half, and at each clock tick
-    /// while one is deferred.
+    /// `weir_predict_deferred()`: a bottom half of the device was deferred. After a top half that
+    /// ends without a bottom half, and at each clock tick while one is deferred.
     pub fn deferred(&mut self) {
         let config = self.config;
         // SAFETY: as in `handled`.
         unsafe { ffi::weir_ffi_predict_deferred(self.pointer(), &raw const config) }
     }
 
-    /// `weir_predict()`: the class that the device's next packet is probably for. None: for nobody who waits, or (history) hardly any recent packet had a
-    /// receiver.
+    /// `weir_predict()`: the class that the device's next packet is probably for. None: for nobody
+    /// who waits, or (history) hardly any recent packet had a receiver.
     #[must_use]
     pub fn predict(&self, how: Prediction) -> Option<u8> {
         // SAFETY: as in `handled`; C only reads.

@@ -15,7 +15,8 @@ fn account(mode: Mode, processes: usize, devices: usize) -> Account {
     Account::new(processes, devices, &config).expect("valid")
 }
 
-/// ACCOUNT-COUNTED-1: zhang2006 Figure 3, by its prose. P1 runs in the ticks that end at 1 and 7; what comes for it in between waits for it.
+/// ACCOUNT-COUNTED-1: zhang2006 Figure 3, by its prose. P1 runs in the ticks that end at 1 and 7;
+/// what comes for it in between waits for it.
 #[test]
 fn figure_3_of_the_paper() {
     let mut account = account(Mode::Counted, 4, 1);
@@ -27,7 +28,8 @@ fn figure_3_of_the_paper() {
         assert_eq!(adjusted, 0, "N is 10, and no balance reaches it");
         account.unaccounted(0, 1)
     };
-    // "3 interrupts have been processed and 2 are for process P1, so the cost of 1 interrupt should be deducted"
+    // "3 interrupts have been processed and 2 are for process P1, so the cost of 1 interrupt should
+    // be deducted"
     assert_eq!(tick(1, &[1, 1, 2]), -1);
     // "4 interrupts have occurred for P1 since its last execution and accounting"
     assert_eq!(tick(2, &[1, 3]), 0);
@@ -35,11 +37,13 @@ fn figure_3_of_the_paper() {
     assert_eq!(tick(3, &[2]), 1);
     assert_eq!(tick(3, &[1, 2]), 2);
     assert_eq!(tick(2, &[1]), 3);
-    // "2 interrupts are charged to P1 in the last clock tick, although neither were actually for P1": x1(7) = -2 + 4 - 1 = 1
+    // "2 interrupts are charged to P1 in the last clock tick, although neither were actually for
+    // P1": x1(7) = -2 + 4 - 1 = 1
     assert_eq!(tick(1, &[2, 3]), 1);
 }
 
-/// ACCOUNT-LATE-1: what is handled for a process that does not run is charged in one at its next tick, and given back to who ran.
+/// ACCOUNT-LATE-1: what is handled for a process that does not run is charged in one at its next
+/// tick, and given back to who ran.
 #[test]
 fn a_process_that_does_not_run_is_charged_at_its_next_tick() {
     for mode in [Mode::Measured, Mode::Counted] {
@@ -69,7 +73,8 @@ fn a_process_that_does_not_run_is_charged_at_its_next_tick() {
     }
 }
 
-/// ACCOUNT-ORPHAN-1: orphans are given back to who ran, and charged to nobody; what an idle processor handled was taken from nobody.
+/// ACCOUNT-ORPHAN-1: orphans are given back to who ran, and charged to nobody; what an idle
+/// processor handled was taken from nobody.
 #[test]
 fn orphans_stand_apart() {
     for mode in [Mode::Measured, Mode::Counted] {
@@ -93,7 +98,8 @@ fn orphans_stand_apart() {
     }
 }
 
-/// ACCOUNT-COUNTED-3: until a cost was measured nothing is adjusted, and a tick in which none was keeps the average.
+/// ACCOUNT-COUNTED-3: until a cost was measured nothing is adjusted, and a tick in which none was
+/// keeps the average.
 #[test]
 fn the_average_is_of_what_was_measured() {
     let mut account = account(Mode::Counted, 1, 1);
@@ -120,7 +126,8 @@ fn the_average_is_of_what_was_measured() {
     );
 }
 
-/// ACCOUNT-MOVE-1: what was handled on one processor for a process that runs on another is charged there.
+/// ACCOUNT-MOVE-1: what was handled on one processor for a process that runs on another is charged
+/// there.
 #[test]
 fn a_process_is_charged_on_the_processor_that_runs_it() {
     let (mut here, mut there) = (account(Mode::Measured, 1, 1), account(Mode::Measured, 1, 1));
@@ -174,7 +181,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// ACCOUNT-CONSERVE-1, ACCOUNT-ERROR-1: no cycle is lost, none is charged twice, and no tick's worth stays.
+    /// ACCOUNT-CONSERVE-1, ACCOUNT-ERROR-1: no cycle is lost, none is charged twice, and no tick's
+    /// worth stays.
     #[test]
     fn the_measured_account_balances(events in events()) {
         let mut account = account(Mode::Measured, 4, 3);
@@ -221,7 +229,8 @@ proptest! {
         prop_assert_eq!((0..3).map(|device| account.device(device).cycles).sum::<u64>(), all);
     }
 
-    /// ACCOUNT-COUNTED-1: with constant costs of which a whole number makes a tick, the paper's account is the measured one, device by device.
+    /// ACCOUNT-COUNTED-1: with constant costs of which a whole number makes a tick, the paper's
+    /// account is the measured one, device by device.
     #[test]
     fn with_whole_constant_costs_both_modes_agree(events in events()) {
         let (mut measured, mut counted) = (account(Mode::Measured, 4, 1), account(Mode::Counted, 4, 1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How true an account is: compensated over true interrupt time, with random costs, from a few packets a second to saturation.
+//! How true an account is: compensated over true interrupt time, with random costs, from a few
+//! packets a second to saturation.
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -24,7 +25,8 @@ enum Cost {
 /// Who runs beside the interrupts.
 #[derive(Clone, Copy, Debug)]
 enum Schedule {
-    /// zhang2006 §5: the CPU-bound process for 100 s, then the receiver for 10 s; here a tenth of it.
+    /// zhang2006 §5: the CPU-bound process for 100 s, then the receiver for 10 s; here a tenth of
+    /// it.
     Paper,
     /// Both in turn, for a random time of 30 ms on average, which ends in the midst of a tick.
     Sliced,
@@ -68,7 +70,8 @@ impl Load {
         switches
     }
 
-    /// The error of what the CPU-bound process is given back, over the true time of the interrupts that ran while it did.
+    /// The error of what the CPU-bound process is given back, over the true time of the interrupts
+    /// that ran while it did.
     fn error(&self, mode: Mode, ticks: u64) -> f64 {
         let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
         let config = Config {
@@ -119,7 +122,8 @@ impl Load {
     }
 }
 
-/// Costs from 20 µs to more than a tick, at rates from 10 a second to more than the processor can bear.
+/// Costs from 20 µs to more than a tick, at rates from 10 a second to more than the processor can
+/// bear.
 fn loads() -> Vec<Load> {
     let costs = [Cost::Constant, Cost::Uniform, Cost::Exponential];
     let mut loads = Vec::new();
@@ -143,7 +147,8 @@ fn loads() -> Vec<Load> {
     loads
 }
 
-/// Long enough for many packets and many slices, and for two periods of the paper's schedule at least.
+/// Long enough for many packets and many slices, and for two periods of the paper's schedule at
+/// least.
 fn ticks(load: &Load) -> u64 {
     let packets = 300_000.0 / load.rate * 100.0;
     (packets as u64).clamp(2_200, 110_000)
@@ -164,7 +169,8 @@ fn the_measured_account_is_true_at_every_rate() {
     });
 }
 
-/// ACCOUNT-COUNTED-2: where the paper's rounding and its average of T/cost mislead, and that they do not elsewhere.
+/// ACCOUNT-COUNTED-2: where the paper's rounding and its average of T/cost mislead, and that they
+/// do not elsewhere.
 #[test]
 fn the_counted_account_is_wrong_where_it_says() {
     loads().par_iter().for_each(|load| {
@@ -178,7 +184,8 @@ fn the_counted_account_is_wrong_where_it_says() {
             (Cost::Constant, n) if n < 3.0 => (0.2, 0.4),
             // N is a whole number, or so large that its fraction does not matter.
             (Cost::Constant, _) => (0.0, chance),
-            // The average of T/cost is above T over the average cost. Of much fewer packets chance makes anything.
+            // The average of T/cost is above T over the average cost. Of much fewer packets chance
+            // makes anything.
             (_, n) if n > 100.0 && (0.5..=1.0).contains(&per_tick) => (0.03, f64::INFINITY),
             (_, n) if n > 100.0 && per_tick >= 100.0 => (0.0, 0.01 + chance),
             _ => return,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! LIMIT-CHANGE-*: rates and bursts changed at run time (regehr2005 §1), every small pair at every instant.
+//! LIMIT-CHANGE-*: rates and bursts changed at run time (regehr2005 §1), every small pair at every
+//! instant.
 
 mod board;
 
@@ -20,7 +21,8 @@ fn pairs(all: &[Config]) -> Vec<(Config, Config)> {
         .collect()
 }
 
-/// Flooded in [first, quiet) and from `again` on, changed at `at` (before or after that instant's requests), for `ticks`.
+/// Flooded in [first, quiet) and from `again` on, changed at `at` (before or after that instant's
+/// requests), for `ticks`.
 struct Script {
     first: u64,
     quiet: u64,
@@ -53,7 +55,8 @@ fn play(board: &mut Board<W16>, script: &Script, to: &Config) {
     }
 }
 
-/// LIMIT-CHANGE-1: in no window with one change in it is more served than the larger of the two curves allows; and after it the source lives.
+/// LIMIT-CHANGE-1: in no window with one change in it is more served than the larger of the two
+/// curves allows; and after it the source lives.
 #[test]
 fn a_change_never_lets_through_more_than_the_larger_curve() {
     let pairs = pairs(&configs(&[1, 2, 3, 4], &[1, 2, 3], Trigger::Edge));
@@ -88,7 +91,8 @@ fn a_change_never_lets_through_more_than_the_larger_curve() {
     });
 }
 
-/// LIMIT-CHANGE-1 where it is subtle: bursty policies of nearly one rate, whose curves cross late, flooded for long.
+/// LIMIT-CHANGE-1 where it is subtle: bursty policies of nearly one rate, whose curves cross late,
+/// flooded for long.
 #[test]
 fn crossing_curves_of_nearly_one_rate_hold_in_long_windows() {
     let mut tested = 0;
@@ -132,7 +136,8 @@ fn crossing_curves_of_nearly_one_rate_hold_in_long_windows() {
     assert!(tested > 10_000);
 }
 
-/// LIMIT-CHANGE-2: any number of changes stay below the shortest interval with the largest burst; LIMIT-CHANGE-3: the source lives after them.
+/// LIMIT-CHANGE-2: any number of changes stay below the shortest interval with the largest burst;
+/// LIMIT-CHANGE-3: the source lives after them.
 #[test]
 fn several_changes_stay_below_the_loosest_of_them() {
     let all = configs(&[1, 3, 4], &[1, 3], Trigger::Edge);
@@ -170,7 +175,8 @@ fn several_changes_stay_below_the_loosest_of_them() {
     });
 }
 
-/// LIMIT-CHANGE-3: a change at every tick, to the same or to a looser or tighter policy and back, does not starve the source.
+/// LIMIT-CHANGE-3: a change at every tick, to the same or to a looser or tighter policy and back,
+/// does not starve the source.
 #[test]
 fn changes_faster_than_the_interval_do_not_starve_the_source() {
     for config in configs(&[10], &[1, 4], Trigger::Edge) {
@@ -211,7 +217,8 @@ fn changes_faster_than_the_interval_do_not_starve_the_source() {
     }
 }
 
-/// LIMIT-CHANGE-4: an invalid change is refused and changes nothing; so is one of policy, timing or trigger.
+/// LIMIT-CHANGE-4: an invalid change is refused and changes nothing; so is one of policy, timing or
+/// trigger.
 #[test]
 fn a_bad_change_changes_nothing() {
     let config = Config {
@@ -286,7 +293,8 @@ fn a_bad_change_changes_nothing() {
     }
 }
 
-/// LIMIT-CHANGE-3: however many tokens the old bucket owed, the next request is served within half a wrap, at 16 bits.
+/// LIMIT-CHANGE-3: however many tokens the old bucket owed, the next request is served within half
+/// a wrap, at 16 bits.
 #[test]
 fn a_large_debt_does_not_overflow_narrow_ticks() {
     let bucket = |interval, burst| Config {
@@ -316,7 +324,8 @@ fn a_large_debt_does_not_overflow_narrow_ticks() {
     }
 }
 
-/// LIMIT-CHANGE-3: a debt too large for the ticks is cut, not wrapped: nothing is served at once on the strength of it.
+/// LIMIT-CHANGE-3: a debt too large for the ticks is cut, not wrapped: nothing is served at once on
+/// the strength of it.
 #[test]
 fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
     let bucket = |interval, burst| Config {
@@ -340,7 +349,8 @@ fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
     }
 }
 
-/// LIMIT-CHANGE-1, LIMIT-TIME-2: what the port had noted of the old bucket, while a request waited for the user, does not fill the new one.
+/// LIMIT-CHANGE-1, LIMIT-TIME-2: what the port had noted of the old bucket, while a request waited
+/// for the user, does not fill the new one.
 #[test]
 fn a_note_about_the_old_bucket_does_not_fill_the_new_one() {
     for timing in [Timing::Eager, Timing::Lazy] {

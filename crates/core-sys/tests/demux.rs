@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use weir_core_sys::demux::{CLASSES, Demux, DemuxError, Found, Key, Receiver};
 
-/// Who reads what, in the order in which it was bound or its class told: everything that the table should know.
+/// Who reads what, in the order in which it was bound or its class told: everything that the table
+/// should know.
 #[derive(Default)]
 struct Model {
     reads: Vec<(Key, u16, u8)>,
@@ -96,7 +97,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// DEMUX-TABLE-1 to -4: whatever was bound, unbound and changed, the table knows what the list knows, and what it refuses changes nothing.
+    /// DEMUX-TABLE-1 to -4: whatever was bound, unbound and changed, the table knows what the list
+    /// knows, and what it refuses changes nothing.
     #[test]
     fn the_table_is_the_list(events in events(), capacity in 0_u32..7, readers in 1_usize..40, orphans in prop::option::of(0..CLASSES)) {
         let sockets = 1 << capacity;
@@ -156,7 +158,8 @@ fn filled(sockets: usize, keys: impl Iterator<Item = Key>) -> usize {
     bound.len()
 }
 
-/// DEMUX-TABLE-5: ports in a row, ports any distance apart and ports at random fill more than half of a table before one is refused.
+/// DEMUX-TABLE-5: ports in a row, ports any distance apart and ports at random fill more than half
+/// of a table before one is refused.
 #[test]
 fn a_table_takes_half_its_slots_at_least() {
     for sockets in [1_usize, 2, 4, 8, 16, 64, 256, 1024] {
@@ -230,7 +233,8 @@ fn nonsense_is_refused() {
     assert_eq!(demux.unbind(Key::udp(1), 2), Err(DemuxError::NotBound));
 }
 
-/// A shared socket is as urgent as its most urgent reader; when he leaves, as the next (lee2010 §4: the entry is made at bind and ends at close).
+/// A shared socket is as urgent as its most urgent reader; when he leaves, as the next (lee2010 §4:
+/// the entry is made at bind and ends at close).
 #[test]
 fn a_forked_socket_is_as_urgent_as_its_most_urgent_reader() {
     let mut demux = Demux::new(16, 16, Some(0), Some(0)).unwrap();

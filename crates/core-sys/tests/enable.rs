@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two enable bits (regehr2005 §4): every sequence of requests, races and the user's wishes over a few ticks.
+//! The two enable bits (regehr2005 §4): every sequence of requests, races and the user's wishes
+//! over a few ticks.
 
 mod board;
 
@@ -60,8 +61,8 @@ fn every_sequence(board: &Board<W16>, ticks: u32, end: &mut impl FnMut(Board<W16
     }
 }
 
-/// LIMIT-ENABLE-1 to -3: the source is on only when both want it, nothing is served while the user has it off, what waited is served when he has
-/// it on again; and the curve holds throughout.
+/// LIMIT-ENABLE-1 to -3: the source is on only when both want it, nothing is served while the user
+/// has it off, what waited is served when he has it on again; and the curve holds throughout.
 #[test]
 fn the_limiter_never_overrides_the_user() {
     let triggers = [Trigger::Edge, Trigger::EdgeUnlatched, Trigger::Level];
@@ -94,7 +95,8 @@ fn the_limiter_never_overrides_the_user() {
     });
 }
 
-/// LIMIT-ENABLE-3: a request that waits for the user longer than a wrap of the ticks is served when he comes back, and a bucket has filled meanwhile.
+/// LIMIT-ENABLE-3: a request that waits for the user longer than a wrap of the ticks is served when
+/// he comes back, and a bucket has filled meanwhile.
 #[test]
 fn a_held_request_survives_a_long_wait_for_the_user() {
     for config in configs(&[100], &[1, 4], Trigger::Edge) {
@@ -143,10 +145,12 @@ fn a_held_request_survives_a_long_wait_for_the_user() {
     }
 }
 
-/// The failure that regehr2005 §4 warns of: a limiter that owns the enable bit alone sets it from its timer while the user holds the source off.
+/// The failure that regehr2005 §4 warns of: a limiter that owns the enable bit alone sets it from
+/// its timer while the user holds the source off.
 #[test]
 fn a_line_held_off_by_the_user_stays_off_where_the_papers_limiter_enables_it() {
-    // The paper's strict scheduler, literally: the prologue clears the enable bit and sets a one-shot, whose handler sets the bit (§3.2).
+    // The paper's strict scheduler, literally: the prologue clears the enable bit and sets a
+    // one-shot, whose handler sets the bit (§3.2).
     let mut enable_bit = true;
     let mut one_shot = None;
     let interrupt = |enable_bit: &mut bool, now: u64| {
@@ -182,7 +186,8 @@ fn a_line_held_off_by_the_user_stays_off_where_the_papers_limiter_enables_it() {
     }
 }
 
-/// Policy off, too, keeps what was on its way when the user disabled the source, and limits nothing.
+/// Policy off, too, keeps what was on its way when the user disabled the source, and limits
+/// nothing.
 #[test]
 fn off_serves_everything_and_obeys_the_user() {
     let config = Config {
@@ -213,7 +218,8 @@ fn off_serves_everything_and_obeys_the_user() {
     );
 }
 
-/// LIMIT-ENABLE-3, LIMIT-TIME-2: the channel that was armed for the user goes back to watching when he leaves again before it expires.
+/// LIMIT-ENABLE-3, LIMIT-TIME-2: the channel that was armed for the user goes back to watching when
+/// he leaves again before it expires.
 #[test]
 fn a_users_short_visit_does_not_cost_the_note() {
     for config in configs(&[53], &[1, 11], Trigger::Edge) {
@@ -245,7 +251,8 @@ fn a_users_short_visit_does_not_cost_the_note() {
     }
 }
 
-/// LIMIT-BURSTY-1: a request that waited for the user, not for the timer, begins a period of its own, however long ago the last one ended.
+/// LIMIT-BURSTY-1: a request that waited for the user, not for the timer, begins a period of its
+/// own, however long ago the last one ended.
 #[test]
 fn a_request_that_waited_for_the_user_begins_a_whole_period() {
     for config in configs(&[133], &[1, 2], Trigger::Edge) {

@@ -12,7 +12,8 @@ const START: u64 = 0x1_0000 - 5;
 
 const TRIGGERS: [Trigger; 3] = [Trigger::Edge, Trigger::EdgeUnlatched, Trigger::Level];
 
-/// Runs every pattern of `(before, after)` choices over `ticks`; at each tick at which something was armed, also with every latency up to `latest`.
+/// Runs every pattern of `(before, after)` choices over `ticks`; at each tick at which something
+/// was armed, also with every latency up to `latest`.
 fn every_pattern(
     board: &Board<W16>,
     ticks: u32,
@@ -51,7 +52,8 @@ fn long(config: &Config) -> u64 {
     8 * (config.interval + 2)
 }
 
-/// LIMIT-*-1 (curve), LIMIT-*-2 (nothing waits that may be served), LIMIT-LIVE-*: served exactly when the model says so.
+/// LIMIT-*-1 (curve), LIMIT-*-2 (nothing waits that may be served), LIMIT-LIVE-*: served exactly
+/// when the model says so.
 #[test]
 fn serves_exactly_what_the_policy_allows_when_expiries_are_prompt() {
     let all: Vec<Config> = TRIGGERS
@@ -94,7 +96,8 @@ fn keeps_its_curve_whatever_the_latency_of_each_expiry() {
     });
 }
 
-/// Whether the requests at these instants are below the limit, as LIMIT-LOSS-1 defines it for a latency of less than `latency`.
+/// Whether the requests at these instants are below the limit, as LIMIT-LOSS-1 defines it for a
+/// latency of less than `latency`.
 fn is_below(config: &Config, edges: &[u64], latency: u64) -> bool {
     let interval = config.interval;
     let apart = |count: usize, least: u64| {
@@ -119,8 +122,8 @@ fn is_below(config: &Config, edges: &[u64], latency: u64) -> bool {
     }
 }
 
-/// LIMIT-LOSS-1: below the limit, every request is taken that the same handler without a limiter would take. LIMIT-LAZY-1: a lazy limiter then
-/// refuses none and takes no timer interrupt.
+/// LIMIT-LOSS-1: below the limit, every request is taken that the same handler without a limiter
+/// would take. LIMIT-LAZY-1: a lazy limiter then refuses none and takes no timer interrupt.
 #[test]
 fn loses_nothing_below_the_limit() {
     // Without a pending bit only a lazy limiter, which does not mask then, loses nothing.
@@ -175,7 +178,8 @@ fn loses_nothing_below_the_limit() {
     assert!(tested > 5_000, "only {tested} patterns lay below a limit");
 }
 
-/// LIMIT-STRICT-1 with a lag: the one-shot is set short by the least latency, and no two requests are served closer than the interval.
+/// LIMIT-STRICT-1 with a lag: the one-shot is set short by the least latency, and no two requests
+/// are served closer than the interval.
 #[test]
 fn a_lag_of_the_least_latency_keeps_the_curve() {
     for config in configs(&[2, 3, 4], &[1], Trigger::Edge)

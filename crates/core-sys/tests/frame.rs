@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DEMUX-PARSE-*: frames that are well formed, cut off, mutated and random, read here and by the crate etherparse.
+//! DEMUX-PARSE-*: frames that are well formed, cut off, mutated and random, read here and by the
+//! crate etherparse.
 
 mod frames;
 
@@ -22,8 +23,8 @@ fn ethertype_of(frame: &[u8]) -> Option<(u16, usize, usize)> {
     }
 }
 
-/// etherparse reads one authentication header of an IPv4 packet, this parser all that there are. Where there is a second, the frame without the first; the packet
-/// begins at `at`.
+/// etherparse reads one authentication header of an IPv4 packet, this parser all that there are.
+/// Where there is a second, the frame without the first; the packet begins at `at`.
 fn without_first_of_two(frame: &[u8], at: usize, lax: &LaxSlicedPacket<'_>) -> Option<Vec<u8>> {
     let Some(LaxNetSlice::Ipv4(ip)) = &lax.net else {
         return None;
@@ -142,7 +143,8 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
         }
         return Ok(());
     }
-    // Something is wrong with it, or it is cut off: what is found nevertheless, etherparse finds there, too.
+    // Something is wrong with it, or it is cut off: what is found nevertheless, etherparse finds
+    // there, too.
     let payload = match &lax.net {
         Some(LaxNetSlice::Ipv4(ip)) => Some(ip.payload()),
         Some(LaxNetSlice::Ipv6(ip)) => Some(ip.payload()),
@@ -173,8 +175,8 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// DEMUX-PARSE-2: a well-formed frame is read right, padding is not taken for a port, and (DEMUX-PARSE-3) of the beginning of one exactly what is
-    /// there is told.
+    /// DEMUX-PARSE-2: a well-formed frame is read right, padding is not taken for a port, and
+    /// (DEMUX-PARSE-3) of the beginning of one exactly what is there is told.
     #[test]
     fn well_formed_frames_and_their_beginnings(frame in frames()) {
         let (bytes, needed) = frame.bytes();
@@ -267,7 +269,8 @@ const V4: Network = Network::V4 {
     is_authenticated: false,
 };
 
-/// DEMUX-PARSE-2: what is behind two authentication headers is read, and a second one that is none is malformed.
+/// DEMUX-PARSE-2: what is behind two authentication headers is read, and a second one that is none
+/// is malformed.
 #[test]
 fn ipv4_may_have_two_authentication_headers() {
     let network = Network::V4 {
@@ -302,7 +305,8 @@ fn found(demux: &Demux, bytes: &[u8]) -> (Option<u8>, Receiver) {
     (found.class, found.receiver)
 }
 
-/// DEMUX-LOOKUP-2: the port before the protocol, before the EtherType, before the VLAN priority; then fragments and orphans.
+/// DEMUX-LOOKUP-2: the port before the protocol, before the EtherType, before the VLAN priority;
+/// then fragments and orphans.
 #[test]
 fn the_most_specific_socket_gets_the_frame() {
     let mut demux = Demux::new(16, 16, Some(0), Some(1)).unwrap();

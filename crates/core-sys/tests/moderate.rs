@@ -19,7 +19,8 @@ const DROPPED: Arrived = Arrived {
     interrupt: false,
 };
 
-/// A day of one queue with all four parameters (behnke2022 §2.2), at every width, across the wrap of 16 bits.
+/// A day of one queue with all four parameters (behnke2022 §2.2), at every width, across the wrap
+/// of 16 bits.
 fn a_queue_with_all_parameters<W: Width>() {
     let config = QueueConfig {
         absolute: Some(100),
@@ -88,7 +89,8 @@ fn a_queue_without_moderation_interrupts_at_each_packet() {
     }
 }
 
-/// MODERATE-SAVE-1: of a Poisson stream an absolute timer saves 1 - 1/(1 + λτ) of the interrupts, if each takes all that wait.
+/// MODERATE-SAVE-1: of a Poisson stream an absolute timer saves 1 - 1/(1 + λτ) of the interrupts,
+/// if each takes all that wait.
 #[test]
 fn an_absolute_timer_saves_what_theory_says() {
     let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);

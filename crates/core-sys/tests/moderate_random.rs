@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The moderated queues' contracts, looked up in the history of random runs: wraps, late timers, polling, changes, several queues, every width.
+//! The moderated queues' contracts, looked up in the history of random runs: wraps, late timers,
+//! polling, changes, several queues, every width.
 
 use proptest::prelude::*;
 use weir_core_sys::moderate::{Moderator, QueueConfig};
@@ -195,7 +196,8 @@ fn windows(config: &QueueConfig, history: &History) -> (Vec<Window>, Vec<(u64, b
     (windows, interrupts)
 }
 
-/// Every contract of one queue, looked up in its history, with a port that is up to `late` ticks late.
+/// Every contract of one queue, looked up in its history, with a port that is up to `late` ticks
+/// late.
 fn keeps_its_contracts(config: &QueueConfig, history: &History, late: u64) {
     let (windows, interrupts) = windows(config, history);
     let absolute = config.absolute.unwrap_or(0);
@@ -297,7 +299,8 @@ proptest! {
         prop_assert_eq!(&narrow, &play::<W64>(&configs, before, &events));
     }
 
-    /// MODERATE-CHANGE-1: after a change the window ends as if the new parameters had been in force since it began, but not in the past.
+    /// MODERATE-CHANGE-1: after a change the window ends as if the new parameters had been in force
+    /// since it began, but not in the past.
     #[test]
     fn a_change_is_as_if_it_had_always_been(from in configs(), to in configs(), gaps in prop::collection::vec(0_u64..100, 0..6), after in 0_u64..100) {
         let mut nic: Moderator<W16> = Moderator::new(&[from]).expect("valid");

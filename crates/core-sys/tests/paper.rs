@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The failures that regehr2005 warns of, and one that it does not notice: the paper's algorithms, literally, fail here; the limit machine does not.
+//! The failures that regehr2005 warns of, and one that it does not notice: the paper's algorithms,
+//! literally, fail here; the limit machine does not.
 
 mod board;
 
 use board::{Board, Mode};
 use weir_core_sys::{Config, Policy, Timing, Trigger, W16, W32};
 
-/// The bursty scheduler of §3.3 with its optimisation, literally: a periodic timer whose interrupt is enabled only while the source is masked.
+/// The bursty scheduler of §3.3 with its optimisation, literally: a periodic timer whose interrupt
+/// is enabled only while the source is masked.
 struct Literal {
     burst: u64,
     period: u64,
-    /// Whether the timer's pending bit is cleared just before its interrupt is enabled, as §3.3 says is necessary.
+    /// Whether the timer's pending bit is cleared just before its interrupt is enabled, as §3.3
+    /// says is necessary.
     clears_pending_bit: bool,
     count: u64,
     enabled: bool,
@@ -102,7 +105,8 @@ fn densest(served: &[u64], window: u64) -> usize {
         .unwrap_or(0)
 }
 
-/// §3.3: "a bad case where three back-to-back bursts of device interrupts could otherwise occur" (LIMIT-BURSTY-1).
+/// §3.3: "a bad case where three back-to-back bursts of device interrupts could otherwise occur"
+/// (LIMIT-BURSTY-1).
 #[test]
 fn three_bursts_back_to_back_need_the_pending_bit_to_be_left_set() {
     let (burst, period) = (4, 100);
@@ -148,8 +152,9 @@ fn three_bursts_back_to_back_need_the_pending_bit_to_be_left_set() {
     }
 }
 
-/// The optimisation of §3.3 never clears its count while below the threshold, so each `burst` requests, however far apart, mask the source until
-/// the period ends: it loses requests below the limit. Ours loses none (LIMIT-LOSS-1).
+/// The optimisation of §3.3 never clears its count while below the threshold, so each `burst`
+/// requests, however far apart, mask the source until the period ends: it loses requests below the
+/// limit. Ours loses none (LIMIT-LOSS-1).
 #[test]
 fn the_papers_optimisation_loses_requests_below_the_limit() {
     // 4 MHz: at most 16 in 4 ms, requested at 3 kHz, for one second.
@@ -204,7 +209,8 @@ fn flooded(config: &Config, latency: u64, ticks: u64) -> Board<W16> {
     board
 }
 
-/// LIMIT-STRICT-2: in overload at least T/(T+L) of the limit is served; with the one-shot set short by the latency, all of it.
+/// LIMIT-STRICT-2: in overload at least T/(T+L) of the limit is served; with the one-shot set short
+/// by the latency, all of it.
 #[test]
 fn a_strict_limiter_loses_only_its_latency_in_overload() {
     for (timing, latency, lag) in [
@@ -282,7 +288,8 @@ fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
             };
             let board = flooded(&config, latency, 9_100);
             let per_interval = if policy == Policy::Bucket { 1 } else { 4 };
-            // The one-shot is anchored at service: its period is longer by the latency, and here by the tick until the next request.
+            // The one-shot is anchored at service: its period is longer by the latency, and here by
+            // the tick until the next request.
             let period = if timing == Timing::OneShot {
                 50 + latency + 1
             } else {
@@ -298,8 +305,9 @@ fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
     }
 }
 
-/// LIMIT-OVERLOAD-1: a refused request costs nothing while the source is masked. In overload a strict or paced limiter takes one timer interrupt per
-/// request served and no interrupt of the source.
+/// LIMIT-OVERLOAD-1: a refused request costs nothing while the source is masked. In overload a
+/// strict or paced limiter takes one timer interrupt per request served and no interrupt of the
+/// source.
 #[test]
 fn a_refused_request_costs_no_interrupt() {
     for policy in [Policy::Strict, Policy::Paced, Policy::Bucket] {

@@ -72,7 +72,8 @@ fn histories() -> impl Strategy<Value = History> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// PREDICT-WAITING-1, -REGISTERED-1, -HISTORY-1, -2 and -5 in any sequence of events, and -6: as far from exact shares as rounding explains.
+    /// PREDICT-WAITING-1, -REGISTERED-1, -HISTORY-1, -2 and -5 in any sequence of events, and -6:
+    /// as far from exact shares as rounding explains.
     #[test]
     fn predictions_are_those_of_exact_counts(events in events(), history in histories()) {
         let mut predictor = Predictor::new(history).unwrap();
@@ -127,7 +128,8 @@ proptest! {
     }
 }
 
-/// So many packets make a share that decays go down from all to `to` parts at most: geometrically, and by one part a packet at the end.
+/// So many packets make a share that decays go down from all to `to` parts at most: geometrically,
+/// and by one part a packet at the end.
 fn packets(shift: u8, to: u16) -> usize {
     let weight = 0.5_f64.powi(shift.into());
     let mut parts = ALL;
@@ -139,8 +141,8 @@ fn packets(shift: u8, to: u16) -> usize {
     n
 }
 
-/// PREDICT-HISTORY-3 and -4: after any pattern whatever, so many packets for an urgent class raise the prediction to it, and so many for a less
-/// urgent one lower it again.
+/// PREDICT-HISTORY-3 and -4: after any pattern whatever, so many packets for an urgent class raise
+/// the prediction to it, and so many for a less urgent one lower it again.
 #[test]
 fn a_change_of_pattern_is_followed_within_the_promised_packets() {
     for shift in 0..=8 {
@@ -200,7 +202,8 @@ fn a_change_of_pattern_is_followed_within_the_promised_packets() {
     }
 }
 
-/// PREDICT-HISTORY-2: before anything was handled, and until little enough of the past is unknown, it is zhang2006's prediction.
+/// PREDICT-HISTORY-2: before anything was handled, and until little enough of the past is unknown,
+/// it is zhang2006's prediction.
 #[test]
 fn without_history_it_is_the_most_urgent_waiting() {
     let history = History::default();
@@ -238,7 +241,8 @@ fn at_least_a_share_is_no_more_than_the_share() {
     assert_eq!(predictor.predict(Prediction::History), Some(9));
 }
 
-/// PREDICT-HISTORY-5: a process that seldom gets a packet is served after `patience` deferrals though history says the packet is not his.
+/// PREDICT-HISTORY-5: a process that seldom gets a packet is served after `patience` deferrals
+/// though history says the packet is not his.
 #[test]
 fn patience_ends() {
     let history = History {
@@ -274,8 +278,9 @@ fn a_flood_for_nobody_is_nobodys() {
     assert_eq!(predictor.predict(Prediction::Waiting), Some(9));
 }
 
-/// What it is for: one packet in forty is for an urgent process that waits, the others are for one less urgent than what runs. zhang2006's prediction lets
-/// all of them disturb what runs; history lets those disturb it that patience sends.
+/// What it is for: one packet in forty is for an urgent process that waits, the others are for one
+/// less urgent than what runs. zhang2006's prediction lets all of them disturb what runs; history
+/// lets those disturb it that patience sends.
 #[test]
 fn history_defers_what_the_most_urgent_waiting_lets_through() {
     let history = History::default();
@@ -294,7 +299,8 @@ fn history_defers_what_the_most_urgent_waiting_lets_through() {
         }
     }
     assert_eq!(by_waiting, 40_000);
-    // The first 66 packets teach; then one in patience + 1, and after each that turns out to be urgent some five more at most.
+    // The first 66 packets teach; then one in patience + 1, and after each that turns out to be
+    // urgent some five more at most.
     assert!(
         by_history <= 66 + 40_000 / 17 + 40_000 / 17 / 4,
         "{by_history}"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Long random runs: wraps, idle ages, changes, the user, several sources on one timer, every width.
+//! Long random runs: wraps, idle ages, changes, the user, several sources on one timer, every
+//! width.
 
 mod board;
 
@@ -86,7 +87,8 @@ fn happen<W: Width>(board: &mut Board<W>, event: Event) {
 fn play<W: Width>(config: &Config, start: u64, mode: Mode, events: &[Event]) -> Board<W> {
     let mut board: Board<W> = Board::new(config, start, mode);
     board.worst_latency = match mode {
-        // The user delays paced services by less than one interval; the curve takes no more than that.
+        // The user delays paced services by less than one interval; the curve takes no more than
+        // that.
         _ if config.policy == Policy::Paced => 1 << 20,
         Mode::Tick(period) => period,
         _ => 7,
@@ -105,7 +107,8 @@ fn play<W: Width>(config: &Config, start: u64, mode: Mode, events: &[Event]) -> 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// LIMIT-*-1, LIMIT-ENABLE-*, LIMIT-LIVE-*, LIMIT-TIME-*, LIMIT-TIMERLESS-1: at 16 bits, across wraps and idle ages.
+    /// LIMIT-*-1, LIMIT-ENABLE-*, LIMIT-LIVE-*, LIMIT-TIME-*, LIMIT-TIMERLESS-1: at 16 bits, across
+    /// wraps and idle ages.
     #[test]
     fn a_policy_keeps_its_contracts(config in policies(), start in 0xff00_u64..0x1_0100, mode in mode(), events in events(false)) {
         play::<W16>(&config, start, mode, &events);
@@ -117,15 +120,18 @@ proptest! {
         play::<W16>(&config, start, mode, &events);
     }
 
-    /// LIMIT-TIME-1: the width of the ticks makes no difference, wherever they wrap; nor does the record (LIMIT-RECORD-2).
+    /// LIMIT-TIME-1: the width of the ticks makes no difference, wherever they wrap; nor does the
+    /// record (LIMIT-RECORD-2).
     #[test]
     fn every_width_serves_at_the_same_instants(config in policies(), before in 0_u64..300, mode in mode(), events in events(true)) {
         fn served<W: Width>(config: &Config, before: u64, mode: Mode, events: &[Event]) -> Vec<u64> {
-            // Each width starts shortly before its own wrap, or as near to it as 64-bit test code can.
+            // Each width starts shortly before its own wrap, or as near to it as 64-bit test code
+            // can.
             let start = if W::BITS == 64 { 1 << 40 } else { (1_u64 << W::BITS) - before };
             play::<W>(config, start, mode, events).served.iter().map(|served| served.at - start).collect()
         }
-        // Ageing happens at other instants at other widths; only what is older than half a wrap may depend on it.
+        // Ageing happens at other instants at other widths; only what is older than half a wrap may
+        // depend on it.
         let events: Vec<Event> = events.into_iter().filter(|event| !matches!(event, Event::Idle(_))).collect();
         let narrow = served::<W16>(&config, before, mode, &events);
         prop_assert_eq!(&narrow, &served::<W32>(&config, before, mode, &events));
@@ -300,7 +306,8 @@ impl Shared {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// LIMIT-SHARED-1, -2 (regehr2005 §3.5): on one channel each source keeps the curve of its own, and all that wait are served.
+    /// LIMIT-SHARED-1, -2 (regehr2005 §3.5): on one channel each source keeps the curve of its own,
+    /// and all that wait are served.
     #[test]
     fn sources_on_one_timer_keep_their_own_curves(
         configs in prop::collection::vec(policies().prop_map(|config| Config { trigger: Trigger::Edge, ..config }), 1..5),

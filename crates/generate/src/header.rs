@@ -15,8 +15,8 @@ const SCHEMA: u32 = 1;
 /// Of the numbers in comments.
 const DIGITS: u8 = 4;
 
-/// The header that keeps the plan's limits. `file` is the name of the system file, for the reader; its folder does not belong there, since the same system
-/// gives the same text on every machine.
+/// The header that keeps the plan's limits. `file` is the name of the system file, for the reader;
+/// its folder does not belong there, since the same system gives the same text on every machine.
 #[must_use]
 pub fn header(plan: &Plan<'_>, file: &str) -> String {
     let mut text = String::new();
@@ -158,7 +158,8 @@ fn build_checks(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
     writeln!(out)
 }
 
-/// Names are joined to others in macros, which a macro of the same name would disturb in ways that no message explains.
+/// Names are joined to others in macros, which a macro of the same name would disturb in ways that
+/// no message explains.
 fn name_checks(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
     for source in &plan.sources {
         writeln!(
@@ -170,7 +171,8 @@ fn name_checks(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
     writeln!(out)
 }
 
-/// The calls of a limited line for one without a limit, so that a limit can come and go without a change of the firmware.
+/// The calls of a limited line for one without a limit, so that a limit can come and go without a
+/// change of the firmware.
 fn line_without_limit(out: &mut String, flavour: Flavour) -> fmt::Result {
     let switch = |on: bool| match (flavour, on) {
         (Flavour::C, true) => "WEIR_AVR_UNMASK(WEIR_AVR_##line);",
@@ -380,8 +382,9 @@ fn shared_timer(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
     definition(out, &lines)
 }
 
-/// Timers before limiters, which read them; lines without a limit before the others, which take over the enable bits that they find set (`fast`); the shared
-/// timer last, with all its sources started.
+/// Timers before limiters, which read them; lines without a limit before the others, which take
+/// over the enable bits that they find set (`fast`); the shared timer last, with all its sources
+/// started.
 fn start(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
     writeln!(
         out,

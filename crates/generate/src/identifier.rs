@@ -15,10 +15,12 @@ pub enum IdentifierError {
     Reserved,
 }
 
-/// The C identifier of a name: itself, with `_` for each `-` and `.`. Two names can have the same one.
+/// The C identifier of a name: itself, with `_` for each `-` and `.`. Two names can have the same
+/// one.
 ///
 /// # Errors
-/// A name that does not begin with a letter, has another character than ASCII letters, digits, `_`, `-` and `.`, or begins with `weir`.
+/// A name that does not begin with a letter, has another character than ASCII letters, digits, `_`,
+/// `-` and `.`, or begins with `weir`.
 pub fn c_identifier(name: &str) -> Result<String, IdentifierError> {
     if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
         return Err(match name.chars().next() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts a generated file in its place, whole or not at all, and over no other file than one that was generated, too.
+//! Puts a generated file in its place, whole or not at all, and over no other file than one that
+//! was generated, too.
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -43,7 +44,8 @@ pub enum OutputError {
     Write(#[from] WriteError),
 }
 
-/// Writes `text` to `path`. A link is followed. A file that is there already is replaced if it carries the [`MARKER`], or if `force` says so.
+/// Writes `text` to `path`. A link is followed. A file that is there already is replaced if it
+/// carries the [`MARKER`], or if `force` says so.
 ///
 /// # Errors
 /// [`OutputError`]; the file is then as it was.

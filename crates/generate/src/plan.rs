@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the generated code will be: every name, channel and number, decided before a line is written.
+//! What the generated code will be: every name, channel and number, decided before a line is
+//! written.
 use std::fmt;
 
 use serde::{Serialize, Serializer};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a flavour of a port lacks for a limit, said before anything is compiled and in the words of the system file.
+//! What a flavour of a port lacks for a limit, said before anything is compiled and in the words of
+//! the system file.
 use weir_model::{Policy, Timing};
 use weir_target::{Board, Channel, Flavour, Misfit, Rules, avr};
 

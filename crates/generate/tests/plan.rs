@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is generated, and what is refused with which words. That the result compiles and runs is tested on the board, in crates/board.
+//! What is generated, and what is refused with which words. That the result compiles and runs is
+//! tested on the board, in crates/board.
 mod systems;
 
 use proptest::prelude::*;
@@ -432,7 +433,8 @@ fn every_reason_is_told_at_once() {
 }
 
 proptest! {
-    /// Whatever a system holds, it is planned or refused, and what is planned has each number in the header.
+    /// Whatever a system holds, it is planned or refused, and what is planned has each number in
+    /// the header.
     #[test]
     fn no_system_makes_it_panic(
         name in ".{0,12}",

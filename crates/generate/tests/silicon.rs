@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limiter in silicon and its driver's header: what is written and what is refused. That Verilator, Yosys and gcc take it is tested by scripts/test-rtl-generate.
+//! The limiter in silicon and its driver's header: what is written and what is refused. That
+//! Verilator, Yosys and gcc take it is tested by scripts/test-rtl-generate.
 use weir_generate::{SiliconPlan, silicon_header, silicon_module};
 use weir_model::System;
 
-/// A system at 4 MHz with this in `[silicon]` and these sources: name, and what else its section says.
+/// A system at 4 MHz with this in `[silicon]` and these sources: name, and what else its section
+/// says.
 fn system(silicon: &str, sources: &[(&str, &str)]) -> System {
     let mut text = format!(
         "schema = 1\nname = \"Test-1\"\n[cpu]\nclock = \"4MHz\"\ninterrupts = \"flat\"\nlongest_instruction = \"4 cycles\"\ncosts.off.request_served = \"20 cycles\"\n[silicon]\n{silicon}\n"
@@ -106,7 +108,8 @@ fn without_a_base_the_firmware_has_to_say_it() {
 fn the_fewest_bits_would_do_and_no_fewer() {
     let sources = |rate: &str| format!("{rate}\n{STRICT}");
     for (rate, expected) in [
-        // 1000 clocks within a hundredth: with up to 15 bits the next longer interval is of 1024, with 16 it is ⌈2^16 / 65⌉ = 1009.
+        // 1000 clocks within a hundredth: with up to 15 bits the next longer interval is of 1024,
+        // with 16 it is ⌈2^16 / 65⌉ = 1009.
         ("", (16, 7)),
         ("rate = { expected = \"3.9kHz\" }", (10, 1)),
     ] {

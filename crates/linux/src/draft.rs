@@ -33,7 +33,8 @@ struct Group<'a> {
     urgency: Urgency,
 }
 
-/// The text of a system file that [`weir_model::parse`] takes. `machine` is what the system is called.
+/// The text of a system file that [`weir_model::parse`] takes. `machine` is what the system is
+/// called.
 #[must_use]
 pub fn draft(machine: &str, interfaces: &[Found], receivers: &[Receiver]) -> String {
     let mut text = String::from(BEGINNING);
@@ -213,7 +214,8 @@ fn is_path(cgroup: &str) -> bool {
 struct Names(HashSet<String>);
 
 impl Names {
-    /// A name that is a system file's and that nothing else has, as near to `wanted` as can be; `otherwise` if nothing of it is left.
+    /// A name that is a system file's and that nothing else has, as near to `wanted` as can be;
+    /// `otherwise` if nothing of it is left.
     fn unique(&mut self, wanted: &str, otherwise: &str) -> String {
         let plain = |c: char| {
             if c.is_ascii_alphanumeric() || c == '_' {

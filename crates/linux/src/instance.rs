@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which systems are carried out on this machine: beside its journal, each run has a file that tells every other command who it is and how it stands.
+//! Which systems are carried out on this machine: beside its journal, each run has a file that
+//! tells every other command who it is and how it stands.
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -77,7 +78,8 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> InstanceError + use<> {
     }
 }
 
-/// The runs that `folder` tells of, also of processes that crashed, in the order of their files' names; none if there is no such folder.
+/// The runs that `folder` tells of, also of processes that crashed, in the order of their files'
+/// names; none if there is no such folder.
 ///
 /// # Errors
 /// When the folder or a file in it cannot be read, or somebody else may have written it: processes
@@ -176,7 +178,8 @@ impl Run {
         self.system == wanted || file.is_ok_and(|file| file == self.file)
     }
 
-    /// Asks its process to end, and waits for that, at most so long. Nothing happens if it has ended.
+    /// Asks its process to end, and waits for that, at most so long. Nothing happens if it has
+    /// ended.
     ///
     /// # Errors
     /// When it may not be asked, or does not end.

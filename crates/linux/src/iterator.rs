@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a BPF iterator over tasks writes: of all of them, or (from Linux 6.1) of one process or thread, which libbpf-rs cannot ask for.
+//! What a BPF iterator over tasks writes: of all of them, or (from Linux 6.1) of one process or
+//! thread, which libbpf-rs cannot ask for.
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem;
@@ -27,7 +28,8 @@ pub(crate) fn read(program: &impl AsFd, scope: Scope) -> io::Result<Vec<u8>> {
         iter_info_len: mem::size_of_val(&which) as u32,
         ..Default::default()
     };
-    // SAFETY: `options` and what it points to live until the call returns; the kernel only reads them.
+    // SAFETY: `options` and what it points to live until the call returns; the kernel only reads
+    // them.
     let link = owned(unsafe {
         libbpf_sys::bpf_link_create(
             program.as_fd().as_raw_fd(),

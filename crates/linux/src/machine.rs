@@ -223,7 +223,8 @@ impl Machine {
         })
     }
 
-    /// What it does not have of what `node` needs. `trusted` says that packets have their checksums where that cannot be seen.
+    /// What it does not have of what `node` needs. `trusted` says that packets have their checksums
+    /// where that cannot be seen.
     #[must_use]
     pub fn lacks(&self, node: &Node, trusted: bool) -> Vec<Lack> {
         let mut lacks = Vec::new();
@@ -253,7 +254,8 @@ impl Machine {
                 let help = did_you_mean(&name, "interfaces of this machine", &known);
                 lacks.push(Lack::Interface { name, help });
             } else if self.without_napi.contains(&name) {
-                // Also in the mode exact, though XDP brings a veth NAPI: what is set of it could not be put back without.
+                // Also in the mode exact, though XDP brings a veth NAPI: what is set of it could
+                // not be put back without.
                 lacks.push(Lack::Threads { name });
             }
         }
@@ -292,7 +294,8 @@ pub fn interfaces() -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The kernel refuses even the value that `threaded` has already where there is no NAPI. Without the right to ask, nothing is known.
+/// The kernel refuses even the value that `threaded` has already where there is no NAPI. Without
+/// the right to ask, nothing is known.
 fn has_no_napi(name: &str) -> bool {
     let same = Interface::find(name, None)
         .and_then(|interface| interface.open())

@@ -9,7 +9,8 @@ const FSOPEN_CLOEXEC: libc::c_int = 1;
 const FSMOUNT_CLOEXEC: libc::c_int = 1;
 const FSCONFIG_CMD_CREATE: libc::c_int = 6;
 
-/// The root of a new mount of `filesystem` that has no place in the tree, and is gone with the descriptor.
+/// The root of a new mount of `filesystem` that has no place in the tree, and is gone with the
+/// descriptor.
 ///
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN, ENODEV when the kernel has no such file system.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode native: the kernel's own means, set so that an interface's bottom halves run at the urgency of its most urgent receiver.
+//! The mode native: the kernel's own means, set so that an interface's bottom halves run at the
+//! urgency of its most urgent receiver.
 //!
-//! Each interface's NAPI gets threads, which are scheduled like processes (zhang2006 §3 without a patch). Where a card can steer, its most urgent packets have a queue
-//! of their own, whose thread alone has their receivers' urgency (lee2010's demultiplexing, done by
+//! Each interface's NAPI gets threads, which are scheduled like processes (zhang2006 §3 without a
+//! patch). Where a card can steer, its most urgent packets have a queue of their own, whose thread
+//! alone has their receivers' urgency (lee2010's demultiplexing, done by
 //! the card). An interrupt wakes that thread, and no soft interrupt is on the way. So ksoftirqd is
 //! left as it is, to which the kernel leaves what other interfaces bring in an overload: raised, it
 //! would take from every process of the machine that is less urgent, at any rate of packets for
@@ -12,10 +14,13 @@
 //! which gets that urgency: else any real-time process that does not sleep would hold up what waits
 //! for it.
 //!
-//! What a flood can take from a process that is more urgent than the interface's receivers is the interrupts only. Where a process is not, a cap bounds it: with
-//! SCHED_DEADLINE an interface's threads together run `runtime` in each `period` in the long run, at any rate of packets: that share of a CPU is lost at most, besides
-//! at most one interrupt of each queue per deferral time, and one poll of it per period, which the kernel neither ends nor charges ([`crate::share::Share::poll`]).
-//! At once it is `runtime` and a tick of the kernel's clock, when the cap is noticed. Packets above it are
+//! What a flood can take from a process that is more urgent than the interface's receivers is the
+//! interrupts only. Where a process is not, a cap bounds it: with SCHED_DEADLINE an interface's
+//! threads together run `runtime` in each `period` in the long run, at any rate of packets: that
+//! share of a CPU is lost at most, besides at most one interrupt of each queue per deferral time,
+//! and one poll of it per period, which the kernel neither ends nor charges
+//! ([`crate::share::Share::poll`]). At once it is `runtime` and a tick of the kernel's clock, when
+//! the cap is noticed. Packets above it are
 //! dropped by the card before they cost anything.
 mod device;
 mod queue;
@@ -45,7 +50,8 @@ pub enum Note {
         /// What it is.
         found: Value,
     },
-    /// The interface has no NAPI of its own: what is received on it is done where it is sent, as softirq.
+    /// The interface has no NAPI of its own: what is received on it is done where it is sent, as
+    /// softirq.
     #[error(
         "{0} has no NAPI instance now, so no thread does its receive work (veth has one with GRO on, or with an XDP program)"
     )]
@@ -102,7 +108,8 @@ pub struct Change {
 /// What the mode would do, or has done.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The settings that differ from what is wanted, in the order in which they change. In a plan they are all that can be told before NAPI has threads.
+    /// The settings that differ from what is wanted, in the order in which they change. In a plan
+    /// they are all that can be told before NAPI has threads.
     pub changes: Vec<Change>,
     /// Threads of which a plan cannot tell one value that they change to; empty once it is done.
     pub expected: Vec<Expected>,
@@ -161,7 +168,8 @@ pub struct Native {
     receive_buffer: Option<u32>,
 }
 
-/// What turns on the timer by which SCHED_DEADLINE ends a thread's run time. Else the kernel looks only at its clock's tick whether that is over.
+/// What turns on the timer by which SCHED_DEADLINE ends a thread's run time. Else the kernel looks
+/// only at its clock's tick whether that is over.
 #[must_use]
 pub fn cap_timer() -> (Setting, Value) {
     let name = "HRTICK_DL".to_owned();
@@ -207,7 +215,8 @@ impl Native {
         self
     }
 
-    /// How many bytes new sockets have for what they receive at least, if they say nothing themselves.
+    /// How many bytes new sockets have for what they receive at least, if they say nothing
+    /// themselves.
     #[must_use]
     pub fn with_receive_buffer(mut self, bytes: Option<u32>) -> Self {
         self.receive_buffer = bytes;
@@ -292,13 +301,16 @@ impl Native {
         Ok(report)
     }
 
-    /// Sets everything, through `journal`, which puts it back. What is not to be had is noted, and is no error.
+    /// Sets everything, through `journal`, which puts it back. What is not to be had is noted, and
+    /// is no error.
     ///
-    /// It can be done again at any time: an interface that was taken down and up has new threads then.
+    /// It can be done again at any time: an interface that was taken down and up has new threads
+    /// then.
     ///
     /// # Errors
-    /// When another run has one of the interfaces, the journal cannot be kept, or the kernel refuses a setting that is there: without CAP_NET_ADMIN or
-    /// CAP_SYS_NICE, or a cap for which the CPUs have no room. What was set by then is still in the journal.
+    /// When another run has one of the interfaces, the journal cannot be kept, or the kernel
+    /// refuses a setting that is there: without CAP_NET_ADMIN or CAP_SYS_NICE, or a cap for which
+    /// the CPUs have no room. What was set by then is still in the journal.
     pub fn apply(&self, journal: &mut Journal) -> Result<Report, JournalError<Setting>> {
         let mut report = Report::default();
         let softirqs = self.softirqs().map_err(JournalError::Setting)?;
@@ -358,7 +370,8 @@ impl Native {
     }
 }
 
-/// The queue of `device`'s most urgent packets, if its thread is to be scheduled otherwise than the rest and is known.
+/// The queue of `device`'s most urgent packets, if its thread is to be scheduled otherwise than the
+/// rest and is known.
 fn own(device: &Device, notes: &mut Vec<Note>) -> Option<Own> {
     if !device.tells_queues_apart() {
         return None;

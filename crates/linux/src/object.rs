@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is in a BPF object that was loaded: its programs and maps by their names, and the memory that maps share with this process.
+//! What is in a BPF object that was loaded: its programs and maps by their names, and the memory
+//! that maps share with this process.
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{self, NonNull};
@@ -38,7 +39,8 @@ fn missing(what: &str, name: &str) -> Error {
 /// What may lie in memory that the kernel's programs use at the same time.
 ///
 /// # Safety
-/// It is made of atomics alone, for which any bytes are a value, and needs no larger alignment than a page has.
+/// It is made of atomics alone, for which any bytes are a value, and needs no larger alignment than
+/// a page has.
 pub(crate) unsafe trait Shared {}
 
 // SAFETY: it is an atomic.
@@ -62,7 +64,8 @@ impl<T: Shared> Memory<T> {
     /// # Errors
     /// The array is smaller, or cannot be mapped.
     pub fn new(array: &impl AsFd, count: usize) -> io::Result<Self> {
-        // SAFETY: a new mapping, where the kernel likes it, takes nothing from anybody; it keeps the map alive.
+        // SAFETY: a new mapping, where the kernel likes it, takes nothing from anybody; it keeps
+        // the map alive.
         let at = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -82,7 +85,8 @@ impl<T: Shared> Memory<T> {
 
     /// The elements.
     pub fn elements(&self) -> &[T] {
-        // SAFETY: so many were mapped, aligned to a page, until `drop`; that the kernel changes them meanwhile is what `Shared` is about.
+        // SAFETY: so many were mapped, aligned to a page, until `drop`; that the kernel changes
+        // them meanwhile is what `Shared` is about.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
     }
 }

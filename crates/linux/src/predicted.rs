@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mode predicted (zhang2006 §3.2): the bottom half of a device runs at the urgency of the most urgent receiver that waits for a packet from it, since the
-//! next one is likely to be for that receiver; or, as an option, of the most urgent one that there is.
+//! Mode predicted (zhang2006 §3.2): the bottom half of a device runs at the urgency of the most
+//! urgent receiver that waits for a packet from it, since the next one is likely to be for that
+//! receiver; or, as an option, of the most urgent one that there is.
 //!
-//! zhang2006 does this inside the kernel's scheduler. Here a BPF program sees threads leave and enter the CPU, counts who waits, and wakes a thread of ours when
-//! the most urgent class of a device becomes another one; that thread sets the policy of the device's NAPI thread. It sets the latest, so however often
-//! receivers wait and run, it never lags by more than one change. What both ways cost is in docs/linux-receivers.md.
+//! zhang2006 does this inside the kernel's scheduler. Here a BPF program sees threads leave and
+//! enter the CPU, counts who waits, and wakes a thread of ours when the most urgent class of a
+//! device becomes another one; that thread sets the policy of the device's NAPI thread. It sets the
+//! latest, so however often receivers wait and run, it never lags by more than one change. What
+//! both ways cost is in docs/linux-receivers.md.
 mod programs;
 
 use std::collections::BTreeMap;
@@ -34,9 +37,11 @@ pub const MOST: Urgency = match Urgency::new(98) {
 /// Whose urgency a device's bottom half has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basis {
-    /// That of the most urgent receiver that waits now, in a system call that receives or polls. Every switch of the CPU between threads pays for it.
+    /// That of the most urgent receiver that waits now, in a system call that receives or polls.
+    /// Every switch of the CPU between threads pays for it.
     Waiting,
-    /// That of the most urgent receiver there is, whether it waits or not. Costs nothing between the changes of the table.
+    /// That of the most urgent receiver there is, whether it waits or not. Costs nothing between
+    /// the changes of the table.
     Registered,
 }
 
@@ -49,7 +54,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device whose bottom half is the work of these kernel threads (`napi/INTERFACE-ID` and, on PREEMPT_RT, `irq/N-INTERFACE`).
+    /// A device whose bottom half is the work of these kernel threads (`napi/INTERFACE-ID` and, on
+    /// PREEMPT_RT, `irq/N-INTERFACE`).
     #[must_use]
     pub fn of_threads(reach: Reach, threads: &Threads) -> Self {
         let threads = threads.clone();
@@ -60,7 +66,8 @@ impl Device {
     }
 }
 
-/// The kernel threads that do a device's bottom half, which may become others: an interface that was taken down and up has new ones.
+/// The kernel threads that do a device's bottom half, which may become others: an interface that
+/// was taken down and up has new ones.
 #[derive(Debug, Clone)]
 pub struct Threads {
     most: Urgency,
@@ -69,7 +76,8 @@ pub struct Threads {
 
 #[derive(Debug, Default)]
 struct Given {
-    /// Held, since their urgency changes with every packet at worst, and a look at /proc costs more than all the rest of a change.
+    /// Held, since their urgency changes with every packet at worst, and a look at /proc costs more
+    /// than all the rest of a change.
     threads: Vec<Held>,
     /// What they were given last; `None`: nothing yet.
     urgency: Option<Urgency>,
@@ -164,7 +172,8 @@ pub enum Error {
     Start(#[source] io::Error),
 }
 
-/// The mode while it is on. Dropping it leaves the bottom halves as they are: the journal of settings knows what they were.
+/// The mode while it is on. Dropping it leaves the bottom halves as they are: the journal of
+/// settings knows what they were.
 pub struct Predicted {
     reaches: Vec<Reach>,
     way: Way,
@@ -177,10 +186,12 @@ enum Way {
 }
 
 impl Predicted {
-    /// Starts it; call [`update`](Self::update) next. The thread that sets urgencies has the policy `setter`, if one is given: [`SETTER`] is above all that it sets.
+    /// Starts it; call [`update`](Self::update) next. The thread that sets urgencies has the policy
+    /// `setter`, if one is given: [`SETTER`] is above all that it sets.
     ///
     /// # Errors
-    /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed), when there are more than [`DEVICES`] devices, or without CAP_SYS_NICE.
+    /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed), when there
+    /// are more than [`DEVICES`] devices, or without CAP_SYS_NICE.
     pub fn start(
         devices: Vec<Device>,
         basis: Basis,
@@ -208,10 +219,12 @@ impl Predicted {
         })
     }
 
-    /// Takes over who the receivers are. To be called after each [`poll`](crate::receivers::Follower::poll).
+    /// Takes over who the receivers are. To be called after each
+    /// [`poll`](crate::receivers::Follower::poll).
     ///
     /// # Errors
-    /// When a bottom half's urgency could not be set, now or since the last call, or the kernel has no room for another receiver.
+    /// When a bottom half's urgency could not be set, now or since the last call, or the kernel has
+    /// no room for another receiver.
     pub fn update(&mut self, table: &ReceiverTable) -> Result<(), Error> {
         match &mut self.way {
             Way::Registered(sets) => {
@@ -233,7 +246,8 @@ impl Predicted {
         }
     }
 
-    /// How many threads wait for a packet from the device of this number; `None` with [`Basis::Registered`], where nobody counts them.
+    /// How many threads wait for a packet from the device of this number; `None` with
+    /// [`Basis::Registered`], where nobody counts them.
     #[must_use]
     pub fn waiting(&self, device: usize) -> Option<u32> {
         match &self.way {
@@ -344,7 +358,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Gives every device the urgency of its most urgent waiting receiver, until none is another one any longer.
+/// Gives every device the urgency of its most urgent waiting receiver, until none is another one
+/// any longer.
 fn follow(shared: &Shared, sets: &mut [Set]) -> io::Result<()> {
     shared.answer();
     for (device, set) in sets.iter_mut().enumerate() {
@@ -353,7 +368,8 @@ fn follow(shared: &Shared, sets: &mut [Set]) -> io::Result<()> {
             if set.now == Some(most) {
                 break;
             }
-            // Before the kernel is told: what the program compares with the urgency before, the next round of the loop sees.
+            // Before the kernel is told: what the program compares with the urgency before, the
+            // next round of the loop sees.
             set.to(most)?;
             shared.applied(device, most);
         }

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::instance::{self, InstanceError};
 use crate::settings::{Outcome, Restoration, Setting};
 
-/// A line for each setting that somebody should know of: those of which all is as it was before say nothing.
+/// A line for each setting that somebody should know of: those of which all is as it was before say
+/// nothing.
 #[must_use]
 pub fn remarks(restoration: &Restoration<Setting>) -> Vec<String> {
     let mut lines: Vec<String> = restoration.outcomes.iter().filter_map(remark).collect();

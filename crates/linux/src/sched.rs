@@ -18,7 +18,8 @@ const SCHED_EXT: u32 = 7;
 
 /// What a thread is scheduled by.
 ///
-/// A thread's slice (Linux 6.12), its clamps of utilisation and the further flags of SCHED_DEADLINE are not part of it.
+/// A thread's slice (Linux 6.12), its clamps of utilisation and the further flags of SCHED_DEADLINE
+/// are not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
@@ -38,7 +39,8 @@ pub enum Policy {
     Fifo(u8),
     /// SCHED_RR with its priority, from 1 to 99 (most).
     RoundRobin(u8),
-    /// SCHED_DEADLINE: `runtime` in each `period`, to be received within `deadline`; 1,024 ns <= runtime <= deadline <= period.
+    /// SCHED_DEADLINE: `runtime` in each `period`, to be received within `deadline`; 1,024 ns <=
+    /// runtime <= deadline <= period.
     Deadline {
         /// How long it may run in each period.
         runtime: Duration,
@@ -121,24 +123,27 @@ pub fn get(tid: Tid) -> io::Result<Policy> {
     })
 }
 
-/// Schedules thread `tid` (0: the calling one) by `policy` from now on. Whether its children start as ordinary processes (SCHED_FLAG_RESET_ON_FORK) stays
-/// as it is.
+/// Schedules thread `tid` (0: the calling one) by `policy` from now on. Whether its children start
+/// as ordinary processes (SCHED_FLAG_RESET_ON_FORK) stays as it is.
 ///
 /// # Errors
-/// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE (and for SCHED_DEADLINE also when the thread may not run on every CPU of its domain), EBUSY
-/// when the CPUs have no room for that share of SCHED_DEADLINE, EINVAL for numbers out of range.
+/// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE (and for SCHED_DEADLINE also when
+/// the thread may not run on every CPU of its domain), EBUSY when the CPUs have no room for that
+/// share of SCHED_DEADLINE, EINVAL for numbers out of range.
 pub fn set(tid: Tid, policy: Policy) -> io::Result<()> {
     let now = attributes(tid)?;
     if now.sched_policy == libc::SCHED_DEADLINE as u32 && !matches!(policy, Policy::Deadline { .. })
     {
-        // The kernel (6.18) never frees the share of a thread that is asleep when it leaves SCHED_DEADLINE, so that one cap after another it has no room for the
-        // next. The least share is rounded to none; the CPUs have always room for it.
+        // The kernel (6.18) never frees the share of a thread that is asleep when it leaves
+        // SCHED_DEADLINE, so that one cap after another it has no room for the next. The least
+        // share is rounded to none; the CPUs have always room for it.
         set_from(now, tid, LEAST_SHARE)?;
     }
     set_from(now, tid, policy)
 }
 
-/// What the kernel counts as no share of a CPU at all: the shortest runtime in the longest period of SCHED_DEADLINE.
+/// What the kernel counts as no share of a CPU at all: the shortest runtime in the longest period
+/// of SCHED_DEADLINE.
 const LEAST_SHARE: Policy = Policy::Deadline {
     runtime: Duration::from_nanos(1024),
     deadline: Duration::from_secs(4),
@@ -226,7 +231,8 @@ impl Cpus {
         (0..self.0.len()).filter(|cpu| self.0[*cpu])
     }
 
-    /// As the hexadecimal masks of /proc and /sys, 32 CPUs between two commas: `3` for CPUs 0 and 1.
+    /// As the hexadecimal masks of /proc and /sys, 32 CPUs between two commas: `3` for CPUs 0 and
+    /// 1.
     #[must_use]
     pub fn mask(&self) -> String {
         let words: Vec<u32> = self
@@ -311,7 +317,8 @@ impl fmt::Display for Cpus {
 /// ESRCH when there is no such thread.
 pub fn affinity(tid: Tid) -> io::Result<Cpus> {
     let mut mask = [0_u64; MOST_CPUS / 64];
-    // SAFETY: the kernel writes at most the given size to `mask`. By the system call, which tells the size that it wrote and takes any number of CPUs.
+    // SAFETY: the kernel writes at most the given size to `mask`. By the system call, which tells
+    // the size that it wrote and takes any number of CPUs.
     let written = unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,
@@ -329,8 +336,9 @@ pub fn affinity(tid: Tid) -> io::Result<Cpus> {
 /// Lets thread `tid` (0: the calling one) run on `cpus` only.
 ///
 /// # Errors
-/// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE, EINVAL when none of `cpus` is there or when the thread is bound to its CPU by the kernel,
-/// EBUSY for a thread of SCHED_DEADLINE.
+/// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE, EINVAL when none of `cpus` is
+/// there or when the thread is bound to its CPU by the kernel, EBUSY for a thread of
+/// SCHED_DEADLINE.
 pub fn set_affinity(tid: Tid, cpus: &Cpus) -> io::Result<()> {
     let mut mask = [0_u64; MOST_CPUS / 64];
     for cpu in cpus.iter() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a flood can take from tasks, at any rate, and the packets that can be taken from a device: from what its top half may do.
+//! What a flood can take from tasks, at any rate, and the packets that can be taken from a device:
+//! from what its top half may do.
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_getres};
@@ -13,34 +14,45 @@ use crate::system::{Interface, Node};
 pub struct Share {
     /// Of the interface.
     pub interface: String,
-    /// The share of a processor that its top half takes from any task in the long run, at any rate of packets; none: it has a place among the tasks instead.
+    /// The share of a processor that its top half takes from any task in the long run, at any rate
+    /// of packets; none: it has a place among the tasks instead.
     pub cap: Option<f64>,
-    /// What one receive queue takes in each of the cap's periods beyond that, in seconds: the rest of a poll, which the kernel does not end and does not charge to it, by the
-    /// costs in the file of as many packets as a poll has at most. None without a cap, or if the file states no costs.
+    /// What one receive queue takes in each of the cap's periods beyond that, in seconds: the rest
+    /// of a poll, which the kernel does not end and does not charge to it, by the costs in the file
+    /// of as many packets as a poll has at most. None without a cap, or if the file states no
+    /// costs.
     pub poll: Option<f64>,
-    /// What one receive queue can take at once with that cap, in seconds: its run time, up to a tick of the kernel's clock if it ends only there, and `poll`. It waits the
-    /// longer afterwards. None without a cap.
+    /// What one receive queue can take at once with that cap, in seconds: its run time, up to a
+    /// tick of the kernel's clock if it ends only there, and `poll`. It waits the longer
+    /// afterwards. None without a cap.
     pub at_once: Option<f64>,
-    /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER; none: it has a cap, which precedes all of them.
+    /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER; none: it has a cap, which precedes all of
+    /// them.
     pub urgency: Option<u8>,
-    /// The receivers of the file to which no flood of this interface does more than interrupts and the cap, in the file's order.
+    /// The receivers of the file to which no flood of this interface does more than interrupts and
+    /// the cap, in the file's order.
     pub safe: Vec<String>,
-    /// Those that a flood can take time from beyond that: they are not more urgent than what works for it. All their time; but in the mode exact with a cap, the bottom
-    /// halves of as many packets as the cap lets through.
+    /// Those that a flood can take time from beyond that: they are not more urgent than what works
+    /// for it. All their time; but in the mode exact with a cap, the bottom halves of as many
+    /// packets as the cap lets through.
     pub exposed: Vec<String>,
-    /// Interrupts of each queue a second, at most; none: packets are not deferred, so each may interrupt.
+    /// Interrupts of each queue a second, at most; none: packets are not deferred, so each may
+    /// interrupt.
     pub interrupts_hz: Option<f64>,
     /// Packets a second that the top half can take; none: the file states no cost for them.
     pub capacity_hz: Option<f64>,
-    /// The period of its cap in seconds, in each of which it takes as many packets as that is of them, however close they come; none without a cap.
+    /// The period of its cap in seconds, in each of which it takes as many packets as that is of
+    /// them, however close they come; none without a cap.
     pub period: Option<f64>,
-    /// Packets that each receive queue of the card has room for while the top half does not run; the card drops what comes then beyond that. None: the driver does not say.
+    /// Packets that each receive queue of the card has room for while the top half does not run;
+    /// the card drops what comes then beyond that. None: the driver does not say.
     pub ring: Option<u32>,
 }
 
 impl Share {
-    /// That of an interface of `node` whose receive queues will have room for `ring` packets. A cap ends at the next of the kernel's ticks, which come once in `tick`;
-    /// zero: it ends when it is over.
+    /// That of an interface of `node` whose receive queues will have room for `ring` packets. A cap
+    /// ends at the next of the kernel's ticks, which come once in `tick`; zero: it ends when it is
+    /// over.
     #[must_use]
     pub fn of(node: &Node, interface: &Interface, tick: Duration, ring: Option<u32>) -> Self {
         let capped = match node.top_half {
@@ -54,7 +66,8 @@ impl Share {
             Some(TopHalf::Urgency(urgency)) => Some(urgency),
             None => Some(node.urgency_of(interface).get()),
         };
-        // In the mode exact the cap is of the top half alone, and each bottom half has its own receiver's urgency; else the top half does it all.
+        // In the mode exact the cap is of the top half alone, and each bottom half has its own
+        // receiver's urgency; else the top half does it all.
         let most = match node.mode {
             LinuxMode::Exact => urgency.max(Some(node.urgency_of(interface).get())),
             LinuxMode::Native | LinuxMode::Predicted => urgency,
@@ -90,14 +103,16 @@ impl Share {
     }
 }
 
-/// How long the kernel's clock ticks: 1/CONFIG_HZ, by the resolution of the clocks that it sets only then.
+/// How long the kernel's clock ticks: 1/CONFIG_HZ, by the resolution of the clocks that it sets
+/// only then.
 #[must_use]
 pub fn tick() -> Duration {
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(LONGEST_TICK, Duration::from)
 }
 
-/// Packets that a thread takes at most before it can be preempted: the kernel's NAPI_POLL_WEIGHT, which drivers keep. A task of SCHED_DEADLINE that is out of run time by
-/// then is charged nothing for the rest (`update_curr_dl`: it has left its queue).
+/// Packets that a thread takes at most before it can be preempted: the kernel's NAPI_POLL_WEIGHT,
+/// which drivers keep. A task of SCHED_DEADLINE that is out of run time by then is charged nothing
+/// for the rest (`update_curr_dl`: it has left its queue).
 const MOST_OF_POLL: u32 = 64;
 
 /// That of 100 Hz.

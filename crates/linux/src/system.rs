@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system file as this machine is to carry it out: interfaces by their names, and the receivers that each has to serve.
+//! A system file as this machine is to carry it out: interfaces by their names, and the receivers
+//! that each has to serve.
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,14 +17,17 @@ use crate::urgency::Urgency;
 
 pub use refused::NotForLinux;
 
-/// The cap of the top half in the mode [`LinuxMode::Exact`], if the file does not say: 5 % of a processor, in pieces that a job of some ms can bear.
+/// The cap of the top half in the mode [`LinuxMode::Exact`], if the file does not say: 5 % of a
+/// processor, in pieces that a job of some ms can bear.
 const CAP: TopHalf = TopHalf::Cap {
     runtime: Duration::from_micros(500),
     period: Duration::from_millis(10),
 };
 
-/// The buffer of new sockets in the mode [`LinuxMode::Exact`], if the file does not say, in bytes. A packet that goes through a class takes a page of it and what the kernel notes of
-/// it, 4,352 bytes, instead of 768 for a small one: this is room for 240, where the kernel's own default has it for 277 small ones, or 92 of 1,500 bytes.
+/// The buffer of new sockets in the mode [`LinuxMode::Exact`], if the file does not say, in bytes.
+/// A packet that goes through a class takes a page of it and what the kernel notes of it, 4,352
+/// bytes, instead of 768 for a small one: this is room for 240, where the kernel's own default has
+/// it for 277 small ones, or 92 of 1,500 bytes.
 const RECEIVE_BUFFER: u32 = 1 << 20;
 
 /// What a system file asks of this machine.
@@ -41,7 +45,8 @@ pub struct Node {
     pub accounting: Accounting,
     /// What an interrupt costs beside what can be measured of it; zero: not known.
     pub interrupt_overhead: Duration,
-    /// What the top half may do; none: it has the urgency of the most urgent receiver that it has to serve.
+    /// What the top half may do; none: it has the urgency of the most urgent receiver that it has
+    /// to serve.
     pub top_half: Option<TopHalf>,
     /// Whether its cap ends by a timer; else at a tick of the kernel's clock.
     pub cap_timer: bool,
@@ -53,9 +58,11 @@ pub struct Node {
     pub interfaces: Vec<Interface>,
     /// In the file's order.
     pub receivers: Vec<Receiver>,
-    /// Packets that may wait for the bottom halves of a class on each CPU, in the mode exact: those that flows state, of all flows to receivers of an urgency together.
+    /// Packets that may wait for the bottom halves of a class on each CPU, in the mode exact: those
+    /// that flows state, of all flows to receivers of an urgency together.
     pub queues: BTreeMap<Urgency, u32>,
-    /// What flows name otherwise than by a port: packets for the thread of their receiver's class in the mode exact, where no port says more.
+    /// What flows name otherwise than by a port: packets for the thread of their receiver's class
+    /// in the mode exact, where no port says more.
     pub selected: Vec<(demux::Key, Urgency)>,
     /// What the file says and nothing comes of, or what somebody should know of whom it trusts.
     pub remarks: Vec<String>,
@@ -70,15 +77,19 @@ pub struct Interface {
     pub receivers: Vec<usize>,
     /// How long packets may wait to share an interrupt; none: the file does not say.
     pub deferral: Option<Duration>,
-    /// What tells the packets of its most urgent receivers from those of others, if it has others too: they need not wait behind theirs.
+    /// What tells the packets of its most urgent receivers from those of others, if it has others
+    /// too: they need not wait behind theirs.
     pub urgent: Vec<Mark>,
     /// The most urgent receiver of packets that `urgent` does not tell.
     pub others: Urgency,
-    /// What the thread that takes packets from the device does for each at worst; none: the file does not say.
+    /// What the thread that takes packets from the device does for each at worst; none: the file
+    /// does not say.
     pub top_half: Option<Duration>,
-    /// What is done for each packet after that, at its receiver's urgency, at worst; none: the file does not say.
+    /// What is done for each packet after that, at its receiver's urgency, at worst; none: the file
+    /// does not say.
     pub bottom_half: Option<Duration>,
-    /// What the system can do without, in packets a second; none: the file does not say so of each of its sources.
+    /// What the system can do without, in packets a second; none: the file does not say so of each
+    /// of its sources.
     pub tolerated_hz: Option<f64>,
 }
 
@@ -123,7 +134,8 @@ impl Node {
     /// What `system` asks for, in this `mode` in place of its own if there is one.
     ///
     /// # Errors
-    /// When it has no network interface and the mode does more than to keep an account, or asks for what Linux does not have.
+    /// When it has no network interface and the mode does more than to keep an account, or asks for
+    /// what Linux does not have.
     pub fn of(system: &System, mode: Option<LinuxMode>) -> Result<Self, NotForLinux> {
         if let Some((flow, network)) = system
             .flows
@@ -206,7 +218,8 @@ impl Node {
         self.receivers.iter().map(|one| one.urgency).collect()
     }
 
-    /// What the file says of receivers that are followed: one rule for each port of a receiver. A receiver that says nothing of its sockets has none.
+    /// What the file says of receivers that are followed: one rule for each port of a receiver. A
+    /// receiver that says nothing of its sockets has none.
     #[must_use]
     pub fn rules(&self) -> Rules {
         let rules = self.receivers.iter().flat_map(|receiver| {
@@ -270,8 +283,9 @@ impl Node {
         })
     }
 
-    /// The highest urgency that the threads of an interface get in the mode predicted: the place of the top half, else the urgency of the interface's most urgent
-    /// receiver in the file, so that no other process takes what the file gives to nobody; with neither, that of any receiver.
+    /// The highest urgency that the threads of an interface get in the mode predicted: the place of
+    /// the top half, else the urgency of the interface's most urgent receiver in the file, so that
+    /// no other process takes what the file gives to nobody; with neither, that of any receiver.
     #[must_use]
     pub fn most_of(&self, interface: &Interface) -> Urgency {
         let most = match self.top_half {
@@ -337,8 +351,9 @@ fn receiver(system: &System, index: usize) -> Result<Receiver, NotForLinux> {
     })
 }
 
-/// A class is one queue for all of its flows. That of a flow which says nothing is as long as the others'. Where ordinary processes that the file does not name wait,
-/// too, there is the room that they have without it.
+/// A class is one queue for all of its flows. That of a flow which says nothing is as long as the
+/// others'. Where ordinary processes that the file does not name wait, too, there is the room that
+/// they have without it.
 fn queues(system: &System, receivers: &[Receiver]) -> Result<BTreeMap<Urgency, u32>, NotForLinux> {
     let mut queues: BTreeMap<Urgency, u64> = BTreeMap::new();
     for of in &system.linux.interfaces {
@@ -412,7 +427,8 @@ fn remarks(system: &System, receivers: &[Receiver]) -> Vec<String> {
     remarks
 }
 
-/// Of several flows with the same selector, the most urgent receiver's counts. One that names more than one thing is not told by the table, so it is left out.
+/// Of several flows with the same selector, the most urgent receiver's counts. One that names more
+/// than one thing is not told by the table, so it is left out.
 fn selected(system: &System, receivers: &[Receiver]) -> Vec<(demux::Key, Urgency)> {
     let is_here = |source: usize| system.linux.interfaces.iter().any(|of| of.source == source);
     let flows = system.flows.iter().filter(|flow| is_here(flow.source));
@@ -440,8 +456,9 @@ fn selected(system: &System, receivers: &[Receiver]) -> Vec<(demux::Key, Urgency
     selected.into_iter().collect()
 }
 
-/// The marks of the most urgent receivers of `interface`, and the urgency of the most urgent receiver of other packets: one of the most urgent too, if not all of
-/// its packets there have a mark.
+/// The marks of the most urgent receivers of `interface`, and the urgency of the most urgent
+/// receiver of other packets: one of the most urgent too, if not all of its packets there have a
+/// mark.
 fn urgent(system: &System, interface: &Interface, receivers: &[Receiver]) -> (Vec<Mark>, Urgency) {
     let of = |index: &usize| receivers.get(*index).map(|receiver| receiver.urgency);
     let most = interface.receivers.iter().filter_map(of).max();
@@ -480,7 +497,8 @@ fn urgent(system: &System, interface: &Interface, receivers: &[Receiver]) -> (Ve
     (marks, less.filter(|_| all_are_marked).unwrap_or(most))
 }
 
-/// Sources that are queues of the same interface are one here: the kernel's settings are the interface's.
+/// Sources that are queues of the same interface are one here: the kernel's settings are the
+/// interface's.
 fn interfaces(system: &System) -> Vec<Interface> {
     let mut interfaces: Vec<Interface> = Vec::new();
     let time = |cycles: u64| {

@@ -46,7 +46,8 @@ impl Thread {
     }
 }
 
-/// A kernel thread with a descriptor (pidfd_open), which tells whether it has ended without a look at /proc.
+/// A kernel thread with a descriptor (pidfd_open), which tells whether it has ended without a look
+/// at /proc.
 #[derive(Debug)]
 pub struct Held {
     /// Which.
@@ -105,37 +106,44 @@ fn if_there<T>(read: ProcResult<T>) -> ProcResult<Option<T>> {
 /// What a kernel thread is for, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Work {
-    /// `napi/INTERFACE-ID`: the receive (and send completion) work of one queue of an interface whose NAPI is threaded.
+    /// `napi/INTERFACE-ID`: the receive (and send completion) work of one queue of an interface
+    /// whose NAPI is threaded.
     Napi {
-        /// The interface's name when the thread was made: interfaces of other network namespaces may have it too.
+        /// The interface's name when the thread was made: interfaces of other network namespaces
+        /// may have it too.
         interface: String,
         /// The NAPI instance's number, unique on the machine.
         id: u32,
     },
-    /// `irq/NUMBER-NAME`: the handler of one interrupt, on PREEMPT_RT, with `threadirqs`, or where the driver asks for it.
+    /// `irq/NUMBER-NAME`: the handler of one interrupt, on PREEMPT_RT, with `threadirqs`, or where
+    /// the driver asks for it.
     Irq {
         /// The interrupt's number, as in /proc/interrupts.
         number: u32,
         /// Of the handler, which drivers mostly make from the interface's name.
         name: String,
     },
-    /// `ksoftirqd/CPU`: soft interrupts after an overload, and on PREEMPT_RT those that no thread takes along.
+    /// `ksoftirqd/CPU`: soft interrupts after an overload, and on PREEMPT_RT those that no thread
+    /// takes along.
     SoftIrq {
         /// The CPU that it is bound to.
         cpu: u32,
     },
-    /// `ktimers/CPU`: on PREEMPT_RT, the soft interrupts of timers, of which an interface's deferral is one.
+    /// `ktimers/CPU`: on PREEMPT_RT, the soft interrupts of timers, of which an interface's
+    /// deferral is one.
     Timers {
         /// The CPU that it is bound to.
         cpu: u32,
     },
-    /// `backlog_napi/CPU`: receive work that a CPU was given by another or by itself (RPS, loopback, veth without NAPI), on PREEMPT_RT and with `threadirqs`
-    /// from Linux 6.10 on; elsewhere it is softirq.
+    /// `backlog_napi/CPU`: receive work that a CPU was given by another or by itself (RPS,
+    /// loopback, veth without NAPI), on PREEMPT_RT and with `threadirqs` from Linux 6.10 on;
+    /// elsewhere it is softirq.
     Backlog {
         /// The CPU that it is bound to.
         cpu: u32,
     },
-    /// `cpumap/CPU/map:ID`: the network stack's work for the packets that an XDP program redirected to that entry of a CPUMAP.
+    /// `cpumap/CPU/map:ID`: the network stack's work for the packets that an XDP program redirected
+    /// to that entry of a CPUMAP.
     CpuMap {
         /// The CPU that it is bound to, and the entry's index.
         cpu: u32,
@@ -145,7 +153,8 @@ pub enum Work {
 }
 
 impl Work {
-    /// What the kernel thread named `name` is for, `None` if it has nothing to do with the work of interrupts.
+    /// What the kernel thread named `name` is for, `None` if it has nothing to do with the work of
+    /// interrupts.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         if let Some(rest) = name.strip_prefix("napi/") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How urgent a process is, and so everything that the kernel does for it: Linux's scheduling policies as one number.
+//! How urgent a process is, and so everything that the kernel does for it: Linux's scheduling
+//! policies as one number.
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -8,8 +9,9 @@ use crate::sched::Policy;
 
 /// How urgent a process is, from 0 to 99; higher is more urgent.
 ///
-/// 0 is every process that a real-time one precedes, whatever its nice value; 1 to 99 are the priorities of SCHED_FIFO and SCHED_RR. A process of
-/// SCHED_DEADLINE, which precedes all of them, counts as 99.
+/// 0 is every process that a real-time one precedes, whatever its nice value; 1 to 99 are the
+/// priorities of SCHED_FIFO and SCHED_RR. A process of SCHED_DEADLINE, which precedes all of them,
+/// counts as 99.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -66,8 +68,9 @@ impl Urgency {
         }
     }
 
-    /// What a kernel thread runs with that works for a process of this urgency: SCHED_FIFO, since such threads wait for work among themselves and need no
-    /// slices; SCHED_OTHER with nice 0 for one that is not real-time.
+    /// What a kernel thread runs with that works for a process of this urgency: SCHED_FIFO, since
+    /// such threads wait for work among themselves and need no slices; SCHED_OTHER with nice 0 for
+    /// one that is not real-time.
     #[must_use]
     pub const fn policy(self) -> Policy {
         match self.0 {

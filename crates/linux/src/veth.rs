@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other end of a veth pair, which leaves the checksums of what it sends out unless that is turned off: nobody is to check them, since no wire is between.
-//! An XDP program's redirection forgets that, so what mode exact gives to a class would be dropped as damaged there (veth_convert_skb_to_xdp_buff and
-//! cpu_map_build_skb of the kernel up to 6.18).
+//! The other end of a veth pair, which leaves the checksums of what it sends out unless that is
+//! turned off: nobody is to check them, since no wire is between. An XDP program's redirection
+//! forgets that, so what mode exact gives to a class would be dropped as damaged there
+//! (veth_convert_skb_to_xdp_buff and cpu_map_build_skb of the kernel up to 6.18).
 use std::io;
 
 use crate::machine::Lack;
@@ -25,7 +26,8 @@ pub enum Checksums {
         /// The other end's name, where it is.
         peer: String,
     },
-    /// The other end is where this process cannot look: in another network namespace, which takes CAP_SYS_ADMIN.
+    /// The other end is where this process cannot look: in another network namespace, which takes
+    /// CAP_SYS_ADMIN.
     Unknown,
 }
 
@@ -53,7 +55,8 @@ impl Checksums {
         })
     }
 
-    /// What is lacking of an interface whose packets are to be given to classes. `trusted` says that what cannot be seen is whole.
+    /// What is lacking of an interface whose packets are to be given to classes. `trusted` says
+    /// that what cannot be seen is whole.
     #[must_use]
     pub fn lack(self, name: &str, trusted: bool) -> Option<Lack> {
         let name = name.to_owned();
@@ -65,7 +68,8 @@ impl Checksums {
     }
 }
 
-/// The interface of the number `peer` where the other end of `index` is; none if this process may not enter that.
+/// The interface of the number `peer` where the other end of `index` is; none if this process may
+/// not enter that.
 fn other_end(index: i32, peer: i32) -> io::Result<Option<OpenInterface>> {
     let Some(wanted) = netlink::namespace_of_link(index)? else {
         return Ok(Namespace::own()?.at(peer));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mode exact on an interface: what is sent is received, through the thread of its class or without; nobody's program is replaced, and nothing is left behind.
+//! Mode exact on an interface: what is sent is received, through the thread of its class or
+//! without; nobody's program is replaced, and nothing is left behind.
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
@@ -31,7 +32,8 @@ fn interface(ground: &Ground) -> Interface {
 
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// Sends `count` datagrams from the ground's one end to `port` of the other, and counts those that arrive.
+/// Sends `count` datagrams from the ground's one end to `port` of the other, and counts those that
+/// arrive.
 fn datagrams(ground: &Ground, to: IpAddr, port: u16, count: usize) -> usize {
     let receiver = ground
         .receiver

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the XDP program of mode exact does with frames, tried without an interface (BPF_PROG_RUN), against the core's parser and table in this process.
+//! What the XDP program of mode exact does with frames, tried without an interface (BPF_PROG_RUN),
+//! against the core's parser and table in this process.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
@@ -31,7 +32,8 @@ fn load(classes: u8) -> Option<Exact> {
     Some(Exact::load(&ordinary, &Options::default()).expect("mode exact loads"))
 }
 
-/// Longer frames lie in several buffers when the kernel tries them: a page less its head room and its tail.
+/// Longer frames lie in several buffers when the kernel tries them: a page less its head room and
+/// its tail.
 const ONE_BUFFER: usize = 3_000;
 const SEVERAL_BUFFERS: usize = 4_096;
 
@@ -285,7 +287,8 @@ fn a_change_is_seen_whole_or_not_at_all() {
     let Some(mut exact) = load(2) else { return };
     exact.table().bind(Key::udp(5_000), 1, 1).unwrap();
     exact.table().publish().unwrap();
-    // The same program and maps, tried by another thread while this one changes the table: the socket that stays is found each time.
+    // The same program and maps, tried by another thread while this one changes the table: the
+    // socket that stays is found each time.
     let frame = udp(5_000);
     let (done, lost) = (AtomicBool::new(false), AtomicBool::new(false));
     let looking = exact.program().unwrap();
@@ -496,7 +499,8 @@ fn refuses_what_cannot_be() {
     ));
 }
 
-/// The action that the last of `times` runs of an XDP program ends with, and the mean time of a run.
+/// The action that the last of `times` runs of an XDP program ends with, and the mean time of a
+/// run.
 fn run(program: BorrowedFd<'_>, frame: &[u8], times: i32) -> (u32, Duration) {
     let mut options = libbpf_sys::bpf_test_run_opts {
         sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
@@ -519,7 +523,8 @@ fn run(program: BorrowedFd<'_>, frame: &[u8], times: i32) -> (u32, Duration) {
 fn pass() -> OwnedFd {
     // r0 = XDP_PASS; exit
     let instructions: [u64; 2] = [0x2_0000_00b7, 0x95];
-    // SAFETY: the name and the licence are strings of C, the two instructions outlive the call, and there are no options.
+    // SAFETY: the name and the licence are strings of C, the two instructions outlive the call, and
+    // there are no options.
     let loaded = unsafe {
         libbpf_sys::bpf_prog_load(
             libbpf_sys::BPF_PROG_TYPE_XDP,
@@ -535,7 +540,8 @@ fn pass() -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(loaded) }
 }
 
-/// The kernel's own work per packet is some microseconds: what comes before it must be a small part of that, even where the machine is busy.
+/// The kernel's own work per packet is some microseconds: what comes before it must be a small part
+/// of that, even where the machine is busy.
 #[test]
 fn costs_little_per_packet() {
     let Some(mut exact) = load(CLASSES) else {

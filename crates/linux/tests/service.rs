@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The systemd unit leaves a run what it needs: each mode is run with the unit's capabilities, and with every system call that its filter does not have refused.
-//! systemd itself need not run: strace refuses the calls.
+//! The systemd unit leaves a run what it needs: each mode is run with the unit's capabilities, and
+//! with every system call that its filter does not have refused. systemd itself need not run:
+//! strace refuses the calls.
 mod ground;
 mod machine;
 

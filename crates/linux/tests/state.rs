@@ -151,8 +151,8 @@ fn who_had_the_folder_open_keeps_no_run_from_putting_back() {
     }
 }
 
-/// A run has its journal some milliseconds before others know of it, and for as long as it puts back
-/// after that.
+/// A run has its journal some milliseconds before others know of it, and for as long as it puts
+/// back after that.
 #[test]
 fn a_run_that_begins_or_ends_is_waited_for_before_its_journal_is_said_to_be_kept() {
     let Some(machine) = machine() else { return };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Asks a server that answers (`weir-load receive --answer`), one question after the other, and measures how long each answer takes.
+//! Asks a server that answers (`weir-load receive --answer`), one question after the other, and
+//! measures how long each answer takes.
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -41,7 +42,8 @@ pub struct Answers {
     pub asked: u64,
     /// Those that were answered.
     pub answered: u64,
-    /// Datagrams that were not answered within a second ([`PATIENCE`]); TCP loses none. What is open at the end is neither answered nor lost.
+    /// Datagrams that were not answered within a second ([`PATIENCE`]); TCP loses none. What is
+    /// open at the end is neither answered nor lost.
     pub lost: u64,
     /// From a question to the whole of its answer, in nanoseconds.
     pub latency: Distribution,

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clock;
 
-/// No run is longer, in nanoseconds: 10 minutes. What floods or spins at a real-time priority must not be forgotten.
+/// No run is longer, in nanoseconds: 10 minutes. What floods or spins at a real-time priority must
+/// not be forgotten.
 pub const LONGEST: u64 = 600_000_000_000;
 
 /// A time of at least one nanosecond and at most [`LONGEST`], as a command line gives it: `500ms`.
@@ -51,7 +52,8 @@ extern "C" fn stop(_signal: libc::c_int) {
 /// The system refuses.
 pub fn stop_on_signals() -> io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: all zeros is a valid sigaction: no flags (so that a wait for packets is interrupted) and an empty mask. The handler only stores an atomic.
+        // SAFETY: all zeros is a valid sigaction: no flags (so that a wait for packets is
+        // interrupted) and an empty mask. The handler only stores an atomic.
         let result = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = stop as extern "C" fn(libc::c_int) as libc::sighandler_t;

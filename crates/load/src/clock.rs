@@ -6,7 +6,8 @@ fn read(id: libc::clockid_t) -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is there to be written. Neither of the two clocks can be missing, so the result says nothing.
+    // SAFETY: `time` is there to be written. Neither of the two clocks can be missing, so the
+    // result says nothing.
     unsafe { libc::clock_gettime(id, &mut time) };
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or(0)
@@ -47,7 +48,8 @@ pub enum Stamps {
     /// The machine's monotonic clock: sender and receiver are on one machine.
     #[default]
     Monotonic,
-    /// The processor's time-stamp counter, taken for nanoseconds, as it is in a guest of QEMU with `-icount shift=0` whose sender is QEMU itself.
+    /// The processor's time-stamp counter, taken for nanoseconds, as it is in a guest of QEMU with
+    /// `-icount shift=0` whose sender is QEMU itself.
     Tsc,
 }
 

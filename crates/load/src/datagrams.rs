@@ -21,14 +21,16 @@ pub(crate) fn send(socket: BorrowedFd<'_>, messages: &mut [Vec<u8>]) -> io::Resu
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Takes what waits in the socket into `buffers`; the lengths of the messages. None wait: [`io::ErrorKind::WouldBlock`].
+/// Takes what waits in the socket into `buffers`; the lengths of the messages. None wait:
+/// [`io::ErrorKind::WouldBlock`].
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],
     lengths: &mut [usize; MOST],
 ) -> io::Result<usize> {
     let mut headers = Headers::over(buffers.iter_mut().map(Vec::as_mut_slice));
-    // SAFETY: the headers point into `buffers`, which are borrowed until the call is over; no time limit is given.
+    // SAFETY: the headers point into `buffers`, which are borrowed until the call is over; no time
+    // limit is given.
     let received = unsafe {
         libc::recvmmsg(
             socket.as_raw_fd(),

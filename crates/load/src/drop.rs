@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least that a received packet can cost: an XDP program that drops each, before the kernel has made anything of it. What else is done with packets is held
-//! against that.
+//! The least that a received packet can cost: an XDP program that drops each, before the kernel has
+//! made anything of it. What else is done with packets is held against that.
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -43,7 +43,8 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Attaches the program, calls `ready`, and waits until the time is over or a signal comes. The program goes with the process, however that ends.
+    /// Attaches the program, calls `ready`, and waits until the time is over or a signal comes. The
+    /// program goes with the process, however that ends.
     ///
     /// # Errors
     /// No such interface; the kernel or the driver refuses.
@@ -82,7 +83,8 @@ fn load() -> io::Result<OwnedFd> {
         instruction(MOVE, libbpf_sys::XDP_DROP as i32),
         instruction(EXIT, 0),
     ];
-    // SAFETY: the strings end with 0, and as many instructions are there as is said; no options are given.
+    // SAFETY: the strings end with 0, and as many instructions are there as is said; no options are
+    // given.
     let result = unsafe {
         libbpf_sys::bpf_prog_load(
             libbpf_sys::BPF_PROG_TYPE_XDP,
@@ -96,7 +98,8 @@ fn load() -> io::Result<OwnedFd> {
     descriptor(result)
 }
 
-/// By the driver itself: in place of one that cannot, the kernel would run it after the packet has cost all.
+/// By the driver itself: in place of one that cannot, the kernel would run it after the packet has
+/// cost all.
 fn attach(program: &OwnedFd, index: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd as _;
     let options = bpf_link_create_opts {

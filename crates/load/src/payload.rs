@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a packet carries: whose it is, its number, and when it was sent. The network of the guest (boards/linux/packets.c) writes the same.
+//! What a packet carries: whose it is, its number, and when it was sent. The network of the guest
+//! (boards/linux/packets.c) writes the same.
 
 /// Bytes of a header, the shortest message.
 pub const HEADER: usize = 28;

@@ -25,7 +25,8 @@ pub struct Listen {
     pub stream: bool,
     /// Send each message back, one by one.
     pub answer: bool,
-    /// Messages taken with one system call, from 1 to 64; a server that takes them one by one has 1.
+    /// Messages taken with one system call, from 1 to 64; a server that takes them one by one has
+    /// 1.
     pub batch: usize,
     /// Bytes of the socket's buffer, as the system counts them; its default if there is none.
     pub buffer: Option<u32>,
@@ -90,14 +91,16 @@ pub struct Flow {
     pub flow: u32,
     /// Its messages.
     pub packets: u64,
-    /// Messages before the latest one that did not come. What was lost after it only the sender knows.
+    /// Messages before the latest one that did not come. What was lost after it only the sender
+    /// knows.
     pub lost: u64,
     /// Messages that came after a later one.
     pub late: u64,
 }
 
 impl Listen {
-    /// Opens the sockets, calls `ready`, and counts until the time is over, the count is reached, or a signal comes.
+    /// Opens the sockets, calls `ready`, and counts until the time is over, the count is reached,
+    /// or a signal comes.
     ///
     /// # Errors
     /// An address is taken or not this machine's.

@@ -91,7 +91,8 @@ impl Flood {
     /// Sends until the time is over, the pattern ends, or a signal comes.
     ///
     /// # Errors
-    /// Nothing was sent: a pattern that is none of packets, a public address, an address that cannot be reached.
+    /// Nothing was sent: a pattern that is none of packets, a public address, an address that
+    /// cannot be reached.
     pub fn run(&self) -> Result<Sent, SendError> {
         let due = match &self.pattern {
             None if !self.stream => return Err(SendError::Datagrams),

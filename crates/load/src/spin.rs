@@ -21,7 +21,8 @@ pub struct Jobs {
     pub work: Time,
     /// Rounds of work per second where nothing disturbs; measured first if it is not given.
     pub speed: Option<f64>,
-    /// From a job's release to the next one's; each begins when the one before has ended if there is none.
+    /// From a job's release to the next one's; each begins when the one before has ended if there
+    /// is none.
     pub period: Option<Time>,
     /// From a job's release; its period if there is none.
     pub deadline: Option<Time>,
@@ -72,10 +73,11 @@ pub struct Spun {
     pub ratio: Option<f64>,
     /// All work that was done, in seconds of undisturbed time, also of a job that was not finished.
     pub worked: f64,
-    /// From when each job could begin (it was released, the one before was done) to its completion or to the end, in seconds: as long as `worked` if nothing
-    /// disturbs.
+    /// From when each job could begin (it was released, the one before was done) to its completion
+    /// or to the end, in seconds: as long as `worked` if nothing disturbs.
     pub busy: f64,
-    /// What the kernel has charged to the thread while it worked or waited for its next job, in seconds.
+    /// What the kernel has charged to the thread while it worked or waited for its next job, in
+    /// seconds.
     pub charged: f64,
     /// The longest time for a chunk of work of 20 us.
     pub longest: u64,
@@ -93,7 +95,8 @@ fn burn(rounds: u64, seed: u64) -> u64 {
     black_box(state)
 }
 
-/// Rounds of work per second where nothing disturbs: the quickest of some hundred tries. Takes about 10 ms.
+/// Rounds of work per second where nothing disturbs: the quickest of some hundred tries. Takes
+/// about 10 ms.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a speed to 16 digits")]
 pub fn speed() -> f64 {
@@ -278,7 +281,8 @@ mod tests {
         let spun = jobs("3ms").run().unwrap();
         assert_eq!((spun.released, spun.finished, spun.missed), (5, 5, 0));
         assert!((spun.worked / 0.015 - 1.0).abs() < 0.01, "{spun:?}");
-        // The machine is shared: a job takes at least what it takes alone, give or take the calibration.
+        // The machine is shared: a job takes at least what it takes alone, give or take the
+        // calibration.
         assert!(spun.ratio.unwrap() > 0.8, "{spun:?}");
         assert!(spun.seconds > 0.012 && spun.charged > 0.012, "{spun:?}");
     }

@@ -12,8 +12,9 @@ pub struct CompilerVersion {
 }
 
 impl CompilerVersion {
-    /// Of the first line that a compiler of GCC prints for `--version`, such as `avr-gcc (GCC) 14.2.0`, or of what
-    /// [`Display`] prints. None: the first word is no command, or the last one no version of two or three numbers.
+    /// Of the first line that a compiler of GCC prints for `--version`, such as
+    /// `avr-gcc (GCC) 14.2.0`, or of what [`Display`] prints. None: the first word is no command,
+    /// or the last one no version of two or three numbers.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
@@ -43,7 +44,8 @@ impl CompilerVersion {
         format!("{major}.{minor}.{patch}")
     }
 
-    /// Whether code of the two costs the same: they are of one series, such as 14.2, and differ in corrections at most.
+    /// Whether code of the two costs the same: they are of one series, such as 14.2, and differ in
+    /// corrections at most.
     #[must_use]
     pub fn is_of_the_series_of(&self, other: &Self) -> bool {
         self.command == other.command && self.parts[..2] == other.parts[..2]
@@ -56,7 +58,8 @@ impl Display for CompilerVersion {
     }
 }
 
-/// The compilers with which the costs of the board of this name were measured; none: Weir does not know the board.
+/// The compilers with which the costs of the board of this name were measured; none: Weir does not
+/// know the board.
 ///
 /// # Panics
 /// Not with the boards that are part of this program.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a system file: every error of it, each pointing at its place and saying what would be right.
+//! What is wrong with a system file: every error of it, each pointing at its place and saying what
+//! would be right.
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 
-/// More errors than this are counted, but not shown: whoever has that many did not write a system file.
+/// More errors than this are counted, but not shown: whoever has that many did not write a system
+/// file.
 const MOST_SHOWN: usize = 50;
 
 /// One error of a system file.
@@ -91,8 +93,8 @@ impl Diagnostic for Problem {
     }
 }
 
-/// The errors of a system file, in the order of their places. A [`Diagnostic`] with the file's text: a single error is shown as itself, several as
-/// related ones.
+/// The errors of a system file, in the order of their places. A [`Diagnostic`] with the file's
+/// text: a single error is shown as itself, several as related ones.
 #[derive(Debug)]
 pub struct Diagnostics {
     source: NamedSource<String>,
@@ -264,7 +266,8 @@ pub(crate) fn nearest<'a>(
         .map(|(_, name)| name)
 }
 
-/// "did you mean `x`? The … are `x`, `y`": the help for a name that nobody has, of those that are `known`.
+/// "did you mean `x`? The … are `x`, `y`": the help for a name that nobody has, of those that are
+/// `known`.
 #[must_use]
 pub fn did_you_mean(written: &str, what: &str, known: &[&str]) -> String {
     // A list that nobody reads to its end helps nobody.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quantities as they are written, to the last digit.
 //!
-//! A limit may not be above what was asked and a cost not below what was stated, by not even a cycle, and 0.009 s is not a number of f64. So rates and times of
-//! system files stay decimal fractions until they are cycles.
+//! A limit may not be above what was asked and a cost not below what was stated, by not even a
+//! cycle, and 0.009 s is not a number of f64. So rates and times of system files stay decimal
+//! fractions until they are cycles.
 use std::str::FromStr;
 
 use crate::quantity::{self, Duration, QuantityError, Rate};
@@ -58,7 +59,8 @@ impl Decimal {
         }
     }
 
-    /// numerator and denominator; none if they are beyond 128 bits. `factor` goes into the numerator.
+    /// numerator and denominator; none if they are beyond 128 bits. `factor` goes into the
+    /// numerator.
     fn fraction(self, factor: u128) -> Option<(u128, u128)> {
         let power = 10_u128.checked_pow(self.exponent.unsigned_abs());
         let digits = self.digits.checked_mul(factor)?;
@@ -98,7 +100,8 @@ pub(crate) struct ExactRate {
 }
 
 impl ExactRate {
-    /// The cycles in which `events` come at this rate, of a clock of `clock_hz`; none if they are more than [`CYCLES_MOST`].
+    /// The cycles in which `events` come at this rate, of a clock of `clock_hz`; none if they are
+    /// more than [`CYCLES_MOST`].
     pub fn interval(self, events: u64, clock_hz: u64, round: Round) -> Option<u64> {
         let cycles = u128::from(events) * u128::from(clock_hz);
         // events · clock / (digits · 10^e)
@@ -147,7 +150,8 @@ enum Span {
 }
 
 impl ExactTime {
-    /// In cycles of a clock of `clock_hz`; none if those are more than [`CYCLES_MOST`]. Rounded down it can be 0.
+    /// In cycles of a clock of `clock_hz`; none if those are more than [`CYCLES_MOST`]. Rounded
+    /// down it can be 0.
     pub fn cycles(self, clock_hz: u64, round: Round) -> Option<u64> {
         match self.0 {
             Span::Cycles(cycles) => Some(cycles),

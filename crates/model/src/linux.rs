@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system file says to `weir linux`. Nothing else looks at it: no bound depends on it, and no certificate has it.
+//! What a system file says to `weir linux`. Nothing else looks at it: no bound depends on it, and
+//! no certificate has it.
 use std::time::Duration;
 
 pub use crate::file::linux::{Accounting, LinuxMode, Predict};
@@ -11,7 +12,8 @@ pub struct Linux {
     pub mode: LinuxMode,
     /// Whom they follow in the mode [`LinuxMode::Predicted`].
     pub predict: Predict,
-    /// Whether a receiver's new policy counts at once in the modes that follow receivers; else it is seen within some seconds.
+    /// Whether a receiver's new policy counts at once in the modes that follow receivers; else it
+    /// is seen within some seconds.
     pub priorities_at_once: bool,
     /// What is kept account of; none: the file does not say, so the mode decides.
     pub accounting: Option<Accounting>,
@@ -19,15 +21,20 @@ pub struct Linux {
     pub interrupt_overhead: Duration,
     /// Whether a cap ends by a timer; else at a tick of the kernel's clock.
     pub cap_timer: bool,
-    /// Bytes of the buffer that new sockets have for what they receive, at least, 0 for as it is; none: the file does not say, so the mode decides.
+    /// Bytes of the buffer that new sockets have for what they receive, at least, 0 for as it is;
+    /// none: the file does not say, so the mode decides.
     pub receive_buffer: Option<u32>,
-    /// Packets that each receive queue of a card has room for, at least; none: the file does not say.
+    /// Packets that each receive queue of a card has room for, at least; none: the file does not
+    /// say.
     pub receive_ring: Option<u32>,
-    /// What the file says of the thread that takes packets from the device; none: nothing, so the mode decides.
+    /// What the file says of the thread that takes packets from the device; none: nothing, so the
+    /// mode decides.
     pub top_half: Option<TopHalf>,
-    /// The sources that are queues of a network interface, in the file's order. Several may be of the same.
+    /// The sources that are queues of a network interface, in the file's order. Several may be of
+    /// the same.
     pub interfaces: Vec<Interface>,
-    /// How receivers are recognised that say more of it than their port ([`crate::Receiver::port`]), in the file's order.
+    /// How receivers are recognised that say more of it than their port
+    /// ([`crate::Receiver::port`]), in the file's order.
     pub matches: Vec<Match>,
 }
 
@@ -36,7 +43,8 @@ pub struct Linux {
 pub enum TopHalf {
     /// SCHED_DEADLINE: no flood takes more, whomever it is for.
     Cap {
-        /// The longest time that it runs in each period: at least 1,024 ns and at most 95 % of the period.
+        /// The longest time that it runs in each period: at least 1,024 ns and at most 95 % of the
+        /// period.
         runtime: Duration,
         /// 100 µs to 4 s.
         period: Duration,

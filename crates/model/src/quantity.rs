@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rates and durations with their units: `4kHz`, `250 cycles`, `2 ms`.
 //!
-//! Both are positive and finite by construction, so that nothing behind the parser has to think about zero, negative
-//! or infinite rates.
+//! Both are positive and finite by construction, so that nothing behind the parser has to think
+//! about zero, negative or infinite rates.
 use std::fmt;
 use std::str::FromStr;
 
@@ -63,7 +63,8 @@ pub enum QuantityError {
 
 const RATE_UNITS: &[(&str, f64)] = &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6)];
 const RATE_EXAMPLE: &str = "for example 20kHz, 781Hz or 4MHz";
-/// Above the clock of any chip this project knows; keeps every product with a period inside f64's exact integers.
+/// Above the clock of any chip this project knows; keeps every product with a period inside f64's
+/// exact integers.
 const RATE_MOST: f64 = 1e12;
 
 const TIME_UNITS: &[(&str, f64)] = &[("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
@@ -116,8 +117,8 @@ impl Rate {
         clock_hz as f64 / self.0
     }
 
-    /// The least whole number of cycles of a clock of `clock_hz` between two events: rounded down, so that they are never taken for rarer than they are, and at
-    /// least 1.
+    /// The least whole number of cycles of a clock of `clock_hz` between two events: rounded down,
+    /// so that they are never taken for rarer than they are, and at least 1.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -318,7 +319,8 @@ fn checked(
 fn shortest(value: f64, units: &[(&'static str, f64)]) -> String {
     let fits = units.iter().rev().find(|(_, scale)| value >= *scale);
     let (name, scale) = fits.copied().unwrap_or((units[0].0, units[0].1));
-    // Dividing may lose the last bit; then the smallest unit, in which f64 prints exactly, is the honest one.
+    // Dividing may lose the last bit; then the smallest unit, in which f64 prints exactly, is the
+    // honest one.
     let number = value / scale;
     if number * scale == value {
         format!("{number}{name}")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference of the system file, from the definitions that read it: docs/system-file.md for people, docs/system-file.schema.json for editors.
+//! The reference of the system file, from the definitions that read it: docs/system-file.md for
+//! people, docs/system-file.schema.json for editors.
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
@@ -15,7 +16,8 @@ use crate::file::value::{Entry, Form, Shape, Value, Word, text_of};
 use crate::system::Network;
 use crate::worst_rates;
 
-/// The JSON schema of system files, as editors take it for TOML: draft 2020-12, indented, with a final line break.
+/// The JSON schema of system files, as editors take it for TOML: draft 2020-12, indented, with a
+/// final line break.
 #[must_use]
 pub fn json_schema() -> String {
     let mut schema = Map::new();

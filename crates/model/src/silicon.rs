@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limiter in silicon (rtl/limit): its shape, the intervals that it can keep, and how late it delivers.
+//! The limiter in silicon (rtl/limit): its shape, the intervals that it can keep, and how late it
+//! delivers.
 //!
-//! It has a phase of `phase_bits` bits for each source, which grows by the rate that its register holds in every tick; when it overflows, deliveries come back. So an interval
-//! is exactly tick · ⌈2^`phase_bits` / rate⌉ clocks, and what a file asks for is rounded up to the next of these (core/CONTRACTS.md, "limit in silicon").
+//! It has a phase of `phase_bits` bits for each source, which grows by the rate that its register
+//! holds in every tick; when it overflows, deliveries come back. So an interval is exactly tick ·
+//! ⌈2^`phase_bits` / rate⌉ clocks, and what a file asks for is rounded up to the next of these
+//! (core/CONTRACTS.md, "limit in silicon").
 
 pub use crate::file::sections::{SiliconForm, SiliconReset};
 
@@ -88,7 +91,8 @@ impl Silicon {
         }
     }
 
-    /// Clocks from a request to its delivery, at most, while the limiter is open: K of LIMIT-SILICON-9. What waits for an MSI to be taken is not in it.
+    /// Clocks from a request to its delivery, at most, while the limiter is open: K of
+    /// LIMIT-SILICON-9. What waits for an MSI to be taken is not in it.
     #[must_use]
     pub fn delay(&self) -> u64 {
         let scan = match self.form {
@@ -152,9 +156,11 @@ impl Silicon {
     }
 }
 
-/// Between a line's synchroniser and its output: an edge is seen in one clock, noted and delivered in the next, and at the output after that.
+/// Between a line's synchroniser and its output: an edge is seen in one clock, noted and delivered
+/// in the next, and at the output after that.
 const LINE_STAGES: u64 = 3;
-/// Sources that a scan visits in a row, GROUP of rtl/limit/src/weir_limit_scan.sv: one a clock, and then one clock is the bus's.
+/// Sources that a scan visits in a row, GROUP of rtl/limit/src/weir_limit_scan.sv: one a clock, and
+/// then one clock is the bus's.
 const SCAN_GROUP: u64 = 8;
 
 /// The largest number of so many bits.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system as the analysis, the generators and the simulator see it: checked, in cycles, with every cost resolved.
+//! A system as the analysis, the generators and the simulator see it: checked, in cycles, with
+//! every cost resolved.
 //!
-//! This is what a system file means. `file` reads the text and `resolve` turns it into this; nothing behind them has to think about units, names that
-//! do not exist or limits that a timer cannot keep.
+//! This is what a system file means. `file` reads the text and `resolve` turns it into this;
+//! nothing behind them has to think about units, names that do not exist or limits that a timer
+//! cannot keep.
 
 use std::net::IpAddr;
 
@@ -42,7 +44,8 @@ impl System {
         flows.filter(move |(_, flow)| flow.source == source)
     }
 
-    /// Does a source hold packets until an interrupt takes them? Else it asks for interrupts and knows nothing of packets.
+    /// Does a source hold packets until an interrupt takes them? Else it asks for interrupts and
+    /// knows nothing of packets.
     #[must_use]
     pub fn brings_packets(&self, source: usize) -> bool {
         let held = |of: &Source| of.moderation.is_some() || of.queue.is_some();
@@ -53,7 +56,8 @@ impl System {
 /// The processor and what it costs to be interrupted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cpu {
-    /// The board whose measured costs hold, for example `atmega128`; none if the file brings its own.
+    /// The board whose measured costs hold, for example `atmega128`; none if the file brings its
+    /// own.
     pub board: Option<String>,
     /// The flavour of the port whose costs hold, for example `c` or `fast`.
     pub flavour: Option<String>,
@@ -61,8 +65,8 @@ pub struct Cpu {
     pub clock_hz: u64,
     /// How interrupts preempt each other.
     pub nesting: Nesting,
-    /// Cycles between a pending interrupt and its taking that no other interrupt explains: the longest instruction, which also
-    /// runs between two interrupts that follow each other.
+    /// Cycles between a pending interrupt and its taking that no other interrupt explains: the
+    /// longest instruction, which also runs between two interrupts that follow each other.
     pub longest_instruction: u64,
     /// The longest time for which any code outside interrupts keeps them all off.
     pub critical_section: Cost,
@@ -70,13 +74,16 @@ pub struct Cpu {
     pub context_switch: Cost,
     /// Do tasks preempt each other, or does each run to its end?
     pub tasks: TaskModel,
-    /// Cycles of execution after which tasks of the same urgency take turns (round robin), at least 1; none: each runs to its end, first come, first served.
-    /// Only of preemptive tasks. A job begins its turn with a full slice; what is preempted by more urgent work keeps its turn and the rest of its slice.
+    /// Cycles of execution after which tasks of the same urgency take turns (round robin), at least
+    /// 1; none: each runs to its end, first come, first served. Only of preemptive tasks. A job
+    /// begins its turn with a full slice; what is preempted by more urgent work keeps its turn and
+    /// the rest of its slice.
     pub time_slice: Option<u64>,
-    /// What the interrupts of a source cost that no limiter looks at (`[limiter.FLAVOUR.off]` of the board): what any source would cost without its limit.
-    /// Only `request_served` happens.
+    /// What the interrupts of a source cost that no limiter looks at (`[limiter.FLAVOUR.off]` of
+    /// the board): what any source would cost without its limit. Only `request_served` happens.
     pub unlimited: EventCosts,
-    /// What the costs of interrupts rest on, for example `boards/atmega128/costs.toml, avr-gcc (GCC) 5.4.0`.
+    /// What the costs of interrupts rest on, for example
+    /// `boards/atmega128/costs.toml, avr-gcc (GCC) 5.4.0`.
     pub costs_from: String,
 }
 
@@ -128,12 +135,13 @@ pub struct Source {
     pub rates: Rates,
     /// How often it may interrupt.
     pub limit: Limit,
-    /// Cycles within which the handler has to have ended after the limiter let the request through; none if nobody minds.
+    /// Cycles within which the handler has to have ended after the limiter let the request through;
+    /// none if nobody minds.
     pub deadline: Option<u64>,
     /// Moderation by the device in front of the limit; only packets are moderated.
     pub moderation: Option<Moderation>,
-    /// Packets that the device holds (its ring) until an interrupt takes them, at least 1; none: not stated (behnke2022 §2.2). Only of sources with flows or
-    /// moderation.
+    /// Packets that the device holds (its ring) until an interrupt takes them, at least 1; none:
+    /// not stated (behnke2022 §2.2). Only of sources with flows or moderation.
     pub queue: Option<u64>,
 }
 
@@ -159,10 +167,12 @@ pub struct Limit {
     pub timing: Timing,
     /// Who enforces it.
     pub place: Place,
-    /// Strict, paced, bucket: the interval between two; bursty: the period of the clearing timer; poll: of the polling timer. Effective cycles
-    /// after rounding, at least 1 unless the policy is off.
+    /// Strict, paced, bucket: the interval between two; bursty: the period of the clearing timer;
+    /// poll: of the polling timer. Effective cycles after rounding, at least 1 unless the policy is
+    /// off.
     pub interval: u64,
-    /// Cycles of one tick of the timer that measures the interval (its prescaler), or of the limiter in silicon.
+    /// Cycles of one tick of the timer that measures the interval (its prescaler), or of the
+    /// limiter in silicon.
     pub tick: u64,
     /// Bits of the timer that counts these ticks; 64 where nothing counts.
     pub bits: u32,
@@ -172,14 +182,16 @@ pub struct Limit {
     pub lag: u32,
     /// The interrupt that ends an interval; none in hardware and if the policy is off.
     pub expiry: Option<Expiry>,
-    /// What the limiter in silicon is told; none in software, and of an ideal limiter in hardware, which keeps any interval and delivers at once.
+    /// What the limiter in silicon is told; none in software, and of an ideal limiter in hardware,
+    /// which keeps any interval and delivers at once.
     pub silicon: Option<SiliconLimit>,
     /// What its interrupts cost.
     pub costs: EventCosts,
 }
 
 impl Limit {
-    /// Requests that it lets through per interval in the long run: the burst of a bursty limit, one of any other.
+    /// Requests that it lets through per interval in the long run: the burst of a bursty limit, one
+    /// of any other.
     #[must_use]
     pub const fn per_interval(&self) -> u32 {
         match self.policy {
@@ -188,7 +200,8 @@ impl Limit {
         }
     }
 
-    /// Cycles from a request to its delivery, at most, if the limiter in hardware is open; 0 in software.
+    /// Cycles from a request to its delivery, at most, if the limiter in hardware is open; 0 in
+    /// software.
     #[must_use]
     pub fn delay(&self) -> u64 {
         self.silicon.map_or(0, |silicon| silicon.delay)
@@ -209,16 +222,19 @@ pub enum Expiry {
     Shared(usize),
 }
 
-/// What a limiter's interrupts cost, in cycles at worst, the handler's body not included (boards/*/costs.toml says how each is measured).
+/// What a limiter's interrupts cost, in cycles at worst, the handler's body not included
+/// (boards/*/costs.toml says how each is measured).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventCosts {
     /// The line's interrupt that serves.
     pub request_served: u64,
     /// The line's interrupt that refuses; 0 where the policy never refuses.
     pub request_refused: u64,
-    /// The timer's interrupt that serves what waited; with a shared timer, what this source adds to it then.
+    /// The timer's interrupt that serves what waited; with a shared timer, what this source adds to
+    /// it then.
     pub expiry_served: u64,
-    /// The timer's interrupt that serves nothing; with a shared timer, what this source adds to it then.
+    /// The timer's interrupt that serves nothing; with a shared timer, what this source adds to it
+    /// then.
     pub expiry_empty: u64,
 }
 
@@ -246,19 +262,22 @@ pub struct Receiver {
     pub name: String,
     /// Higher is more urgent.
     pub urgency: u8,
-    /// Its period or minimum interarrival time in cycles; none: each packet that a flow delivers releases it.
+    /// Its period or minimum interarrival time in cycles; none: each packet that a flow delivers
+    /// releases it.
     pub period: Option<u64>,
     /// Release jitter in cycles.
     pub jitter: u64,
     /// Cycles from the release to the end; none if nobody minds.
     pub deadline: Option<u64>,
-    /// Its worst execution time alone, in cycles: of a period, or of a packet if it has none, and then a flow leads to it. With a WCET of 0 it only receives.
+    /// Its worst execution time alone, in cycles: of a period, or of a packet if it has none, and
+    /// then a flow leads to it. With a WCET of 0 it only receives.
     pub wcet: Cost,
     /// The longest it waits for resources that less urgent tasks hold, in cycles.
     pub blocking: Cost,
     /// The longest time for which it keeps interrupts off itself, in cycles.
     pub critical_section: Cost,
-    /// Packets or events that can wait for it after their bottom half (a socket's buffer), at least 1; none: not stated.
+    /// Packets or events that can wait for it after their bottom half (a socket's buffer), at least
+    /// 1; none: not stated.
     pub backlog: Option<u64>,
     /// The port that it listens at, 1 to 65535; none: any.
     pub port: Option<u16>,
@@ -287,7 +306,8 @@ pub struct Flow {
     pub rate: Option<Rate>,
     /// What the interrupt does for each packet.
     pub top_half: Cost,
-    /// What finding out the receiver costs, for every packet of the source (lee2010: high and low alike).
+    /// What finding out the receiver costs, for every packet of the source (lee2010: high and low
+    /// alike).
     pub demux: Cost,
     /// What is done for each packet at the receiver's urgency.
     pub bottom_half: Cost,
@@ -297,8 +317,9 @@ pub struct Flow {
     pub deadline: Option<u64>,
 }
 
-/// Which packets belong to a flow: those that have everything that is stated, so the default is all packets. No selector contradicts itself: ICMP has no
-/// port, and a frame that is not of IP neither protocol, address nor port.
+/// Which packets belong to a flow: those that have everything that is stated, so the default is all
+/// packets. No selector contradicts itself: ICMP has no port, and a frame that is not of IP neither
+/// protocol, address nor port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Selector {
     /// The type of the Ethernet frame.
@@ -318,7 +339,8 @@ pub struct Selector {
 pub struct Network {
     /// An address of it.
     pub address: IpAddr,
-    /// How many of the leading bits all its addresses share: 0 to 32 (IPv4) or 128 (IPv6), which is a single address.
+    /// How many of the leading bits all its addresses share: 0 to 32 (IPv4) or 128 (IPv6), which is
+    /// a single address.
     pub prefix: u8,
 }
 

@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use crate::Rate;
 
-/// A source of regehr2005 Table 1. It can interrupt as often as its bits fill the line; what was measured on a real device is one bit of its own rate.
+/// A source of regehr2005 Table 1. It can interrupt as often as its bits fill the line; what was
+/// measured on a real device is one bit of its own rate.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WorstRate {

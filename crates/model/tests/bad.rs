@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bad files: every error is reported at its place, with what would be right. In the texts « » stand around what the first label must cover.
+//! Bad files: every error is reported at its place, with what would be right. In the texts « »
+//! stand around what the first label must cover.
 mod common;
 
 use common::{on_board, refused, says, shown, source, task, unmarked};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keys that contradict each other or lack each other. In the texts « » stand around what the first label must cover.
+//! Keys that contradict each other or lack each other. In the texts « » stand around what the first
+//! label must cover.
 mod common;
 
 use common::{

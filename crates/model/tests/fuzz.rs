@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever becomes of a good file, it is either refused, with an error that points into it, or a system that keeps its promises. Nothing panics.
+//! Whatever becomes of a good file, it is either refused, with an error that points into it, or a
+//! system that keeps its promises. Nothing panics.
 mod common;
 
 use common::{example_path, invariants, shown};
@@ -272,7 +273,8 @@ proptest! {
     }
 }
 
-/// Every end that a file can have, every byte that can be missing: what no random choice should leave to chance.
+/// Every end that a file can have, every byte that can be missing: what no random choice should
+/// leave to chance.
 #[test]
 fn a_file_that_ends_anywhere_is_refused_or_a_system() {
     let mut systems = 0;

@@ -20,7 +20,8 @@ fn the_papers_node_shares_one_timer() {
     assert_eq!(system.cpu.nesting, Nesting::Flat);
     let timer = &system.timers[0];
     assert_eq!(timer.level.vector, "TIMER1_COMPA");
-    // 36363.6 cycles: never shorter than asked, to the tick of the smallest prescaler with which it fits.
+    // 36363.6 cycles: never shorter than asked, to the tick of the smallest prescaler with which it
+    // fits.
     assert_eq!((timer.tick, timer.period), (1, 36364));
     assert!(timer.base > 0);
     let bursts: Vec<u32> = system.sources.iter().map(|s| s.limit.burst).collect();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a file says to `weir linux`, and what it cannot say. In the texts « » stand around what the first label must cover.
+//! What a file says to `weir linux`, and what it cannot say. In the texts « » stand around what the
+//! first label must cover.
 mod common;
 
 use std::time::Duration;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits in hardware: what the silicon's rounding makes of them, and what does not fit it. In the texts « » stand around what the first label must cover.
+//! Limits in hardware: what the silicon's rounding makes of them, and what does not fit it. In the
+//! texts « » stand around what the first label must cover.
 mod common;
 
 use common::{on_board, parsed, says};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::temporary::{Temporary, uninterrupted};
 
-/// A file that cannot be written. Nothing of the group it belongs to is changed, unless only the last step fails, in
-/// which a written file takes its name.
+/// A file that cannot be written. Nothing of the group it belongs to is changed, unless only the
+/// last step fails, in which a written file takes its name.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {cause}", path.display())]
 pub struct WriteError {
@@ -25,7 +25,8 @@ impl WriteError {
     }
 }
 
-/// A file that takes its name when it is whole: what is written in pieces. Dropped before, it leaves nothing behind, and what had the name still has it.
+/// A file that takes its name when it is whole: what is written in pieces. Dropped before, it
+/// leaves nothing behind, and what had the name still has it.
 ///
 /// A device or a pipe is written as it is.
 #[derive(Debug)]
@@ -126,7 +127,8 @@ fn finish_all(files: &[Unfinished]) -> Result<(), WriteError> {
         }
         Ok(())
     })?;
-    // The names are as safe as the contents only once the folder is on the disk too. Not every file system can do it.
+    // The names are as safe as the contents only once the folder is on the disk too. Not every file
+    // system can do it.
     let folder = files
         .first()
         .map(|file| File::open(folder_of(&file.target)));
@@ -136,8 +138,8 @@ fn finish_all(files: &[Unfinished]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Writes a group of files of one folder, which is made if it is missing. Each is written beside its place, flushed to
-/// the disk, and takes its name only when all of the group are complete.
+/// Writes a group of files of one folder, which is made if it is missing. Each is written beside
+/// its place, flushed to the disk, and takes its name only when all of the group are complete.
 ///
 /// # Errors
 /// A folder that cannot be made, a full disk: no file has changed, and nothing else is left behind.

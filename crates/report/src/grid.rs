@@ -70,7 +70,8 @@ pub enum Align {
 
 /// Characters between two columns.
 const GAP: usize = 2;
-/// The first column is wrapped into no fewer characters than this before the others are wrapped, too.
+/// The first column is wrapped into no fewer characters than this before the others are wrapped,
+/// too.
 const LEAST_FIRST: usize = 8;
 
 /// A table of at most 100 columns of characters: long cells are wrapped.
@@ -123,7 +124,8 @@ impl Grid {
         ));
     }
 
-    /// The table, without spaces at the ends of its lines. If it is too wide, the first column is wrapped, and others only if that is not enough.
+    /// The table, without spaces at the ends of its lines. If it is too wide, the first column is
+    /// wrapped, and others only if that is not enough.
     #[must_use]
     pub fn text(mut self) -> String {
         let widths = self.table.column_max_content_widths();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers as a reader wants them.
 
-/// Four significant digits, without trailing zeros, never in exponential form: `4.1`, `99.97`, `1488000`, `0`.
+/// Four significant digits, without trailing zeros, never in exponential form: `4.1`, `99.97`,
+/// `1488000`, `0`.
 pub(crate) fn short(value: f64) -> String {
     significant(value, 4)
 }
 
-/// `value` with so many significant digits (at least 1), but never fewer than its integer part has; without trailing zeros, never in exponential form, at most six
-/// decimals.
+/// `value` with so many significant digits (at least 1), but never fewer than its integer part has;
+/// without trailing zeros, never in exponential form, at most six decimals.
 #[must_use]
 pub fn significant(value: f64, digits: u8) -> String {
     if !value.is_finite() {
@@ -73,7 +74,8 @@ pub fn count(of: u64) -> String {
     text
 }
 
-/// `value` in the largest of `units`, from large to small, in which it is at least 1; in the smallest if there is none.
+/// `value` in the largest of `units`, from large to small, in which it is at least 1; in the
+/// smallest if there is none.
 fn scaled(value: f64, digits: u8, units: &[(f64, &str)]) -> String {
     if value == 0.0 {
         return "0".to_owned();

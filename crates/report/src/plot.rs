@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 use crate::number::short;
 
-/// Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and a grey for what is only quoted.
+/// Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and a grey for what
+/// is only quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Colour {
@@ -230,7 +231,8 @@ where
     Ok(())
 }
 
-/// The number at a mark. From 6 to 9 those of a logarithmic axis are too close together for one each.
+/// The number at a mark. From 6 to 9 those of a logarithmic axis are too close together for one
+/// each.
 fn mark(x: f64, scale: Scale) -> String {
     let leading = x / 10_f64.powf(x.log10().floor());
     match scale {

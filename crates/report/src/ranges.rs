@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Spans of time as SVG: of each row how they are spread, several series below each other, beside marks that they are held against.
+//! Spans of time as SVG: of each row how they are spread, several series below each other, beside
+//! marks that they are held against.
 use std::ops::Range;
 
 use plotters::prelude::*;

@@ -38,8 +38,8 @@ impl Report {
         self.claims.iter().all(Claim::is_met)
     }
 
-    /// `{"name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`; a
-    /// value that the paper does not have, or that is not finite, is null.
+    /// `{"name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`;
+    /// a value that the paper does not have, or that is not finite, is null.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let claims: Vec<Value> = self

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measured values as SVG, every one of them: of each row a strip of points over a box, beside lines that they are held against.
+//! Measured values as SVG, every one of them: of each row a strip of points over a box, beside
+//! lines that they are held against.
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
@@ -42,7 +43,8 @@ pub struct Strip {
     pub colour: Colour,
     /// In the order of measurement.
     pub values: Vec<f64>,
-    /// A value that is concluded from them, drawn as a triangle; see [`StripPanel::title`] for what it is.
+    /// A value that is concluded from them, drawn as a triangle; see [`StripPanel::title`] for what
+    /// it is.
     pub mark: Option<f64>,
 }
 
@@ -173,7 +175,8 @@ impl Strip {
         let tick = vec![(median, y - BOX - 3), (median, y + BOX + 3)];
         area.draw(&PathElement::new(tick, BLACK.stroke_width(2)))?;
         for (index, value) in self.values.iter().enumerate() {
-            // Spread over the box's height, so that equal values are seen; in the same way each time.
+            // Spread over the box's height, so that equal values are seen; in the same way each
+            // time.
             let spread = i32::try_from(index * 7 % 19)? - 9;
             area.draw(&Circle::new(
                 (scale.place(*value), y + spread),
@@ -227,7 +230,8 @@ impl Scale {
     fn draw(&self, area: &Area, y: Range<i32>) -> Drawn<()> {
         let digits = |value: f64| {
             let whole = value.abs().max(1.0).log10().floor();
-            // Two places behind the point, and what stands before it: of a finite number at most about 311.
+            // Two places behind the point, and what stands before it: of a finite number at most
+            // about 311.
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

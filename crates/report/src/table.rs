@@ -9,8 +9,9 @@ use crate::number::short;
 /// No table is wider, whatever the terminal: it is read in logs, mails and pages too.
 pub(crate) const WIDTH: u16 = 100;
 
-/// Measured beside goal and paper, a line per claim, and below them in words what is not met; at most 100 columns wide.
-/// `coloured` for a terminal: what is not met stands out in red, and by its word where there is no colour.
+/// Measured beside goal and paper, a line per claim, and below them in words what is not met; at
+/// most 100 columns wide. `coloured` for a terminal: what is not met stands out in red, and by its
+/// word where there is no colour.
 #[must_use]
 pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
     let mut table = Table::new();

@@ -9,7 +9,8 @@ use std::time::Duration;
 /// What exists now.
 static EXISTING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Read by what must be done whole; written by an interruption, which so waits for it and lets no more begin.
+/// Read by what must be done whole; written by an interruption, which so waits for it and lets no
+/// more begin.
 static WHOLE: RwLock<()> = RwLock::new(());
 
 /// Set as soon as an interruption is known of.
@@ -24,9 +25,9 @@ const ATTEMPTS: usize = 10;
 /// The exit code of a program that Ctrl-C ended, as shells know it.
 const INTERRUPTED: i32 = 130;
 
-/// Does something that an interruption comes before or after, not between: putting results in place, or filling a
-/// [`Temporary`] folder, which would else be made again behind the back of who removes it. Should be short, and must not
-/// be nested.
+/// Does something that an interruption comes before or after, not between: putting results in
+/// place, or filling a [`Temporary`] folder, which would else be made again behind the back of who
+/// removes it. Should be short, and must not be nested.
 pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _whole = WHOLE.read().unwrap_or_else(PoisonError::into_inner);
     work()
@@ -37,8 +38,9 @@ fn existing() -> MutexGuard<'static, Vec<PathBuf>> {
     EXISTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// To be called when another program has failed: a terminal sends Ctrl-C to that program too, and its failure is then no
-/// error to report. Returns after half a second; never, if this program is being interrupted.
+/// To be called when another program has failed: a terminal sends Ctrl-C to that program too, and
+/// its failure is then no error to report. Returns after half a second; never, if this program is
+/// being interrupted.
 pub fn give_way_to_interruption() {
     std::thread::sleep(GRACE);
     while INTERRUPTION.load(Ordering::SeqCst) {
@@ -46,8 +48,8 @@ pub fn give_way_to_interruption() {
     }
 }
 
-/// A file or folder that is removed when this value is dropped, and also when the program is interrupted, if
-/// [`clean_up_when_interrupted`] was called.
+/// A file or folder that is removed when this value is dropped, and also when the program is
+/// interrupted, if [`clean_up_when_interrupted`] was called.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
@@ -108,14 +110,16 @@ fn remove(path: &Path) {
     }
 }
 
-/// From now on Ctrl-C and a request to terminate remove every [`Temporary`] and end the program with exit code 130.
+/// From now on Ctrl-C and a request to terminate remove every [`Temporary`] and end the program
+/// with exit code 130.
 ///
 /// # Errors
 /// The system's, or that the program handles these signals already.
 pub fn clean_up_when_interrupted() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
         INTERRUPTION.store(true, Ordering::SeqCst);
-        // Both kept until the end: whoever is about to make another one, or to put a result in place, waits for ever.
+        // Both kept until the end: whoever is about to make another one, or to put a result in
+        // place, waits for ever.
         let _whole = WHOLE.write().unwrap_or_else(PoisonError::into_inner);
         let existing = existing();
         existing.iter().for_each(|path| remove(path));

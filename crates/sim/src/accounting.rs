@@ -42,8 +42,8 @@ impl Accounting {
         })
     }
 
-    /// The bottom half of a packet of a source was done for a receiver, or for nobody, after its interrupt had `spent` cycles on it. The paper counts bottom
-    /// halves only.
+    /// The bottom half of a packet of a source was done for a receiver, or for nobody, after its
+    /// interrupt had `spent` cycles on it. The paper counts bottom halves only.
     pub fn handled(&mut self, source: usize, receiver: Option<usize>, spent: u64, cycles: u64) {
         if let Some(account) = &mut self.account {
             let before = if self.measures { spent } else { 0 };

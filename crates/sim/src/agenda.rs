@@ -4,11 +4,13 @@
 /// Never.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// A tournament of slots by their instants. Everything that can happen has a slot of its own, so nothing is ever allocated: setting a slot costs the logarithm
-/// of their number, the earliest is known. Of slots at the same instant the lowest comes first.
+/// A tournament of slots by their instants. Everything that can happen has a slot of its own, so
+/// nothing is ever allocated: setting a slot costs the logarithm of their number, the earliest is
+/// known. Of slots at the same instant the lowest comes first.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// Number 1 is the winner of all; the match `n` is between the winners `2n` and `2n + 1`. The second half are the slots themselves.
+    /// Number 1 is the winner of all; the match `n` is between the winners `2n` and `2n + 1`. The
+    /// second half are the slots themselves.
     winners: Vec<Winner>,
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What arrives where nobody says otherwise, and floods as they are written: `TARGET` or `TARGET=PATTERN` (docs/simulate.md).
+//! What arrives where nobody says otherwise, and floods as they are written: `TARGET` or
+//! `TARGET=PATTERN` (docs/simulate.md).
 
 use weir_arrivals::{Pattern, PatternError};
 use weir_model::{Flow, Rate, System, did_you_mean};
@@ -13,7 +14,8 @@ pub struct Feeds {
     pub feeds: Vec<Feed>,
     /// Of each of them, whether it is a flood.
     pub floods: Vec<bool>,
-    /// From where nothing comes, since the system does not say how much: sources without flows, and flows.
+    /// From where nothing comes, since the system does not say how much: sources without flows, and
+    /// flows.
     pub silent: Vec<Target>,
 }
 
@@ -148,7 +150,8 @@ impl Flood {
         })
     }
 
-    /// Does it come instead of what usually comes there? A recording of a source has the packets of all its flows.
+    /// Does it come instead of what usually comes there? A recording of a source has the packets of
+    /// all its flows.
     fn replaces(&self, system: &System, usual: Target) -> bool {
         self.replaces
             && match (self.to, usual) {
@@ -234,12 +237,15 @@ fn periodic(rate: Rate) -> Pattern {
 
 /// What arrives in a run of `system` with these floods.
 ///
-/// A flood goes to a flow, or to a source that has none. Of a source with a single flow it goes to that one; of a source with several it has to name one, or be
-/// a recording, whose packets are told apart by their ports. `nobody.SOURCE` floods it with packets of no flow. Where a source and a flow have the same name,
-/// `source.NAME` and `flow.NAME` tell them apart. Without a pattern it is periodic at the rate that the system states as the worst.
+/// A flood goes to a flow, or to a source that has none. Of a source with a single flow it goes to
+/// that one; of a source with several it has to name one, or be a recording, whose packets are told
+/// apart by their ports. `nobody.SOURCE` floods it with packets of no flow. Where a source and a
+/// flow have the same name, `source.NAME` and `flow.NAME` tell them apart. Without a pattern it is
+/// periodic at the rate that the system states as the worst.
 ///
-/// What is not flooded does what is usual: a source without flows asks at its expected rate, a flow brings packets at its own, or, if it states none and its source has
-/// no other, at the source's expected one.
+/// What is not flooded does what is usual: a source without flows asks at its expected rate, a flow
+/// brings packets at its own, or, if it states none and its source has no other, at the source's
+/// expected one.
 ///
 /// # Errors
 /// The first flood that cannot be made.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A described system in virtual time: what happens to every task when its sources misbehave.
 //!
-//! Time is counted in cycles of the processor from the start of the run. The policies (limit, demux, moderate, defer, account) are the C ones of core/.
+//! Time is counted in cycles of the processor from the start of the run. The policies (limit,
+//! demux, moderate, defer, account) are the C ones of core/.
 
 mod accounting;
 mod agenda;

@@ -57,7 +57,8 @@ pub(crate) struct Limiter {
     bits: u32,
 }
 
-/// What the machine of core/ is told of a limit, in ticks of its timer. It knows no polling, which has no limiter.
+/// What the machine of core/ is told of a limit, in ticks of its timer. It knows no polling, which
+/// has no limiter.
 #[must_use]
 pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
     Config {
@@ -81,7 +82,8 @@ pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
 }
 
 impl Limiter {
-    /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide: 16, 32 or 64; what lies between counts as the width below.
+    /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide: 16, 32 or
+    /// 64; what lies between counts as the width below.
     ///
     /// # Errors
     /// What the machine does not take: the limit does not fit the timer.
@@ -118,7 +120,8 @@ impl Limiter {
         self.orders(step, now)
     }
 
-    /// The limiter's timer expired; `pending` is the source's pending bit, if the port can serve it here.
+    /// The limiter's timer expired; `pending` is the source's pending bit, if the port can serve it
+    /// here.
     pub fn expired(&mut self, now: u64, pending: bool) -> Orders {
         let ticks = now / self.tick;
         let step = each_width!(&mut self.machine, limiter => limiter.expired(ticks, pending));
@@ -138,7 +141,8 @@ impl Limiter {
         }
     }
 
-    /// The cycle at which the timer shows `at`: the next one, or now if it lies in the half wrap behind.
+    /// The cycle at which the timer shows `at`: the next one, or now if it lies in the half wrap
+    /// behind.
     fn cycle_of(&self, at: u64, now: u64) -> u64 {
         let ticks = now / self.tick;
         let all = u64::MAX >> (64 - self.bits);

@@ -24,8 +24,9 @@ pub struct Options {
     pub defer: Defer,
     /// The system's clock tick and what it accounts; none: no tick.
     pub tick: Option<Tick>,
-    /// Of each receiver, if it does not work for its WCET but for as long as so many cycles have gone by since its release, whatever was done in them
-    /// (zhang2006 §5's CPU-bound process, behnke2021's closed loop). Receivers beyond the end of the list work for their WCET.
+    /// Of each receiver, if it does not work for its WCET but for as long as so many cycles have
+    /// gone by since its release, whatever was done in them (zhang2006 §5's CPU-bound process,
+    /// behnke2021's closed loop). Receivers beyond the end of the list work for their WCET.
     pub closed_loops: Vec<Option<u64>>,
     /// What arrives.
     pub feeds: Vec<Feed>,
@@ -57,15 +58,18 @@ impl Costs {
     }
 }
 
-/// What packets cost together that a cost per packet does not say, in cycles at worst; a part of the bottom half that pays it.
+/// What packets cost together that a cost per packet does not say, in cycles at worst; a part of
+/// the bottom half that pays it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Batches {
-    /// What the first bottom half costs more when none has waited: whoever does them is woken, and gives way again.
+    /// What the first bottom half costs more when none has waited: whoever does them is woken, and
+    /// gives way again.
     pub wake: u64,
     /// Packets of a flow that can wait without making each other dearer.
     pub room: u64,
-    /// What a bottom half costs more that begins while more packets of its flow wait, itself among them: their buffers do not fit the cache any more
-    /// (behnke2022 §3 has larger bursts that cost more).
+    /// What a bottom half costs more that begins while more packets of its flow wait, itself among
+    /// them: their buffers do not fit the cache any more (behnke2022 §3 has larger bursts that cost
+    /// more).
     pub beyond: u64,
 }
 
@@ -76,7 +80,8 @@ pub enum Defer {
     Immediate,
     /// At the urgency of the packet's receiver, found in the top half (lee2010 §4).
     Exact(Ties),
-    /// At the urgency of the receiver that is expected on the device; the receiver itself is found in the bottom half (zhang2006 §3.2).
+    /// At the urgency of the receiver that is expected on the device; the receiver itself is found
+    /// in the bottom half (zhang2006 §3.2).
     Predicted(By, Ties),
 }
 
@@ -128,7 +133,8 @@ pub enum By {
     Waiting,
     /// The most urgent that has ever registered.
     Registered,
-    /// The most urgent that waits and for which enough of the last packets were (zhang2006 §7 leaves it to future work).
+    /// The most urgent that waits and for which enough of the last packets were (zhang2006 §7
+    /// leaves it to future work).
     History,
 }
 
@@ -168,7 +174,8 @@ pub struct Feed {
 /// Where something arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// At a source with this index, as a request that is no packet, or as a packet whose flow its selectors tell.
+    /// At a source with this index, as a request that is no packet, or as a packet whose flow its
+    /// selectors tell.
     Source(usize),
     /// At the source of the flow with this index, as a packet of it.
     Flow(usize),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which of many ranked things are ready, and which of them ranks highest.
 
-/// A set of ranks; rank 0 is the highest. Every operation costs the logarithm of their number to the base 64.
+/// A set of ranks; rank 0 is the highest. Every operation costs the logarithm of their number to
+/// the base 64.
 #[derive(Debug)]
 pub(crate) struct Ranks {
-    /// A bit per rank; then one per word of the level before that is not empty, up to a level of one word.
+    /// A bit per rank; then one per word of the level before that is not empty, up to a level of
+    /// one word.
     levels: Vec<Vec<u64>>,
 }
 

@@ -34,7 +34,8 @@ impl Selectors {
                 rest: None,
             };
             for (index, flow) in system.flows_of(source) {
-                // Only the order of classes matters here: of two flows with the same key the more urgent gets the packet.
+                // Only the order of classes matters here: of two flows with the same key the more
+                // urgent gets the packet.
                 let class = system.receivers[flow.receiver].urgency / (u8::MAX / CLASSES + 1);
                 let reader = u16::try_from(index).map_err(|_| DemuxError::Capacity)?;
                 let keys = keys(&flow.selector);
@@ -50,8 +51,9 @@ impl Selectors {
         Ok(Self { by_source })
     }
 
-    /// The flow of a packet that was recorded at a source. A recording tells protocols and ports; other selectors are not looked at. The queues of a network card, which
-    /// are the sources that moderate, see what was recorded at any of them.
+    /// The flow of a packet that was recorded at a source. A recording tells protocols and ports;
+    /// other selectors are not looked at. The queues of a network card, which are the sources that
+    /// moderate, see what was recorded at any of them.
     pub fn flow_of(&self, system: &System, source: usize, packet: &Packet) -> Option<usize> {
         let is_queue = |source: usize| system.sources[source].moderation.is_some();
         self.at(source, packet).or_else(|| {

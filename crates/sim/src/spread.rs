@@ -7,7 +7,8 @@ use std::str::FromStr;
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
-/// A distribution of costs up to the worst. All numbers are percentages of the worst. A cost whose worst is not 0 is at least one cycle.
+/// A distribution of costs up to the worst. All numbers are percentages of the worst. A cost whose
+/// worst is not 0 is at least one cycle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
     /// Always the worst.
@@ -24,18 +25,20 @@ pub enum Spread {
         /// The standard deviation before the cut, above 0, up to 100.
         deviation: f64,
     },
-    /// Exponential, what lies above the worst drawn again: its mean is mean - 100/(e^(100/mean) - 1).
+    /// Exponential, what lies above the worst drawn again: its mean is mean - 100/(e^(100/mean) -
+    /// 1).
     Exponential {
         /// The mean before the cut, above 0, up to 100.
         mean: f64,
     },
 }
 
-/// Draws in vain after which the mean is taken instead. A third of the draws or more succeeds with any spread, so that this is for one draw in 10^11.
+/// Draws in vain after which the mean is taken instead. A third of the draws or more succeeds with
+/// any spread, so that this is for one draw in 10^11.
 const DRAWS: u32 = 64;
 
-/// A hundredth in parts of 2^64, a little more than exactly: hundredths of a cost below 2^42 cycles are whole
-/// then where they should be.
+/// A hundredth in parts of 2^64, a little more than exactly: hundredths of a cost below 2^42 cycles
+/// are whole then where they should be.
 const PERCENT: f64 = 18_446_744_073_709_551_616.0 / 100.0 * (1.0 + 4.0 * f64::EPSILON);
 
 impl Spread {
@@ -49,9 +52,11 @@ impl Spread {
         match self {
             Self::Worst => worst,
             Self::Uniform { least } => {
-                // Down from the worst, so that the least is rounded up. Of 2^64 - 1 parts of 2^64 at most: a cycle is left.
+                // Down from the worst, so that the least is rounded up. Of 2^64 - 1 parts of 2^64
+                // at most: a cycle is left.
                 let below = high(worst, ((100.0 - least) * PERCENT) as u64);
-                // Lemire's multiplication: the bias of 2^-64 of the range is far below what any run can see.
+                // Lemire's multiplication: the bias of 2^-64 of the range is far below what any run
+                // can see.
                 worst - high(rng.random(), below + 1)
             }
             Self::Normal { mean, deviation } => redraw(worst, mean, || {
@@ -239,7 +244,8 @@ mod tests {
     fn exponential_costs_have_the_mean_of_a_cut_exponential() {
         for (text, mean) in [("exponential:30%", 0.3_f64), ("exponential:100%", 1.0)] {
             let cut = (1.0 / mean).exp() - 1.0;
-            // The variance of an exponential that is cut at 1: m² - (1 + c)/c² with c = e^(1/m) - 1.
+            // The variance of an exponential that is cut at 1: m² - (1 + c)/c² with c = e^(1/m) -
+            // 1.
             let deviation = (mean * mean - (1.0 + cut) / (cut * cut)).sqrt();
             assert_moments(
                 text,

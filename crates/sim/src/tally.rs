@@ -11,7 +11,8 @@ use crate::observer::Loss;
 pub enum Stage {
     /// Handlers and top halves: what the interrupts are for.
     Handlers,
-    /// What limiting costs: requests refused, timers, and what a served request costs more than without a limiter.
+    /// What limiting costs: requests refused, timers, and what a served request costs more than
+    /// without a limiter.
     Limit,
     /// Finding out the receivers in the top half.
     Demux,
@@ -113,7 +114,8 @@ impl Losses {
 /// Spans of time in cycles: exact in number, least, most and sum, to one hundredth between.
 #[derive(Debug, Clone, Default)]
 pub struct Spans {
-    /// Made for the second value that is not the first: what is always the same needs none, and a system may have thousands.
+    /// Made for the second value that is not the first: what is always the same needs none, and a
+    /// system may have thousands.
     histogram: Option<Box<Histogram<u32>>>,
     count: u64,
     least: u64,
@@ -224,7 +226,8 @@ pub struct TaskTally {
     pub responses: Spans,
     /// Of each job that ended, the cycles that it executed.
     pub executed: Spans,
-    /// Cycles by which jobs ended after their deadlines, together (behnke2021 §III-A: l = t_end - d, accumulated).
+    /// Cycles by which jobs ended after their deadlines, together (behnke2021 §III-A: l = t_end -
+    /// d, accumulated).
     pub lateness: u64,
     /// Cycles that it executed.
     pub ran: u64,
@@ -232,7 +235,8 @@ pub struct TaskTally {
     pub interrupted: u64,
     /// Of those, the cycles of bottom halves for others.
     pub interrupted_by_bottom_halves: u64,
-    /// Cycles of top halves, early demultiplexing and bottom halves that were for it, and its packets' shares of their handlers: charged to it.
+    /// Cycles of top halves, early demultiplexing and bottom halves that were for it, and its
+    /// packets' shares of their handlers: charged to it.
     pub charged: u64,
     /// Packets or events that it has got, of those that bottom halves delivered.
     pub received: u64,
@@ -259,9 +263,11 @@ pub struct SourceTally {
     pub masked: u64,
     /// How close to each other requests or packets arrived.
     pub gaps: Gaps,
-    /// Runs of the handler that ended after the source's deadline, which counts from when the limiter let the request through.
+    /// Runs of the handler that ended after the source's deadline, which counts from when the
+    /// limiter let the request through.
     pub missed: u64,
-    /// From a request's arrival to the end of its handler. Requests that joined one that waited already are not counted apart.
+    /// From a request's arrival to the end of its handler. Requests that joined one that waited
+    /// already are not counted apart.
     pub responses: Spans,
     /// What was lost, and why.
     pub lost: Losses,
@@ -276,7 +282,8 @@ pub struct FlowTally {
     pub gaps: Gaps,
     /// Packets that the bottom half delivered to the receiver.
     pub delivered: u64,
-    /// Packets that were not delivered by the flow's deadline, but later or, at the end of the run, not yet. Those that were lost are not among them.
+    /// Packets that were not delivered by the flow's deadline, but later or, at the end of the run,
+    /// not yet. Those that were lost are not among them.
     pub late: u64,
     /// From the arrival to the end of the bottom half.
     pub latencies: Spans,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No run shows what `weir check` excludes: random systems, with sources that keep to their worst rates in many ways.
+//! No run shows what `weir check` excludes: random systems, with sources that keep to their worst
+//! rates in many ways.
 mod common;
 
 use std::fmt::Write;

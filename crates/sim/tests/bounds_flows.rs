@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No run shows what `weir check` excludes of packets: random systems with flows, bottom halves and receivers that packets release.
+//! No run shows what `weir check` excludes of packets: random systems with flows, bottom halves and
+//! receivers that packets release.
 mod common;
 
 use std::fmt::Write;
@@ -216,7 +217,8 @@ impl All {
             let row = analysis.row(Part::Request(source));
             let bound = row.and_then(|row| row.outcome.as_ref().ok());
             let what = || format!("s{source}\n{}", text());
-            // Of a limited source it would have to count from when the limit lets a request through.
+            // Of a limited source it would have to count from when the limit lets a request
+            // through.
             if system.sources[source].limit.policy == Policy::Off {
                 self.interrupts
                     .hold(of.responses.most(), bound.map(|of| of.response), &what);
@@ -258,7 +260,8 @@ impl All {
     }
 }
 
-/// From a packet's arrival to the end of its job, where each arrival is known to be the job's: the longest that was seen, and the bound.
+/// From a packet's arrival to the end of its job, where each arrival is known to be the job's: the
+/// longest that was seen, and the bound.
 fn from_arrival_to_end(
     system: &System,
     report: &Report,

@@ -120,7 +120,8 @@ max_work = 1
     let mut nested = options(900);
     nested.feeds = feeds(&system);
     let (_, log) = run(&system, &nested);
-    // "second" preempts "low" at 10; "first", of the same group, waits for its end at 40, goes before "low", which resumes at 70.
+    // "second" preempts "low" at 10; "first", of the same group, waits for its end at 40, goes
+    // before "low", which resumes at 70.
     assert_eq!(starts(&log), [0, 10, 40]);
     assert_eq!(log.instants(Event::Resumes(Track::Request(0))), [70]);
     assert_eq!(log.instants(Event::Ends(Track::Request(0))), [160]);
@@ -151,7 +152,8 @@ fn a_strict_limit_serves_one_per_interval_and_costs_what_it_costs() {
     let mut with = options(1000);
     with.feeds = vec![feed(&system, "line", "100kHz")];
     let (tally, log) = run(&system, &with);
-    // The first request is served in the line's interrupt (15 + 20); those that waited in the timer's (18 + 20), an interval after the service before.
+    // The first request is served in the line's interrupt (15 + 20); those that waited in the
+    // timer's (18 + 20), an interval after the service before.
     assert_eq!(log.instants(Event::Starts(Track::Request(0))), [0]);
     assert_eq!(
         log.instants(Event::Starts(Track::Expiry(0))),
@@ -163,7 +165,8 @@ fn a_strict_limit_serves_one_per_interval_and_costs_what_it_costs() {
         (5, 1, 4)
     );
     assert_eq!(source.arrived, 100);
-    // 35 for the first, 38 for each of four; of these 20 each are the handler's, and 10 are taking and leaving the line's interrupt.
+    // 35 for the first, 38 for each of four; of these 20 each are the handler's, and 10 are taking
+    // and leaving the line's interrupt.
     assert_eq!(tally.stages.of(Stage::Handlers), 10 + 5 * 20);
     assert_eq!(tally.stages.of(Stage::Limit), 5 + 4 * 18);
     assert_eq!(
@@ -252,7 +255,8 @@ fn a_bottom_half_waits_for_its_receivers_urgency() {
         feed(&system, "control", "1kHz:phase=200us"),
     ];
     let (tally, log) = run(&system, &options);
-    // Both interrupts take 10 + 20 + 5 + 3. The urgent bottom half runs at once, and its receiver after it; the other one waits until "busy" is done.
+    // Both interrupts take 10 + 20 + 5 + 3. The urgent bottom half runs at once, and its receiver
+    // after it; the other one waits until "busy" is done.
     assert_eq!(log.instants(Event::Starts(Track::BottomHalf(0))), [238]);
     assert_eq!(log.instants(Event::Starts(Track::Task(0))), [288]);
     let busy_ends = 500 + 2 * 38 + 50 + 40;
@@ -274,7 +278,8 @@ fn a_bottom_half_waits_for_its_receivers_urgency() {
 
     options.defer = Defer::Immediate;
     let (tally, log) = run(&system, &options);
-    // Without demultiplexing (35 per interrupt) both run right after their top halves; the first has 5 cycles left when the second packet comes.
+    // Without demultiplexing (35 per interrupt) both run right after their top halves; the first
+    // has 5 cycles left when the second packet comes.
     assert_eq!(log.instants(Event::Starts(Track::BottomHalf(1))), [135]);
     assert_eq!(log.instants(Event::Starts(Track::BottomHalf(0))), [240]);
     assert_eq!(tally.tasks[1].interrupted_by_bottom_halves, 120);
@@ -303,14 +308,16 @@ fn queues_are_as_long_as_stated_and_losses_have_their_reasons() {
     assert_eq!(flow.arrived, 20);
     assert_eq!(flow.delivered, 0, "its receiver's turn has not come");
     let lost = &flow.lost;
-    // The first interrupt takes the one packet that is there, which leaves the device when the interrupt is over: of the 19 that come meanwhile 7 fit in.
+    // The first interrupt takes the one packet that is there, which leaves the device when the
+    // interrupt is over: of the 19 that come meanwhile 7 fit in.
     assert_eq!(lost.of(Loss::DeviceFull), 12);
     assert_eq!(lost.of(Loss::QueueFull), 1 + 7 - 4);
     assert_eq!(log.instants(Event::Depth(Queue::Device(0), 8)).len(), 1);
 
     options.duration = 1000;
     let (tally, _) = run(&system, &options);
-    // The bottom halves are as urgent as their receiver and go first: two of the four that got through find its backlog full.
+    // The bottom halves are as urgent as their receiver and go first: two of the four that got
+    // through find its backlog full.
     assert_eq!(tally.flows[1].delivered, 2);
     assert_eq!(tally.flows[1].lost.of(Loss::BacklogFull), 2);
     assert_eq!(tally.tasks[2].received, 2);
@@ -516,7 +523,8 @@ wcet = "300us"
     let text = common::CPU.replace("INTERRUPTS", "flat");
     let sliced = text.replace("[cpu.costs]", "time_slice = \"100us\"\n[cpu.costs]");
     let (_, log) = run(&common::parse(&format!("{sliced}{tasks}")), &options(500));
-    // The second job, released at 200 behind "long", begins at 260 when that has used a slice up since 60 and one since 160, and runs to its end.
+    // The second job, released at 200 behind "long", begins at 260 when that has used a slice up
+    // since 60 and one since 160, and runs to its end.
     assert_eq!(log.instants(Event::Ends(Track::Task(0)))[..2], [60, 320]);
 }
 
@@ -545,7 +553,8 @@ wcet = "100us"
     assert_eq!(log.instants(Event::Starts(Track::Task(1))), [220]);
 }
 
-/// The instants at which the line's interrupts begin behind this limit in hardware, every 50 cycles a request.
+/// The instants at which the line's interrupts begin behind this limit in hardware, every 50 cycles
+/// a request.
 fn behind(limit: &str, duration: u64) -> Vec<u64> {
     let limit = format!("limit = {{ {limit}, place = \"hardware\", interval = \"200us\" }}\n");
     let system = flat(&format!("{LINE}{limit}"));

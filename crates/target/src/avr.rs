@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flavours of ports/avr: what its headers check (weir/avr/check.h, lean.h, fast.h), said before anything is compiled.
+//! The flavours of ports/avr: what its headers check (weir/avr/check.h, lean.h, fast.h), said
+//! before anything is compiled.
 use std::ops::RangeInclusive;
 
 use crate::{Policy, Range, Rules, Timing};
 
-/// The smallest prescaler of short intervals, and of all in the flavour `fast`: its entries need a few cycles between two ticks.
+/// The smallest prescaler of short intervals, and of all in the flavour `fast`: its entries need a
+/// few cycles between two ticks.
 pub const SHORT_DIVISOR: u64 = 8;
-/// `burst` intervals of at most so many ticks are short: one byte of the counter tells their instants apart.
+/// `burst` intervals of at most so many ticks are short: one byte of the counter tells their
+/// instants apart.
 pub const SHORT_TICKS: u64 = 240;
 /// The fewest ticks of the flavour `fast`.
 const FAST_LEAST_TICKS: u64 = 4;
@@ -26,7 +29,8 @@ pub static C: Rules = Rules {
     bursts: c_bursts,
 };
 
-/// `fast`: one source on an 8-bit timer, or up to four that share channel A of a 16-bit one, which restarts at its match.
+/// `fast`: one source on an 8-bit timer, or up to four that share channel A of a 16-bit one, which
+/// restarts at its match.
 pub static FAST: Rules = Rules {
     own_bits: 8,
     shared_bits: 16,
@@ -47,7 +51,8 @@ fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Ran
         Policy::Poll => Some(core),
         _ if timing == Timing::OneShot && policy != Policy::Bursty => None,
         _ => Some(Range {
-            // The board's costs hold from there on (lean.h, WEIR_AVR_IS_LONG, WEIR_AVR_BUCKET_IS_LONG).
+            // The board's costs hold from there on (lean.h, WEIR_AVR_IS_LONG,
+            // WEIR_AVR_BUCKET_IS_LONG).
             least: if policy == Policy::Bucket && burst > 6 {
                 40
             } else {
@@ -116,7 +121,8 @@ mod tests {
         assert_eq!(range.ticks(16001, 8), Ok(2001));
         assert_eq!(range.ticks(16000, 8), Ok(2000));
         assert_eq!(range.ticks(200_000, 8), Err(Misfit::TooLong));
-        // One byte of the counter tells its instants apart, and changes too fast without a prescaler.
+        // One byte of the counter tells its instants apart, and changes too fast without a
+        // prescaler.
         assert_eq!(range.ticks(240, 1), Err(Misfit::Divisor));
         assert_eq!(range.ticks(241, 1), Ok(241));
         assert_eq!(range.ticks(240, 8), Ok(30));

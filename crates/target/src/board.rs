@@ -55,7 +55,8 @@ pub struct TimerFacts {
     pub bits: u32,
     /// What resets its prescaler; timers with the same one share it.
     pub prescaler: String,
-    /// What it can divide the clock by, in ascending order; on AVR by the clock select bits, from 1 on.
+    /// What it can divide the clock by, in ascending order; on AVR by the clock select bits, from 1
+    /// on.
     pub divisors: Vec<u64>,
 }
 
@@ -136,7 +137,8 @@ impl Board {
         Self::all().iter().find(|board| board.name == name)
     }
 
-    /// The chip's name, as `weir generate --chip` and a compiler take it: the board's, where it has none of its own.
+    /// The chip's name, as `weir generate --chip` and a compiler take it: the board's, where it has
+    /// none of its own.
     #[must_use]
     pub fn chip(&self) -> &str {
         self.chip.as_deref().unwrap_or(&self.name)
@@ -167,7 +169,8 @@ impl Board {
         self.lines.iter().map(|line| line.name.as_str()).collect()
     }
 
-    /// The compare channels in the order of the timers: a vector `TIMER1_COMPA` is the channel `TIMER1A`.
+    /// The compare channels in the order of the timers: a vector `TIMER1_COMPA` is the channel
+    /// `TIMER1A`.
     pub fn channels(&self) -> impl Iterator<Item = Channel<'_>> {
         self.timers.iter().enumerate().flat_map(|(index, timer)| {
             self.vectors.iter().filter_map(move |vector| {
@@ -199,8 +202,8 @@ impl Board {
         self.port.rules(flavour)
     }
 
-    /// What a flavour's events cost: `path` is the policy and, where it has one, the timing. Of the `channel` if that was measured, else the worst of all. None: the
-    /// flavour does not have this.
+    /// What a flavour's events cost: `path` is the policy and, where it has one, the timing. Of the
+    /// `channel` if that was measured, else the worst of all. None: the flavour does not have this.
     #[must_use]
     pub fn events(&self, flavour: Flavour, path: &[&str], channel: Option<&str>) -> Option<Events> {
         self.costs().events(flavour.name(), path, channel)

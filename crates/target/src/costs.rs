@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// boards/NAME/costs.toml; the means of the paper's Table 2 are left alone. Each event has a table of its cycles by compiler.
+/// boards/NAME/costs.toml; the means of the paper's Table 2 are left alone. Each event has a table
+/// of its cycles by compiler.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Costs {
     /// For which it holds.
@@ -95,7 +96,8 @@ impl Costs {
                     .as_table()
                     .into_iter()
                     .flatten()
-                    // A timing has a table of events, each with a table by compiler; an event has that table only.
+                    // A timing has a table of events, each with a table by compiler; an event has
+                    // that table only.
                     .filter(|(_, value)| {
                         value
                             .as_table()

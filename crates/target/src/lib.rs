@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Weir has ports for: boards with their timers and lines, what limiting costs on them, and the limits that each flavour of a port keeps.
+//! What Weir has ports for: boards with their timers and lines, what limiting costs on them, and
+//! the limits that each flavour of a port keeps.
 //!
-//! This is the one reader of `boards/*/board.toml` and `boards/*/costs.toml`. A board is a folder there. A port whose timers follow other rules is a file beside
-//! [`avr`].
+//! This is the one reader of `boards/*/board.toml` and `boards/*/costs.toml`. A board is a folder
+//! there. A port whose timers follow other rules is a file beside [`avr`].
 pub mod avr;
 mod board;
 mod costs;

@@ -29,7 +29,8 @@ impl Policy {
         Self::Poll,
     ];
 
-    /// As a system file, a certificate and the costs of a board call it; C says the same in capitals.
+    /// As a system file, a certificate and the costs of a board call it; C says the same in
+    /// capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,7 +65,8 @@ impl Timing {
     /// Every timing.
     pub const ALL: [Self; 3] = [Self::Eager, Self::Lazy, Self::OneShot];
 
-    /// As a system file, a certificate and the costs of a board call it; C says the same in capitals.
+    /// As a system file, a certificate and the costs of a board call it; C says the same in
+    /// capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

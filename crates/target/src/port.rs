@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a port keeps: core/CONTRACTS.md (LIMIT-TIME-3) for all of them, and the rules of each flavour.
+//! What a port keeps: core/CONTRACTS.md (LIMIT-TIME-3) for all of them, and the rules of each
+//! flavour.
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,8 @@ pub struct Range {
     pub most: u64,
     /// The smallest prescaler.
     pub least_divisor: u64,
-    /// Up to so many ticks the prescaler must be [`avr::SHORT_DIVISOR`] or more: the port then compares one byte of the counter.
+    /// Up to so many ticks the prescaler must be [`avr::SHORT_DIVISOR`] or more: the port then
+    /// compares one byte of the counter.
     pub short: u64,
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which channel serves whom: counters have few channels, and the channels of one counter have the same divisor.
+//! Which channel serves whom: counters have few channels, and the channels of one counter have the
+//! same divisor.
 
 use weir_model::{Policy, Timing};
 
@@ -26,7 +27,8 @@ pub struct Client {
     pub shortest: u64,
     /// The longest interval, in cycles.
     pub longest: u64,
-    /// Ticks are rounded up, so that the interval is never shorter than `shortest`, and may so become longer than `longest`; else they are rounded down.
+    /// Ticks are rounded up, so that the interval is never shorter than `shortest`, and may so
+    /// become longer than `longest`; else they are rounded down.
     pub up: bool,
 }
 
@@ -44,7 +46,8 @@ pub struct Taken {
 /// After so many attempts it is taken for impossible: more than the channels of a chip need.
 const MOST_ATTEMPTS: u32 = 2_000;
 
-/// A setting for every client, in their order; none if there is none. The finest divisors that do are preferred, to earlier clients first.
+/// A setting for every client, in their order; none if there is none. The finest divisors that do
+/// are preferred, to earlier clients first.
 #[must_use]
 pub fn assign(platform: &Platform, taken: &Taken, clients: &[Client]) -> Option<Vec<Setting>> {
     let may_ever = |client: &Client| {
@@ -97,7 +100,8 @@ fn place(
         if client.channel.is_none() && is_fresh(platform, taken, reserved, channel.counter) {
             let kind = platform.counters.get(channel.counter).map(|of| of.kind);
             if fresh_kinds.contains(&kind) {
-                // What does not go with one unused counter does not go with another one of its kind.
+                // What does not go with one unused counter does not go with another one of its
+                // kind.
                 continue;
             }
             fresh_kinds.push(kind);
@@ -148,8 +152,9 @@ fn is_fresh(platform: &Platform, taken: &Taken, reserved: &[usize], counter: usi
         && !taken.divisors.iter().any(|(of, _)| *of == counter)
 }
 
-/// The divisors and ticks with which a channel gives the client what it wants. First those that reach its longest interval, the finest before the others; then,
-/// the longest first, those whose counter ends before.
+/// The divisors and ticks with which a channel gives the client what it wants. First those that
+/// reach its longest interval, the finest before the others; then, the longest first, those whose
+/// counter ends before.
 fn settings_of(channel: &Channel, client: &Client) -> Vec<(u64, u64)> {
     let ranges = match client.wanted {
         Use::Shared => channel.shared.as_ref().map(|offer| &offer.ranges),

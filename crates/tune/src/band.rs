@@ -9,7 +9,8 @@ pub type Percent = u32;
 /// All of the tolerated rates.
 pub const WHOLE: Percent = 100;
 
-/// By how much two rates may differ and count as the same: far more than f64 errs in a few operations, far less than a tick of any timer.
+/// By how much two rates may differ and count as the same: far more than f64 errs in a few
+/// operations, far less than a tick of any timer.
 const SAME: f64 = 1e-12;
 
 /// The rates of one source between which its limit may lie, in hertz.
@@ -21,7 +22,8 @@ pub struct Band {
 }
 
 impl Band {
-    /// The band of a source that states at least one of the two rates; a limit may let through at most `over_admission` (0.1 is 10 %) more than it is asked for.
+    /// The band of a source that states at least one of the two rates; a limit may let through at
+    /// most `over_admission` (0.1 is 10 %) more than it is asked for.
     #[must_use]
     pub fn new(rates: &Rates, over_admission: f64) -> Option<Self> {
         let (expected, tolerated) = (
@@ -35,7 +37,8 @@ impl Band {
         })
     }
 
-    /// What the limit has to let through at least: the expected rate, or `scale` percent of the tolerated one if that is more.
+    /// What the limit has to let through at least: the expected rate, or `scale` percent of the
+    /// tolerated one if that is more.
     #[must_use]
     pub fn asked(&self, scale: Percent) -> f64 {
         let share = self
@@ -66,13 +69,15 @@ impl Band {
         (f64::from(burst) * clock_hz as f64 / asked * (1.0 + SAME)) as u64
     }
 
-    /// The shortest interval, in cycles, in which `burst` requests are no more than `most` hertz; at least 1.
+    /// The shortest interval, in cycles, in which `burst` requests are no more than `most` hertz;
+    /// at least 1.
     #[must_use]
     pub fn shortest(most: f64, burst: u32, clock_hz: u64) -> u64 {
         ((f64::from(burst) * clock_hz as f64 / most * (1.0 - SAME)).ceil() as u64).max(1)
     }
 
-    /// The fewest requests per `interval` cycles that are no less than `asked` hertz; none if they are more than `most`.
+    /// The fewest requests per `interval` cycles that are no less than `asked` hertz; none if they
+    /// are more than `most`.
     #[must_use]
     pub fn burst(asked: f64, interval: u64, clock_hz: u64, most: u32) -> Option<u32> {
         let requests = asked * interval as f64 / clock_hz as f64 * (1.0 - SAME);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why no limits do: a set of demands that cannot be kept together, while without any one of them the rest can.
+//! Why no limits do: a set of demands that cannot be kept together, while without any one of them
+//! the rest can.
 //!
-//! The deletion filter of Chinneck and Dravnieks ("Locating minimal infeasible constraint sets in linear programs", ORSA Journal on Computing 3, 1991): leave out one
-//! demand after the other, for good if it is still infeasible without it.
+//! The deletion filter of Chinneck and Dravnieks ("Locating minimal infeasible constraint sets in
+//! linear programs", ORSA Journal on Computing 3, 1991): leave out one demand after the other, for
+//! good if it is still infeasible without it.
 
 use weir_model::{Place, Policy, System};
 
@@ -16,20 +18,24 @@ pub enum Demand {
     TaskDeadline(usize),
     /// The deadline of the handler of the source with this index in [`System::sources`].
     HandlerDeadline(usize),
-    /// The rate that the source with this index in [`System::sources`] is to be served at: the expected one or, if it states none, a hundredth of the tolerated one.
+    /// The rate that the source with this index in [`System::sources`] is to be served at: the
+    /// expected one or, if it states none, a hundredth of the tolerated one.
     Rate(usize),
 }
 
 /// Demands that cannot be kept together, and why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// None of them can be left out; in the file's order, deadlines first. Empty: it is not for these that there are no limits.
+    /// None of them can be left out; in the file's order, deadlines first. Empty: it is not for
+    /// these that there are no limits.
     pub demands: Vec<Demand>,
-    /// Could they be kept if limiters cost nothing and could let through any rate? Then it is the timers that do not suffice.
+    /// Could they be kept if limiters cost nothing and could let through any rate? Then it is the
+    /// timers that do not suffice.
     pub for_want_of_timers: bool,
 }
 
-/// Demands of an infeasible task that fail together; `keep` is what it was made with ([`Task::new`]).
+/// Demands of an infeasible task that fail together; `keep` is what it was made with
+/// ([`Task::new`]).
 #[must_use]
 pub fn explain(task: &Task, keep: &[usize]) -> Conflict {
     let system = task.system;
@@ -78,7 +84,8 @@ fn deadlines(system: &System) -> Vec<Demand> {
         .collect()
 }
 
-/// The system of which only `demands` are demanded, and the sources that are then not tuned. A source whose rate is of no concern does not interrupt.
+/// The system of which only `demands` are demanded, and the sources that are then not tuned. A
+/// source whose rate is of no concern does not interrupt.
 fn relaxed(
     system: &System,
     demands: &[Demand],

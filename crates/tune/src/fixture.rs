@@ -88,7 +88,8 @@ pub(crate) fn rate(hertz: f64) -> Rate {
     Rate::from_hertz(hertz).unwrap()
 }
 
-/// A source on its own line, in the order of the vectors, without a limit and with no bound on how often it asks.
+/// A source on its own line, in the order of the vectors, without a limit and with no bound on how
+/// often it asks.
 pub(crate) fn source(
     number: u32,
     expected: Option<f64>,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who shares the timer and who has one of its own, and the limits that follow from that and a scale.
+//! Who shares the timer and who has one of its own, and the limits that follow from that and a
+//! scale.
 
 use weir_model::Policy;
 
@@ -12,7 +13,8 @@ use crate::task::{Task, Tuned};
 /// A way for every tuned source, in the order of [`Task::tuned`].
 pub type Layout = Vec<Way>;
 
-/// More layouts than this are not listed one by one: about what the time that tuning may take allows. All of six sources are fewer.
+/// More layouts than this are not listed one by one: about what the time that tuning may take
+/// allows. All of six sources are fewer.
 const MOST_LAYOUTS: usize = 130;
 
 /// The layouts to look at, those with the most sources on the shared timer first.
@@ -37,7 +39,8 @@ pub fn layouts(task: &Task) -> Vec<Layout> {
         .len()
         .saturating_sub(task.taken.channels.len());
     let mut found = vec![forced.clone()];
-    // One more source on a channel of its own than in the layouts before, while channels and time last.
+    // One more source on a channel of its own than in the layouts before, while channels and time
+    // last.
     let mut before: Vec<(Layout, usize)> = vec![(forced, 0)];
     for _ in 0..channels.min(movable.len()) {
         let mut next = Vec::new();
@@ -65,7 +68,8 @@ pub fn layouts(task: &Task) -> Vec<Layout> {
     found
 }
 
-/// Layouts in which the slowest and the fastest sources have channels of their own: what differs most cannot share a timer.
+/// Layouts in which the slowest and the fastest sources have channels of their own: what differs
+/// most cannot share a timer.
 fn extremes(task: &Task, movable: &[(usize, Way)], channels: usize) -> Vec<Layout> {
     let forced = task.tuned.iter().filter_map(|of| of.ways.first().copied());
     let forced: Layout = forced.collect();
@@ -136,8 +140,10 @@ pub fn neighbours(task: &Task, layout: &Layout) -> Vec<Layout> {
     found
 }
 
-/// The periods, in cycles, of the shared timer that are worth a look, the longest first: just those in which some source gets a whole number of requests and none too many.
-/// Between two of them only the longer is of use, since it gives everyone the same burst less often. A layout without a shared timer has the one entry 0.
+/// The periods, in cycles, of the shared timer that are worth a look, the longest first: just those
+/// in which some source gets a whole number of requests and none too many. Between two of them only
+/// the longer is of use, since it gives everyone the same burst less often. A layout without a
+/// shared timer has the one entry 0.
 #[must_use]
 pub fn periods(task: &Task, layout: &Layout, scale: Percent, bound: Bound) -> Vec<u64> {
     if !layout.contains(&Way::Shared) {
@@ -191,7 +197,8 @@ fn shared<'t>(task: &'t Task, layout: &'t Layout) -> impl Iterator<Item = &'t Tu
         .map(|(tuned, _)| tuned)
 }
 
-/// May limits let through more than the over-admission and the tolerated rates allow? Only bounds on what can be reached are found that way.
+/// May limits let through more than the over-admission and the tolerated rates allow? Only bounds
+/// on what can be reached are found that way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Each limit lies in its band.
@@ -200,7 +207,8 @@ pub enum Bound {
     Ignored,
 }
 
-/// The sources of `layout` that want a channel of their own. Nothing but the scale decides what each can do.
+/// The sources of `layout` that want a channel of their own. Nothing but the scale decides what
+/// each can do.
 fn owners(task: &Task, layout: &Layout, scale: Percent) -> impl Iterator<Item = Client> {
     let clock = task.system.cpu.clock_hz;
     let own = task.tuned.iter().zip(layout);
@@ -219,15 +227,17 @@ fn owners(task: &Task, layout: &Layout, scale: Percent) -> impl Iterator<Item = 
     })
 }
 
-/// Can the timers do what the sources of `layout` want that share none? If they cannot, no period helps.
+/// Can the timers do what the sources of `layout` want that share none? If they cannot, no period
+/// helps.
 #[must_use]
 pub fn suits_owners(task: &Task, layout: &Layout, scale: Percent) -> bool {
     let clients: Vec<Client> = owners(task, layout, scale).collect();
     assign(task.platform, &task.taken, &clients).is_some()
 }
 
-/// The limits of `layout` at `scale` with a shared timer of `period` cycles or the next shorter that a timer can do (if the user asks for a rate: the next
-/// longer); none if a limit would lie outside its band or the timers do not suffice.
+/// The limits of `layout` at `scale` with a shared timer of `period` cycles or the next shorter
+/// that a timer can do (if the user asks for a rate: the next longer); none if a limit would lie
+/// outside its band or the timers do not suffice.
 #[must_use]
 pub fn plan(
     task: &Task,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chooses limits, bursts and shared timers such that every deadline holds, says what each choice costs, and writes them into the system file.
+//! Chooses limits, bursts and shared timers such that every deadline holds, says what each choice
+//! costs, and writes them into the system file.
 //!
-//! docs/decisions/0005 states the objective. Whatever is returned was analysed whole by `weir_analysis`.
-// Rates are f64; cycles are below 2^60, and what becomes a number of cycles is rounded to the safe side by saturating casts.
+//! docs/decisions/0005 states the objective. Whatever is returned was analysed whole by
+//! `weir_analysis`.
+// Rates are f64; cycles are below 2^60, and what becomes a number of cycles is rounded to the safe
+// side by saturating casts.
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

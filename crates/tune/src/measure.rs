@@ -22,15 +22,19 @@ pub struct Measure {
     pub scale_percent: Percent,
     /// Interrupts of limiters' timers per second, at worst.
     pub timer_rate_hz: f64,
-    /// By how much the limit that is furthest above what it is asked for lets through more: 0.1 is 10 %.
+    /// By how much the limit that is furthest above what it is asked for lets through more: 0.1 is
+    /// 10 %.
     pub over_admission: f64,
-    /// The share of the processor that the limiters need in overload beyond limiters in hardware, which cost nothing (regehr2005 §3.4).
+    /// The share of the processor that the limiters need in overload beyond limiters in hardware,
+    /// which cost nothing (regehr2005 §3.4).
     pub overhead: f64,
-    /// The longest time, in cycles, for which interrupts together can hold the processor; none: no bound.
+    /// The longest time, in cycles, for which interrupts together can hold the processor; none: no
+    /// bound.
     pub longest_delay: Option<u64>,
 }
 
-/// The order of the objective, the best first. Numbers are cut to what is surely no rounding error, so that the order is total and repeatable.
+/// The order of the objective, the best first. Numbers are cut to what is surely no rounding error,
+/// so that the order is total and repeatable.
 pub type Key = (Reverse<Percent>, u64, u64, u64, u64);
 
 impl Measure {
@@ -64,7 +68,8 @@ pub fn measure(task: &Task, plan: &Plan, system: &System, scale: Percent) -> Mea
     }
 }
 
-/// Timer interrupts per second at worst: each shared timer's, and each own timer's that the source can make come.
+/// Timer interrupts per second at worst: each shared timer's, and each own timer's that the source
+/// can make come.
 fn timer_rate(system: &System, analysis: &Analysis) -> f64 {
     let clock = system.cpu.clock_hz as f64;
     analysis
@@ -103,8 +108,8 @@ fn overhead(system: &System, analysis: &Analysis) -> f64 {
     of_sources.chain(of_timers).sum::<f64>().max(0.0)
 }
 
-/// The longest time for which interrupts together can hold the processor: how long a task of one cycle below all interrupts and above all tasks waits. None: no
-/// bound.
+/// The longest time for which interrupts together can hold the processor: how long a task of one
+/// cycle below all interrupts and above all tasks waits. None: no bound.
 #[must_use]
 pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
     let mut alone = system.clone();
@@ -138,7 +143,8 @@ pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
     Some(solution.start_delay)
 }
 
-/// Timer interrupts per second of a plan before it is analysed: no more than they really are. A lazy limiter of a source that stays below it needs none.
+/// Timer interrupts per second of a plan before it is analysed: no more than they really are. A
+/// lazy limiter of a source that stays below it needs none.
 #[must_use]
 pub fn least_timer_rate(system: &System) -> f64 {
     let clock = system.cpu.clock_hz;

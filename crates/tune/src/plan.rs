@@ -179,7 +179,8 @@ impl Plan {
         changed
     }
 
-    /// The limits that the tuned sources of `task` have now; none if one has none, or one on a channel that the platform does not know.
+    /// The limits that the tuned sources of `task` have now; none if one has none, or one on a
+    /// channel that the platform does not know.
     #[must_use]
     pub fn current(task: &Task) -> Option<Self> {
         let setting = |channel: &str, tick: u64, cycles: u64| {
@@ -226,7 +227,8 @@ impl Plan {
         Some(Self { shared, choices })
     }
 
-    /// What the limit of source `index` lets through in the long run, in hertz; none if the plan says nothing of it.
+    /// What the limit of source `index` lets through in the long run, in hertz; none if the plan
+    /// says nothing of it.
     #[must_use]
     pub fn effective(&self, index: usize, clock_hz: u64) -> Option<f64> {
         let (_, choice) = self.choices.iter().find(|(source, _)| *source == index)?;

@@ -12,7 +12,8 @@ pub const MOST_BURST: u32 = 255;
 pub struct Platform {
     /// What counts. All channels of one counter have the same divisor.
     pub counters: Vec<Counter>,
-    /// What can interrupt when a counter reaches a value, in the order in which they are given away.
+    /// What can interrupt when a counter reaches a value, in the order in which they are given
+    /// away.
     pub channels: Vec<Channel>,
 }
 
@@ -30,7 +31,8 @@ pub struct Counter {
 pub struct Channel {
     /// As the port calls it: `TIMER1A`.
     pub name: String,
-    /// The `[[timer]]` that it is in the file, and by which limits refer to it. None: limits refer to it by its own name (boards).
+    /// The `[[timer]]` that it is in the file, and by which limits refer to it. None: limits refer
+    /// to it by its own name (boards).
     pub timer: Option<String>,
     /// Index in [`Platform::counters`].
     pub counter: usize,
@@ -49,26 +51,30 @@ pub struct Offer {
     pub policy: Policy,
     /// When it masks.
     pub timing: Timing,
-    /// What its interrupts cost, by source ([`weir_model::System::sources`]): what a handler saves may cost those interrupts, too, that do not run it.
+    /// What its interrupts cost, by source ([`weir_model::System::sources`]): what a handler saves
+    /// may cost those interrupts, too, that do not run it.
     pub costs: Vec<EventCosts>,
     /// The `lag` of its one-shot in ticks ([`weir_model::Limit::lag`]).
     pub lag: u32,
     /// Bits of its timer ([`weir_model::Limit::bits`]).
     pub bits: u32,
-    /// What it can count, by divisor in ascending order; divisors with which it does not work are missing.
+    /// What it can count, by divisor in ascending order; divisors with which it does not work are
+    /// missing.
     pub ranges: Vec<Range>,
 }
 
 /// A timer that clears several bursty limiters (regehr2005 §3.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOffer {
-    /// What each source's interrupts cost, and what it adds to the timer's; by source ([`weir_model::System::sources`]).
+    /// What each source's interrupts cost, and what it adds to the timer's; by source
+    /// ([`weir_model::System::sources`]).
     pub costs: Vec<EventCosts>,
     /// What the timer's interrupt costs beside.
     pub base: u64,
     /// Its bits ([`weir_model::Limit::bits`]).
     pub bits: u32,
-    /// What it can count, by divisor in ascending order; divisors with which it does not work are missing.
+    /// What it can count, by divisor in ascending order; divisors with which it does not work are
+    /// missing.
     pub ranges: Vec<Range>,
 }
 

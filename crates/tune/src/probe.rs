@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a file's processor offers to the limits of its sources, as the reader of system files says it.
+//! What a file's processor offers to the limits of its sources, as the reader of system files says
+//! it.
 
 use weir_model::{EventCosts, Hardware, Limiter, System, with_hardware};
 
@@ -12,11 +13,13 @@ use crate::task::ways;
 pub struct Answers {
     /// Its counters and channels.
     pub platform: Platform,
-    /// The sources, as indices in [`System::sources`], that no timer can limit: their interrupts are none that the port limits.
+    /// The sources, as indices in [`System::sources`], that no timer can limit: their interrupts
+    /// are none that the port limits.
     pub out_of_reach: Vec<usize>,
 }
 
-/// What the processor of the file `text`, whose system is `system`, offers of the ways in which its sources may be limited.
+/// What the processor of the file `text`, whose system is `system`, offers of the ways in which its
+/// sources may be limited.
 #[must_use]
 pub fn ask(text: &str, system: &System) -> Answers {
     with_hardware(text, |hardware| answers(hardware, system)).unwrap_or_default()

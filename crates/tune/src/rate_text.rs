@@ -6,8 +6,9 @@ use std::fmt::Write;
 /// More decimals are no easier to read than a number of cycles.
 const MOST_DECIMALS: u32 = 4;
 
-/// The rate with the fewest decimals for which `burst` requests per interval of ticks of `divisor` cycles, rounded up, are `ticks`, at a clock of `clock_hz`:
-/// `324.1Hz`. None if it would need many decimals.
+/// The rate with the fewest decimals for which `burst` requests per interval of ticks of `divisor`
+/// cycles, rounded up, are `ticks`, at a clock of `clock_hz`: `324.1Hz`. None if it would need many
+/// decimals.
 #[must_use]
 pub fn rate_text(burst: u32, ticks: u64, divisor: u64, clock_hz: u64) -> Option<String> {
     let events = u128::from(burst).checked_mul(u128::from(clock_hz))?;

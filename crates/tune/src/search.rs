@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search for the best limits: decision 0005.
 //!
-//! Of one layout every period is looked at that can be the best ([`crate::layout::periods`]), so there the result is exact; which sources share the timer is
-//! searched through completely while there are few (`layouts`), and by steps from the best after that.
+//! Of one layout every period is looked at that can be the best ([`crate::layout::periods`]), so
+//! there the result is exact; which sources share the timer is searched through completely while
+//! there are few (`layouts`), and by steps from the best after that.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -39,7 +40,8 @@ pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
 
 /// An interval in which nothing is cleared.
 pub(crate) const NEVER: u64 = 1 << 44;
-/// Layouts that are compared at once, all with the best before them: so the result does not depend on which is done first.
+/// Layouts that are compared at once, all with the best before them: so the result does not depend
+/// on which is done first.
 const BATCH: usize = 8;
 /// Rounds of single changes to the best layout.
 const MOST_ROUNDS: usize = 60;
@@ -122,7 +124,8 @@ fn better_of(
         })
 }
 
-/// No scale above this can hold: if limiters cost nothing and let through just what is asked for, deadlines break. None: at no scale.
+/// No scale above this can hold: if limiters cost nothing and let through just what is asked for,
+/// deadlines break. None: at no scale.
 fn top(task: &Task) -> Option<Percent> {
     let holds_at = |scale: Percent| holds(&ideal(task, scale));
     if !task.is_scaled() {
@@ -131,7 +134,8 @@ fn top(task: &Task) -> Option<Percent> {
     last(1, WHOLE, holds_at)
 }
 
-/// The last of `from..=to` for which `holds`, if it holds for all before; none if not even for the first.
+/// The last of `from..=to` for which `holds`, if it holds for all before; none if not even for the
+/// first.
 fn last(from: Percent, to: Percent, holds: impl Fn(Percent) -> bool) -> Option<Percent> {
     if from > to || !holds(from) {
         return None;
@@ -193,7 +197,8 @@ fn improve(task: &Task, layout: &Layout, best: Option<&Found>, top: Percent) -> 
         suits_owners(task, layout, *scale) && !periods(task, layout, *scale, Bound::Kept).is_empty()
     };
     let most = scales.clone().find(in_band);
-    // Without the upper ends of the bands everything is monotone: what holds at a scale holds at a smaller one.
+    // Without the upper ends of the bands everything is monotone: what holds at a scale holds at a
+    // smaller one.
     let reach = last(from, most.unwrap_or(0), |scale| {
         let judge = |plan: &Plan| is_timely(task, plan).then_some(());
         first(task, layout, scale, Bound::Ignored, None, judge).is_some()
@@ -207,7 +212,8 @@ fn improve(task: &Task, layout: &Layout, best: Option<&Found>, top: Percent) -> 
         .or_else(|| best_at(task, layout, bottom, Some(best?)))
 }
 
-/// The best of `layout` at `scale`, if it is better than `than`: of what works that with the longest period, since it has the lowest timer rate.
+/// The best of `layout` at `scale`, if it is better than `than`: of what works that with the
+/// longest period, since it has the lowest timer rate.
 fn best_at(task: &Task, layout: &Layout, scale: Percent, than: Option<&Found>) -> Option<Found> {
     let most_rate = than.map(|than| than.measure.timer_rate_hz);
     let judge = |plan: &Plan| judge(task, plan.clone(), scale);
@@ -227,7 +233,8 @@ pub(crate) fn is_in_time(task: &Task, system: &System) -> bool {
         })
 }
 
-/// The choices that are worth comparing at the scale of `found`: of each kind of layout around it some periods, those that work.
+/// The choices that are worth comparing at the scale of `found`: of each kind of layout around it
+/// some periods, those that work.
 #[must_use]
 pub fn alternatives(task: &Task, found: &Found) -> Vec<Found> {
     let scale = found.measure.scale_percent;
@@ -270,7 +277,8 @@ fn layouts_of_one_kind(task: &Task) -> Vec<Layout> {
     all.into_iter().flatten().collect()
 }
 
-/// Indices below `number` that lie as far apart as they are large, about twenty of a thousand: periods, the shortest first, differ little where they are long.
+/// Indices below `number` that lie as far apart as they are large, about twenty of a thousand:
+/// periods, the shortest first, differ little where they are long.
 fn spread(number: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(0_usize), |&index| Some(index + 1 + index / 4))
         .take_while(move |&index| index < number)

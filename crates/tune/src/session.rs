@@ -36,11 +36,13 @@ pub struct Outcome {
     pub found: Found,
     /// What else would do at the same scale, the chosen one among them.
     pub alternatives: Vec<Found>,
-    /// What the limits are worth that the file has; none if a tuned source has none, or if not every deadline holds with them.
+    /// What the limits are worth that the file has; none if a tuned source has none, or if not
+    /// every deadline holds with them.
     pub before: Option<Found>,
 }
 
-/// After so many rounds the search is at its end: each one starts from what the one before found, and none was seen to need more than two.
+/// After so many rounds the search is at its end: each one starts from what the one before found,
+/// and none was seen to need more than two.
 const MOST_ROUNDS: usize = 4;
 
 impl Session {
@@ -76,7 +78,8 @@ impl Session {
         &self.platform
     }
 
-    /// The sources that state a band and can have no limit, as indices in [`System::sources`]: their interrupts are none that the port limits.
+    /// The sources that state a band and can have no limit, as indices in [`System::sources`]:
+    /// their interrupts are none that the port limits.
     pub fn out_of_reach(&self) -> impl Iterator<Item = usize> + '_ {
         self.out_of_reach.iter().copied().filter(|&source| {
             self.system.sources.get(source).is_some_and(|of| {
@@ -100,7 +103,8 @@ impl Session {
     pub fn tune(&self, progress: Progress) -> Option<Outcome> {
         let (mut found, mut text) = self.round(progress)?;
         let mut tuned = self.again(&text)?;
-        // What is written states policies, which narrows the search: only what is not changed by tuning it again is the end.
+        // What is written states policies, which narrows the search: only what is not changed by
+        // tuning it again is the end.
         for _ in 1..MOST_ROUNDS {
             let (next, next_text) = tuned.round(&|_, _| ())?;
             let is_end = next_text == text;

@@ -75,7 +75,8 @@ pub struct Task<'a> {
     pub slot: Slot,
     /// What the rest of the system uses.
     pub taken: Taken,
-    /// Can the file say this? Asked of what works otherwise, for rules that the timers alone do not tell.
+    /// Can the file say this? Asked of what works otherwise, for rules that the timers alone do not
+    /// tell.
     pub accepts: Option<Accepts<'a>>,
 }
 
@@ -83,7 +84,8 @@ pub struct Task<'a> {
 pub type Accepts<'a> = &'a (dyn Fn(&Plan) -> bool + Sync);
 
 impl<'a> Task<'a> {
-    /// What of `system` is to be tuned: every source that states an expected or a tolerated rate, but for those in `keep` (indices in [`System::sources`]).
+    /// What of `system` is to be tuned: every source that states an expected or a tolerated rate,
+    /// but for those in `keep` (indices in [`System::sources`]).
     #[must_use]
     pub fn new(
         system: &'a System,
@@ -210,7 +212,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// How a source with this limit may be limited: as its policy can be, or in the ways that are worth a try if it has none.
+/// How a source with this limit may be limited: as its policy can be, or in the ways that are worth
+/// a try if it has none.
 #[must_use]
 pub fn ways(limit: &Limit) -> Vec<Way> {
     if limit.place == Place::Hardware {

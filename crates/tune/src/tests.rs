@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the search promises: what it returns holds and lies in its bands, and nothing better exists on systems that are small enough to try everything.
+//! What the search promises: what it returns holds and lies in its bands, and nothing better exists
+//! on systems that are small enough to try everything.
 
 use proptest::prelude::*;
 use weir_analysis::holds;
@@ -222,7 +223,8 @@ fn small() -> impl Strategy<Value = System> {
     })
 }
 
-/// The largest scale at which some period of a timer that all share works, tried one by one; the period is then the longest.
+/// The largest scale at which some period of a timer that all share works, tried one by one; the
+/// period is then the longest.
 fn by_force(task: &Task) -> Option<(Percent, u64)> {
     let clock = task.system.cpu.clock_hz;
     let scales = if task.is_scaled() { 1..=100 } else { 100..=100 };
@@ -282,7 +284,8 @@ proptest! {
         }
     }
 
-    /// What the window of periods rests on: each of the two systems asks for less than the real one.
+    /// What the window of periods rests on: each of the two systems asks for less than the real
+    /// one.
     #[test]
     fn what_holds_holds_with_bursts_alone_and_rates_alone(system in small(), worst in prop::option::of(0.5..20.0_f64), apart: bool) {
         let mut system = system;

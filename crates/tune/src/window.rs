@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The periods of a shared timer among which the best one is.
 //!
-//! Whether deadlines hold is not monotone in the period, since bursts are whole numbers. But two systems that ask for less are: one of the bursts, which only grow
-//! with the period, and one of the rates and the timer's own interrupts, which only grow as it gets shorter. What breaks a deadline in one of them does so in the
-//! system itself; so two bisections leave a window, which is searched from the longest period to the shortest.
+//! Whether deadlines hold is not monotone in the period, since bursts are whole numbers. But two
+//! systems that ask for less are: one of the bursts, which only grow with the period, and one of
+//! the rates and the timer's own interrupts, which only grow as it gets shorter. What breaks a
+//! deadline in one of them does so in the system itself; so two bisections leave a window, which is
+//! searched from the longest period to the shortest.
 
 use std::cmp::Reverse;
 
@@ -20,8 +22,8 @@ use crate::task::{Task, Tuned};
 /// Periods that are looked at before the search takes larger steps.
 const PATIENCE: usize = 48;
 
-/// What `judge` says of the first plan, from the longest period to the shortest, of which it says anything; plans of a higher timer rate than `most_rate` are of
-/// no use.
+/// What `judge` says of the first plan, from the longest period to the shortest, of which it says
+/// anything; plans of a higher timer rate than `most_rate` are of no use.
 pub fn first<T>(
     task: &Task,
     layout: &Layout,
@@ -71,7 +73,8 @@ pub fn first<T>(
     None
 }
 
-/// Less than is asked for with a shared timer of this period: of each source that shares it the burst once, and the rest evenly. The timer costs nothing.
+/// Less than is asked for with a shared timer of this period: of each source that shares it the
+/// burst once, and the rest evenly. The timer costs nothing.
 pub(crate) fn bursts_alone(task: &Task, layout: &Layout, scale: Percent, period: u64) -> System {
     let clock = task.system.cpu.clock_hz;
     loosened(task, layout, scale, |tuned, source| {
@@ -84,7 +87,8 @@ pub(crate) fn bursts_alone(task: &Task, layout: &Layout, scale: Percent, period:
             .saturating_add(task.system.cpu.longest_instruction);
         let burst = Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)
             .map_or(u64::from(MOST_BURST), u64::from);
-        // A bursty limiter lets through 2 N and N per period: never less than N and one per spacing. The bucket's own jitter takes some of N.
+        // A bursty limiter lets through 2 N and N per period: never less than N and one per
+        // spacing. The bucket's own jitter takes some of N.
         let tokens = burst.saturating_sub(skew.div_ceil(spacing));
         let may_be_held = arrival.is_none_or(|arrival| arrival.saturating_mul(burst) < period);
         match u32::try_from(tokens) {
@@ -100,8 +104,8 @@ pub(crate) fn bursts_alone(task: &Task, layout: &Layout, scale: Percent, period:
     })
 }
 
-/// Less than is asked for with a shared timer of this period: of each source that shares it one request per period, or evenly what it is asked for if that is
-/// more; and the timer.
+/// Less than is asked for with a shared timer of this period: of each source that shares it one
+/// request per period, or evenly what it is asked for if that is more; and the timer.
 pub(crate) fn rates_alone(task: &Task, layout: &Layout, scale: Percent, period: u64) -> System {
     let clock = task.system.cpu.clock_hz;
     let mut sharing = Vec::new();
@@ -132,7 +136,8 @@ pub(crate) fn rates_alone(task: &Task, layout: &Layout, scale: Percent, period: 
     system
 }
 
-/// The system with limiters that cost nothing, one request after the other, but for what `loosen` makes of the sources that share the timer. The timer is silent.
+/// The system with limiters that cost nothing, one request after the other, but for what `loosen`
+/// makes of the sources that share the timer. The timer is silent.
 fn loosened(
     task: &Task,
     layout: &Layout,
@@ -174,7 +179,8 @@ fn loosened(
     system
 }
 
-/// The system with limiters that cost nothing and let through just what is asked for: no limits of the tuned sources ask for less.
+/// The system with limiters that cost nothing and let through just what is asked for: no limits of
+/// the tuned sources ask for less.
 #[must_use]
 pub fn ideal(task: &Task, scale: Percent) -> System {
     let cheapest = task.tuned.iter().map(|tuned| {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes chosen limits into the text of a system file. What does not change stays as it is, byte for byte.
+//! Writes chosen limits into the text of a system file. What does not change stays as it is, byte
+//! for byte.
 
 use toml_edit::{
     ArrayOfTables, DocumentMut, Formatted, InlineTable, Item, Table, TableLike, TomlError, Value,
@@ -205,7 +206,8 @@ fn set_rate(
     }
 }
 
-/// A key under another name, at the end of its table; nothing if there is none. What stands beside it goes with it.
+/// A key under another name, at the end of its table; nothing if there is none. What stands beside
+/// it goes with it.
 fn rename(table: &mut dyn TableLike, from: &str, to: &str) {
     if table.get(to).is_some() {
         take_out(table, from);
@@ -220,7 +222,8 @@ fn rename(table: &mut dyn TableLike, from: &str, to: &str) {
     }
 }
 
-/// Removes a key, but not the comments above and beside it: they go to the key that follows or, if none does, to the one before.
+/// Removes a key, but not the comments above and beside it: they go to the key that follows or, if
+/// none does, to the one before.
 fn take_out(table: &mut dyn TableLike, key: &str) {
     let text = |of: Option<&toml_edit::RawString>| {
         of.and_then(toml_edit::RawString::as_str)

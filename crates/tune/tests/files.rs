@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From file to file: what is written can be read, holds, is not changed by tuning it again, and everything else of the text stays.
+//! From file to file: what is written can be read, holds, is not changed by tuning it again, and
+//! everything else of the text stays.
 
 use std::path::Path;
 

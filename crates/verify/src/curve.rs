@@ -13,7 +13,8 @@ pub(crate) const LONGEST_JITTER: u64 = 1 << 62;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
-/// `base + step * floor((window - 1 + jitter) / period)` events in any half-open window of more than 0 cycles.
+/// `base + step * floor((window - 1 + jitter) / period)` events in any half-open window of more
+/// than 0 cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Staircase {
     base: u64,
@@ -30,7 +31,8 @@ impl Staircase {
         if self.step == 0 {
             return self.base;
         }
-        // Neither sum nor quotient can fail: the jitter is at most LONGEST_JITTER and the period at least 1.
+        // Neither sum nor quotient can fail: the jitter is at most LONGEST_JITTER and the period at
+        // least 1.
         let periods = last
             .saturating_add(self.jitter)
             .checked_div(self.period)
@@ -123,12 +125,14 @@ impl Demand {
         Self { cost, curve }
     }
 
-    /// The most cycles asked for in any half-open window of so many cycles. What overflows saturates, far beyond every window.
+    /// The most cycles asked for in any half-open window of so many cycles. What overflows
+    /// saturates, far beyond every window.
     pub(crate) fn cycles(&self, window: u64) -> u64 {
         self.cost.saturating_mul(self.curve.events(window))
     }
 
-    /// The share of the processor in the long run, in units of 2⁻⁶⁴ and rounded down; at most 2⁶⁴, all of it.
+    /// The share of the processor in the long run, in units of 2⁻⁶⁴ and rounded down; at most 2⁶⁴,
+    /// all of it.
     pub(crate) fn share(&self) -> u128 {
         let of = |stairs: &Staircase| {
             let cycles = u128::from(self.cost) * u128::from(stairs.step);

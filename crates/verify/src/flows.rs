@@ -12,7 +12,8 @@ pub(crate) struct Derived {
 }
 
 impl Derived {
-    /// Of the flow with this index, whose source's timer is served up to `late` cycles after its instant.
+    /// Of the flow with this index, whose source's timer is served up to `late` cycles after its
+    /// instant.
     pub(crate) fn new(
         system: &System,
         units: &Units,
@@ -45,7 +46,8 @@ impl Derived {
             line.unwrap_or(Some(0))
                 .map(|response| response.saturating_add(delay))
         } else {
-            // What is held back is let through at the interval's end: the line serves it then, the timer being late, or the timer's own interrupt.
+            // What is held back is let through at the interval's end: the line serves it then, the
+            // timer being late, or the timer's own interrupt.
             let by_line = match (line, expiry) {
                 (None, Some(_)) => Some(0),
                 (line, _) => line
@@ -63,7 +65,8 @@ impl Derived {
                 .zip(rounds(source, source.queue))
                 .map(|(interrupt, rounds)| interrupt.saturating_mul(rounds)),
             Some(of) => {
-                // The one under way is not held by the limit any more, and is the line's or, where that held something back, the timer's.
+                // The one under way is not held by the limit any more, and is the line's or, where
+                // that held something back, the timer's.
                 let under_way = [line, expiry.filter(|_| !always_passes)]
                     .into_iter()
                     .flatten()
@@ -107,7 +110,8 @@ fn enough(key: &str, claimed: Option<u64>, derived: Option<u64>) -> Result<(), S
     }
 }
 
-/// By what is claimed, does a flow keep its deadline and have room for its packets? One without deadline always does.
+/// By what is claimed, does a flow keep its deadline and have room for its packets? One without
+/// deadline always does.
 pub(crate) fn holds(flow: &Flow, claim: &FlowClaim) -> bool {
     let Some(deadline) = flow.deadline else {
         return true;

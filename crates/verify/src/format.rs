@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 /// The version of the format that this program reads.
 pub const VERSION: u64 = 2;
 
-/// Why a text is no certificate at all. Whether a certificate is right is another question ([`crate::Report`]).
+/// Why a text is no certificate at all. Whether a certificate is right is another question
+/// ([`crate::Report`]).
 #[derive(Debug, thiserror::Error)]
 pub enum BadInput {
     /// Not JSON, or not the keys and types of a certificate.
@@ -59,7 +60,8 @@ pub enum Verdict {
     Guaranteed,
     /// A deadline may be missed.
     NotGuaranteed,
-    /// No deadline is missed, but a source does not state the most work of an interrupt, or there is no deadline.
+    /// No deadline is missed, but a source does not state the most work of an interrupt, or there
+    /// is no deadline.
     NotProven,
 }
 
@@ -318,7 +320,8 @@ pub(crate) struct FlowClaim {
     pub(crate) queue_needed: Option<u64>,
 }
 
-/// Only the key that certificates and `weir check --json` have in common; everything else is looked at later.
+/// Only the key that certificates and `weir check --json` have in common; everything else is looked
+/// at later.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -336,7 +339,8 @@ struct Described {
     system: serde_json::Value,
 }
 
-/// The description of the system in the certificate in `text`, as it stands there: to be compared with that of a file.
+/// The description of the system in the certificate in `text`, as it stands there: to be compared
+/// with that of a file.
 ///
 /// # Errors
 /// As [`crate::verify`].

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Re-checks what `weir check` found, without believing it.
 //!
-//! `weir check --json` carries a certificate (docs/certificate.md): the system in cycles, and for each interrupt, task and bottom half the windows that show its response
-//! time. Finding those windows is a search; seeing that they are right is not. [`verify`] puts each into the equations of docs/analysis.md once. It shares no code
-//! with the analysis, so a mistake has to be made twice to go unnoticed.
+//! `weir check --json` carries a certificate (docs/certificate.md): the system in cycles, and for
+//! each interrupt, task and bottom half the windows that show its response time. Finding those
+//! windows is a search; seeing that they are right is not. [`verify`] puts each into the equations
+//! of docs/analysis.md once. It shares no code with the analysis, so a mistake has to be made twice
+//! to go unnoticed.
 mod curve;
 mod flows;
 mod format;
@@ -56,7 +58,8 @@ impl Report {
 
 /// Checks the certificate in `text`: a bare one, or one inside what `weir check --json` printed.
 ///
-/// Takes time in proportion to the fixed points, each times the number of units; docs/certificate.md has figures.
+/// Takes time in proportion to the fixed points, each times the number of units;
+/// docs/certificate.md has figures.
 ///
 /// # Errors
 /// [`BadInput`] if it is no certificate at all, or one of a system that cannot be.

@@ -5,7 +5,8 @@ use crate::curve::{ALL, Demand, LONGEST_WINDOW, cycles};
 use crate::format::{Bound, Job, Outcome};
 use crate::units::{Expected, Units, Urgent};
 
-/// So near to all of the processor counts as all of it: 2⁻³⁶ of it. Saying that there is no bound promises nothing, and lets an analysis calculate in f64.
+/// So near to all of the processor counts as all of it: 2⁻³⁶ of it. Saying that there is no bound
+/// promises nothing, and lets an analysis calculate in f64.
 const NEARLY_ALL: u128 = ALL - (1 << 28);
 
 /// Says what is wrong with one row, if something is.
@@ -117,7 +118,8 @@ fn fits(place: &str, window: u64, demand: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Is there a job for each step of the curve in the busy window? Between two neighbours, before the first and behind the last the curve may not rise.
+/// Is there a job for each step of the curve in the busy window? Between two neighbours, before the
+/// first and behind the last the curve may not rise.
 fn check_coverage(own: &Demand, claim: &Bound) -> Result<(), String> {
     let mut so_far = 0;
     for (index, &Job(arrival, ..)) in claim.jobs.iter().enumerate() {

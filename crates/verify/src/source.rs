@@ -17,7 +17,8 @@ pub(crate) struct Views {
     pub(crate) together: Vec<Demand>,
 }
 
-/// S, R, X and E as other interrupts see them: each that happens is longer by the instruction that runs between two interrupts.
+/// S, R, X and E as other interrupts see them: each that happens is longer by the instruction that
+/// runs between two interrupts.
 pub(crate) fn longer(limit: &Limit, instruction: u64) -> Costs {
     let costs = limit.costs;
     let longer = |cost: u64| match cost {
@@ -48,7 +49,8 @@ pub(crate) fn interarrival(source: &Source) -> Option<u64> {
     let moderated = match moderation.count {
         None => Some(timers),
         Some(count) => {
-            // A count that an interrupt left behind is reached again with as many packets as it took.
+            // A count that an interrupt left behind is reached again with as many packets as it
+            // took.
             let packets = source.max_work.unwrap_or(1).min(count);
             line.map(|line| line.saturating_mul(packets).min(timers))
         }
@@ -57,8 +59,8 @@ pub(crate) fn interarrival(source: &Source) -> Option<u64> {
     line.max(moderated)
 }
 
-/// σ: two interrupts can begin so much closer together than the instants at which the limiter reads its timer; in hardware K, by which two requests may be closer
-/// at the limiter than at the line.
+/// σ: two interrupts can begin so much closer together than the instants at which the limiter reads
+/// its timer; in hardware K, by which two requests may be closer at the limiter than at the line.
 fn skew(limit: &Limit, costs: Costs) -> u128 {
     if limit.place == Place::Hardware {
         return u128::from(limit.delay);
@@ -153,7 +155,8 @@ fn served(
     }))
 }
 
-/// Is a source of this policy and costs served inside the timer's interrupt? X = 0: nothing that waited is, but who is polled is served nowhere else.
+/// Is a source of this policy and costs served inside the timer's interrupt? X = 0: nothing that
+/// waited is, but who is polled is served nowhere else.
 pub(crate) fn expiry_serves(policy: Policy, costs: Costs) -> bool {
     costs.expiry_served != 0 || policy == Policy::Poll
 }
@@ -171,7 +174,8 @@ pub(crate) fn beside(costs: Costs) -> u64 {
     costs.expiry_empty.max(serves)
 }
 
-/// The views of `source` with S, R, X and E as `costs` and W as `body`, which may leave packets in the device.
+/// The views of `source` with S, R, X and E as `costs` and W as `body`, which may leave packets in
+/// the device.
 pub(crate) fn views(
     source: &Source,
     costs: Costs,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Is the system that a certificate describes one that can be? The equations count on what is looked at here.
+//! Is the system that a certificate describes one that can be? The equations count on what is
+//! looked at here.
 
 use crate::curve::TooLarge;
 use crate::format::{BadInput, Expiry, Place, Policy, Source, System, Tasks, Timing};

@@ -86,7 +86,8 @@ struct OfSource {
     ends: Option<Standing>,
     /// In any window.
     plain: Views,
-    /// In the busy windows of tasks, of interrupts that wait for its timer, and of other interrupts.
+    /// In the busy windows of tasks, of interrupts that wait for its timer, and of other
+    /// interrupts.
     by_tasks: Views,
     below_timer: Views,
     above_timer: Views,
@@ -142,7 +143,8 @@ fn may_leave_packets(system: &System, index: usize) -> bool {
 }
 
 impl<'a> Units<'a> {
-    /// The units of `system`, if a source's timer is served as late as `latencies` says. There is one latency per source.
+    /// The units of `system`, if a source's timer is served as late as `latencies` says. There is
+    /// one latency per source.
     pub(crate) fn new(system: &'a System, latencies: &'a [u64]) -> Result<Self, TooLarge> {
         let mut units = Self {
             system,
@@ -355,7 +357,8 @@ impl<'a> Units<'a> {
             return Ok(None);
         };
         let all = served.times(source.max_work.unwrap_or(1));
-        // A moderated device that may hold more than one interrupt takes keeps packets for longer than the delay.
+        // A moderated device that may hold more than one interrupt takes keeps packets for longer
+        // than the delay.
         let in_time = source.moderation.is_none() || rounds(source, source.queue) == Some(1);
         let counts = in_time && never_held(source, latency);
         let Some(interarrival) = flow.interarrival.filter(|_| counts) else {
@@ -403,7 +406,8 @@ fn is_limited(source: &Source) -> bool {
     source.limit.policy != Policy::Off && source.limit.place == Place::Software
 }
 
-/// The interrupts of `source` until so many packets are taken, of which each takes as many as it may; none: nobody knows how many wait.
+/// The interrupts of `source` until so many packets are taken, of which each takes as many as it
+/// may; none: nobody knows how many wait.
 pub(crate) fn rounds(source: &Source, packets: Option<u64>) -> Option<u64> {
     let most = source.max_work.unwrap_or(1);
     packets.map(|packets| packets.div_ceil(most))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A handler that drains its device: line 0's event device keeps what comes, and asks as long as something waits. A limit on the interrupts alone does not
- * bound what such a handler takes (regehr2005 §5.2's t_work); NODE_MAX_WORK does.
+ * A handler that drains its device: line 0's event device keeps what comes, and asks as long as
+ * something waits. A limit on the interrupts alone does not bound what such a handler takes
+ * (regehr2005 §5.2's t_work); NODE_MAX_WORK does.
  *
  * NODE_MAX_WORK  units per interrupt; not defined: until nothing is left
  * `exceeded`     interrupts that left something

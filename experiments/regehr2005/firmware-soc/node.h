@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What every firmware of soc-fig1 has in common: line 0 with rising edges, a handler that counts and works, a background loop that counts (regehr2005 §6).
+ * What every firmware of soc-fig1 has in common: line 0 with rising edges, a handler that counts
+ * and works, a background loop that counts (regehr2005 §6).
  *
  * NODE_WORK   clocks of work in the handler (§6.2: 0, §6.3: 250), at least 16 if any
  */
@@ -20,7 +21,10 @@ extern volatile uint32_t progress;
 /** Runs of the handler: requests served. */
 extern volatile uint32_t handled;
 
-/** Takes NODE_WORK clocks, to the nearest NODE_TURN: a loop, so that it takes one register, and no more memory the longer it is. */
+/**
+ * Takes NODE_WORK clocks, to the nearest NODE_TURN: a loop, so that it takes one register, and no
+ * more memory the longer it is.
+ */
 #define NODE_TURN 10
 WEIR_INLINE void node_work(void)
 {
@@ -28,7 +32,10 @@ WEIR_INLINE void node_work(void)
     __asm__ volatile("1: addi %0, %0, -1\n bnez %0, 1b" : "+r"(turns));
 }
 
-/** What the handler does for one request: the least that lets an observer see it was served, and NODE_WORK clocks. */
+/**
+ * What the handler does for one request: the least that lets an observer see it was served, and
+ * NODE_WORK clocks.
+ */
 WEIR_INLINE void node_handle(void)
 {
     handled++;

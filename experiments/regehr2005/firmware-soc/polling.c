@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* "Pure polling" (regehr2005 §5.2): the timer looks at the line's pending bit once in NODE_INTERVAL clocks, and is the only one that interrupts. */
+/*
+ * "Pure polling" (regehr2005 §5.2): the timer looks at the line's pending bit once in NODE_INTERVAL
+ * clocks, and is the only one that interrupts.
+ */
 #include "node.h"
 #include "weir/riscv.h"
 

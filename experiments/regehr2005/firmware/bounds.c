@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Tasks and handlers of exactly known length behind limits that `weir generate` has written: what is analysed is what runs. weir_system.h is the header of
- * the case; its sources are called `a`, `b`, `c` and `watched`, and their shared timer `shared`.
+ * Tasks and handlers of exactly known length behind limits that `weir generate` has written: what
+ * is analysed is what runs. weir_system.h is the header of the case; its sources are called `a`,
+ * `b`, `c` and `watched`, and their shared timer `shared`.
  *
  * BOUNDS_CYCLES_a (b, c, watched)  cycles of that handler's body
- * BOUNDS_TASK                      cycles of a job of the main loop; jobs follow each other without a pause
- * BOUNDS_CRITICAL                  in place of jobs: cycles for which the main loop keeps interrupts off, again and again
- * BOUNDS_OFF                       before a job the user switches `a` off, for up to this many cycles at random
- * BOUNDS_CHANGES                   before a job the user changes the limit of `a` to one of these at random: {interval in ticks, burst}, ...
- * BOUNDS_MARK                      a compare register that nobody uses: a job writes 1 to it with its first instruction and 0 with its last
+ * BOUNDS_TASK                      cycles of a job of the main loop; jobs follow each other without
+ *                                  a pause
+ * BOUNDS_CRITICAL                  in place of jobs: cycles for which the main loop keeps
+ *                                  interrupts off, again and again
+ * BOUNDS_OFF                       before a job the user switches `a` off, for up to this many
+ *                                  cycles at random
+ * BOUNDS_CHANGES                   before a job the user changes the limit of `a` to one of these
+ *                                  at random: {interval in ticks, burst}, ...
+ * BOUNDS_MARK                      a compare register that nobody uses: a job writes 1 to it with
+ *                                  its first instruction and 0 with its last
  */
 #include "weir_system.h"
 
@@ -20,8 +26,9 @@
 #endif
 
 /*
- * A body of exactly `cycles` cycles, 14 to 778, without a register that the compiler would have to save: those would be saved also in the interrupts that do
- * not run the body. What is left over of a loop of 3 cycles is made up by `nop`. The
+ * A body of exactly `cycles` cycles, 14 to 778, without a register that the compiler would have to
+ * save: those would be saved also in the interrupts that do not run the body. What is left over of
+ * a loop of 3 cycles is made up by `nop`. The
  * comparison uses r0 and r1, so that the interrupt saves what the board's costs have it save.
  */
 #define BODY(cycles)                                                                                                                       \
@@ -60,7 +67,10 @@ WEIR_SOURCE_watched BODY(BOUNDS_CYCLES_watched)
 #endif
 
 #ifdef BOUNDS_CRITICAL
-/* The longest instructions of the processor are calls and returns: an interrupt that comes with one waits for its end. */
+/*
+ * The longest instructions of the processor are calls and returns: an interrupt that comes with one
+ * waits for its end.
+ */
 static __attribute__((noinline)) void call(void)
 {
     __asm__ volatile("");
@@ -104,7 +114,10 @@ int main(void)
     weir_system_start();
     sei();
     while (!(EIFR & (1u << INTF7))) {
-        /* The adversary says when the main loop begins, with an edge on INT7, which interrupts nobody. */
+        /*
+         * The adversary says when the main loop begins, with an edge on INT7, which interrupts
+         * nobody.
+         */
     }
     for (;;) {
 #ifdef BOUNDS_CRITICAL

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A periodic timer interrupt that does nothing: what polling (polling.c) costs besides looking at the line. */
+/*
+ * A periodic timer interrupt that does nothing: what polling (polling.c) costs besides looking at
+ * the line.
+ */
 #include "node.h"
 
-/* With all that an interrupt can have to save, as an interrupt has that looks at a line: later compilers leave out what is not used. */
+/*
+ * With all that an interrupt can have to save, as an interrupt has that looks at a line: later
+ * compilers leave out what is not used.
+ */
 #if __GNUC__ >= 8
 #define EXPIRY_SAVES_ALL __attribute__((no_gccisr))
 #else

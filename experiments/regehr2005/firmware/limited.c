@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One line behind Weir. NODE_POLICY, NODE_TIMING, NODE_INTERVAL, NODE_LAG (ticks) and NODE_BURST are the limit; the flavour is chosen by what
- * weir/avr.h is told. The same handler as unprotected.c. NODE_LINE is the line's number (0).
+ * One line behind Weir. NODE_POLICY, NODE_TIMING, NODE_INTERVAL, NODE_LAG (ticks) and NODE_BURST
+ * are the limit; the flavour is chosen by what weir/avr.h is told. The same handler as
+ * unprotected.c. NODE_LINE is the line's number (0).
  */
 #include "node.h"
 #include "weir/avr.h"
@@ -13,7 +14,10 @@
 #define NODE_LINE 0
 #endif
 
-/* One macro more, so that NODE_LINE and NODE_CHANNEL are replaced by the number of a line and the name of a channel before Weir sees them. */
+/*
+ * One macro more, so that NODE_LINE and NODE_CHANNEL are replaced by the number of a line and the
+ * name of a channel before Weir sees them.
+ */
 #define LIMIT(number, channel) LIMIT_LINE(number, channel)
 #define LIMIT_LINE(number, channel)                                                                                                        \
     WEIR_AVR_LIMIT(line, INT##number, channel, .policy = NODE_POLICY, .timing = NODE_TIMING, .interval = NODE_INTERVAL, .lag = NODE_LAG,   \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The hardware scheduler of regehr2005 §3.4 as a special-purpose program on a second microcontroller (§6.1): requests come in on INT0, what may
- * pass goes out as a pulse on PB0. It runs without interrupts: it polls the pending bit, and timer 1 is its counter.
+ * The hardware scheduler of regehr2005 §3.4 as a special-purpose program on a second
+ * microcontroller (§6.1): requests come in on INT0, what may pass goes out as a pulse on PB0. It
+ * runs without interrupts: it polls the pending bit, and timer 1 is its counter.
  *
  * NODE_INTERVAL  cycles between two requests that pass
  */
@@ -22,7 +23,9 @@ int main(void)
             TIFR = 1u << OCF1A;
             EIFR = 1u << INTF0;
             PORTB |= 1u << PB0;
-            /* Case 2: the counter is not at zero. An arrival is merely noted, in the pending bit. */
+            /*
+             * Case 2: the counter is not at zero. An arrival is merely noted, in the pending bit.
+             */
             while ((TIFR & (1u << OCF1A)) == 0) {
             }
             PORTB &= (uint8_t) ~(1u << PB0);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The algorithms of regehr2005 §3.2 and §3.3 to the letter, as TinyOS runs them: the interrupt reaches its handler through a call that the
- * compiler cannot see through, so every caller-saved register is saved. Not Weir's: what Weir is held against.
+ * The algorithms of regehr2005 §3.2 and §3.3 to the letter, as TinyOS runs them: the interrupt
+ * reaches its handler through a call that the compiler cannot see through, so every caller-saved
+ * register is saved. Not Weir's: what Weir is held against.
  *
- * NODE_ALGORITHM  LITERAL_NONE, LITERAL_STRICT, LITERAL_BURSTY, LITERAL_BURSTY_OPTIMISED (the timer's interrupt is off below the threshold)
+ * NODE_ALGORITHM  LITERAL_NONE, LITERAL_STRICT, LITERAL_BURSTY, LITERAL_BURSTY_OPTIMISED (the
+ *                 timer's interrupt is off below the threshold)
  * NODE_INTERVAL   cycles of the one-shot, or of the clearing timer's period
  * NODE_BURST      the burst size
  *
- * Labels named weir_mark_* cost nothing: Table 2's constants are the cycles from each _begin to its _end.
+ * Labels named weir_mark_* cost nothing: Table 2's constants are the cycles from each _begin to its
+ * _end.
  */
 #include "node.h"
 
@@ -16,7 +19,9 @@
 #define LITERAL_BURSTY 2
 #define LITERAL_BURSTY_OPTIMISED 3
 
-/** A place in the code with a name. The clobber keeps the compiler from moving a store across it. */
+/**
+ * A place in the code with a name. The clobber keeps the compiler from moving a store across it.
+ */
 #define MARK(name) __asm__ volatile(".global weir_mark_" #name "\nweir_mark_" #name ":" ::: "memory")
 
 /** nesC's generated call from the vector to the component: opaque to the optimiser. */
@@ -52,7 +57,10 @@ ISR(TIMER1_COMPA_vect)
 
 #if NODE_ALGORITHM == LITERAL_STRICT
 
-/* §3.2: clear the enable bit and set a one-shot timer to expire one interarrival time in the future. */
+/*
+ * §3.2: clear the enable bit and set a one-shot timer to expire one interarrival time in the
+ * future.
+ */
 TINYOS_SIGNAL device_event(void)
 {
     MARK(flip_begin);
@@ -84,7 +92,10 @@ void node_start(void)
 
 static uint8_t count;
 
-/* §3.3: increment a counter and, if it is greater than or equal to the burst size, clear the enable bit. */
+/*
+ * §3.3: increment a counter and, if it is greater than or equal to the burst size, clear the enable
+ * bit.
+ */
 TINYOS_SIGNAL device_event(void)
 {
     MARK(count_begin);
@@ -93,7 +104,10 @@ TINYOS_SIGNAL device_event(void)
     if (seen >= NODE_BURST) {
         EIMSK &= (uint8_t) ~(1u << INT0);
 #if NODE_ALGORITHM == LITERAL_BURSTY_OPTIMISED
-        /* "It is also necessary to clear the timer interrupt's pending bit just before enabling the timer interrupt." */
+        /*
+         * "It is also necessary to clear the timer interrupt's pending bit just before enabling the
+         * timer interrupt."
+         */
         TIFR = 1u << OCF1A;
         TIMSK |= 1u << OCIE1A;
 #endif
@@ -102,7 +116,10 @@ TINYOS_SIGNAL device_event(void)
     node_handle();
 }
 
-/* "The interrupt counter is cleared by a periodic timer ... This timer also sets the interrupt enable bit if it was previously cleared." */
+/*
+ * "The interrupt counter is cleared by a periodic timer ... This timer also sets the interrupt
+ * enable bit if it was previously cleared."
+ */
 TINYOS_SIGNAL timer_event(void)
 {
     MARK(clear_begin);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What every firmware of regehr2005 §6 has in common: external lines with rising edges, a handler that counts and works, a background loop that counts.
+ * What every firmware of regehr2005 §6 has in common: external lines with rising edges, a handler
+ * that counts and works, a background loop that counts.
  *
  * NODE_WORK     cycles of work in the handler (§6.2: 0, §6.3: 250)
  * NODE_SOURCES  lines in use, INT0 upwards (1 to 3)
  * NODE_SLEEP    the background sleeps instead of counting
- * NODE_MARK     a compare register that nobody uses: the handler does not count, but writes it, which a trace of the board shows, and takes 102 cycles
+ * NODE_MARK     a compare register that nobody uses: the handler does not count, but writes it,
+ *               which a trace of the board shows, and takes 102 cycles
  *               without any register of the processor
- * NODE_BLOCK    cycles for which the handler of INT0, which is not limited, makes everybody wait; NODE_LINE is another line then
+ * NODE_BLOCK    cycles for which the handler of INT0, which is not limited, makes everybody wait;
+ *               NODE_LINE is another line then
  */
 #ifndef NODE_H
 #define NODE_H
@@ -30,20 +33,27 @@ extern volatile uint32_t progress;
 extern volatile uint16_t handled;
 
 #ifdef NODE_MARK
-/* In a row and not in a loop, so that the compiler knows how long it is: over a handler of more than 63 instructions branches are longer. */
+/*
+ * In a row and not in a loop, so that the compiler knows how long it is: over a handler of more
+ * than 63 instructions branches are longer.
+ */
 #define NODE_TEN(text) text text text text text text text text text text
 
 /*
- * A handler of 102 cycles that needs no register but those that are saved for any handler: whatever else its interrupt takes is the limiter's, or the
- * interrupt's own. From GCC 8 on the assembler saves SREG, r0 and r1 only where they are used. The comparison uses all three: the costs of an interrupt
- * hold for every handler.
+ * A handler of 102 cycles that needs no register but those that are saved for any handler: whatever
+ * else its interrupt takes is the limiter's, or the interrupt's own. From GCC 8 on the assembler
+ * saves SREG, r0 and r1 only where they are used. The comparison uses all three: the costs of an
+ * interrupt hold for every handler.
  */
 static inline __attribute__((always_inline)) void node_handle(void)
 {
     __asm__ volatile("out %0, __zero_reg__\n cp __tmp_reg__, __zero_reg__\n" NODE_TEN(NODE_TEN("nop\n"))::"I"(_SFR_IO_ADDR(NODE_MARK)));
 }
 #else
-/** What the handler does for one request: the least that lets an observer see it was served, and NODE_WORK cycles. */
+/**
+ * What the handler does for one request: the least that lets an observer see it was served, and
+ * NODE_WORK cycles.
+ */
 static inline __attribute__((always_inline)) void node_handle(void)
 {
     handled++;
@@ -51,7 +61,10 @@ static inline __attribute__((always_inline)) void node_handle(void)
 }
 #endif
 
-/** Switches the lines on, or starts their limiters; each policy has its own. Timer 1 is stopped and every line masked before. */
+/**
+ * Switches the lines on, or starts their limiters; each policy has its own. Timer 1 is stopped and
+ * every line masked before.
+ */
 void node_start(void);
 
 #endif

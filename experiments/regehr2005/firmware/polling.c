@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* "Pure polling" (regehr2005 §5.2): a timer looks at the line's pending bit once in NODE_INTERVAL cycles. */
+/*
+ * "Pure polling" (regehr2005 §5.2): a timer looks at the line's pending bit once in NODE_INTERVAL
+ * cycles.
+ */
 #include "node.h"
 
 ISR(TIMER1_COMPA_vect)

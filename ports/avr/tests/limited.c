@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One limited line, made to be watched: the handler and every call of the user's leave a mark in the trace.
+ * One limited line, made to be watched: the handler and every call of the user's leave a mark in
+ * the trace.
  *
  * TEST_LIMIT      WEIR_AVR_LIMIT or WEIR_AVR_LIMIT_TUNABLE
  * TEST_POLICY, TEST_TIMING, TEST_INTERVAL (ticks), TEST_BURST, TEST_LAG   the limit
@@ -9,8 +10,10 @@
  * TEST_WORK       cycles of work in the handler
  * TEST_OFF        the thread keeps interrupts off for so many cycles, TEST_ON cycles apart
  * TEST_OFF_SWEEP  each time for 3 cycles more than before, up to 765, then from TEST_OFF again
- * TEST_USER       the user switches the line off and on at random: 1 from the thread, 2 from an interrupt, 3 both
- * TEST_CHANGES    the limit changes, at random instants, among {TEST_INTERVAL, TEST_BURST} and this list of pairs
+ * TEST_USER       the user switches the line off and on at random: 1 from the thread, 2 from an
+ *                 interrupt, 3 both
+ * TEST_CHANGES    the limit changes, at random instants, among {TEST_INTERVAL, TEST_BURST} and this
+ *                 list of pairs
  */
 #include <util/delay_basic.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One limited line whose overloads leave marks, and whose record the background loop copies, byte by byte, to a compare register that nobody uses.
- * With -DWEIR_LIMIT_RECORD=1.
+ * One limited line whose overloads leave marks, and whose record the background loop copies, byte
+ * by byte, to a compare register that nobody uses. With -DWEIR_LIMIT_RECORD=1.
  *
- * TEST_POLICY, TEST_TIMING, TEST_INTERVAL, TEST_BURST, TEST_CHANNEL, TEST_PRESCALER   the limit and its timer
+ * TEST_POLICY, TEST_TIMING, TEST_INTERVAL, TEST_BURST,
+ * TEST_CHANNEL, TEST_PRESCALER   the limit and its timer
  * TEST_WORK   cycles of work in every seventh run of the handler
  */
 #define WEIR_ON_OVERLOAD_BEGIN(state) ((void) (state), TEST_MARK = WATCHED_OVERLOAD_BEGINS)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A background that fills every register and SREG's flags with known values and looks whether they stay so: `intact` counts the looks, `spoilt` those
- * that found another value. The handler, of a vendor's or a body, uses every register itself.
+ * A background that fills every register and SREG's flags with known values and looks whether they
+ * stay so: `intact` counts the looks, `spoilt` those that found another value. The handler, of a
+ * vendor's or a body, uses every register itself.
  *
- * TEST_WRAP   the limit is put around the interrupt function vendor_handler; else its body stands after WEIR_AVR_LIMIT
+ * TEST_WRAP   the limit is put around the interrupt function vendor_handler; else its body stands
+ *             after WEIR_AVR_LIMIT
  * WEIR_AVR_FAST  r2 to r10 belong to the limiter: they are not looked at
  */
 #include "watched.h"
@@ -69,7 +71,10 @@ __attribute__((naked, noreturn, used)) static void look(void)
         ".macro check r\n mov r31, r\\r\n subi r31, 0x40 + \\r\n breq 1f\n rjmp 9f\n1:\n .endm\n"
         "each fill\n"
         "8:\n"
-        /* A time in which interrupts come, with each of SREG's flags set, then with none; T, H, S, V, N, Z, C. */
+        /*
+         * A time in which interrupts come, with each of SREG's flags set, then with none; T, H, S,
+         * V, N, Z, C.
+         */
         "ldi r31, 0xff\n out %[sreg], r31\n"
         ".rept 40\n nop\n .endr\n"
         "in r31, %[sreg]\n inc r31\n breq 2f\n rjmp 9f\n"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The optimised bursty scheduler of regehr2005 §3.3, with and without the line that the paper says is necessary. Not Weir's.
+ * The optimised bursty scheduler of regehr2005 §3.3, with and without the line that the paper says
+ * is necessary. Not Weir's.
  *
- * TEST_CLEARS  1: the timer's pending bit is cleared just before its interrupt is enabled; 0: it is not
+ * TEST_CLEARS  1: the timer's pending bit is cleared just before its interrupt is enabled; 0: it is
+ *              not
  */
 #include "watched.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Marks that a test finds in the board's trace: values written to a compare register which nobody else uses (TEST_MARK), a cycle each.
+ * Marks that a test finds in the board's trace: values written to a compare register which nobody
+ * else uses (TEST_MARK), a cycle each.
  */
 #ifndef WATCHED_H
 #define WATCHED_H

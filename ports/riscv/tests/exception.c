@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* An exception in the background, while a limited line interrupts, reaches the program's hook: the run ends with 7. */
+/*
+ * An exception in the background, while a limited line interrupts, reaches the program's hook: the
+ * run ends with 7.
+ */
 #include "watched.h"
 
 #define WEIR_RISCV_ON_EXCEPTION() watched_exit(7)

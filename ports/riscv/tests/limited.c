@@ -5,9 +5,11 @@
  * TEST_LIMIT      WEIR_RISCV_LIMIT or WEIR_RISCV_LIMIT_TUNABLE
  * TEST_POLICY, TEST_TIMING, TEST_INTERVAL (ticks), TEST_BURST, TEST_LAG   the limit
  * TEST_USER       the user switches the line off and on at random
- * TEST_CHANGES    the limit changes, at random instants, among {TEST_INTERVAL, TEST_BURST} and this list of pairs
+ * TEST_CHANGES    the limit changes, at random instants, among {TEST_INTERVAL, TEST_BURST} and this
+ *                 list of pairs
  * TEST_BEGIN      the low word of mtime at the start
- * TEST_IDLE       the line stays idle while mtime jumps by this, five times; then it is taken as usual
+ * TEST_IDLE       the line stays idle while mtime jumps by this, five times; then it is taken as
+ *                 usual
  */
 #include "watched.h"
 #include "weir/riscv.h"

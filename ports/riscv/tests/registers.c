@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A background that fills every register and looks whether they stay so, while two lines interrupt it. Ends with 1 if one was spoilt, 0 after enough looks. */
+/*
+ * A background that fills every register and looks whether they stay so, while two lines interrupt
+ * it. Ends with 1 if one was spoilt, 0 after enough looks.
+ */
 #include "watched.h"
 #include "weir/riscv.h"
 
@@ -35,8 +38,8 @@ __attribute__((naked, noreturn, used)) static void look(void)
         ".macro fill r\n li x\\r, 0x12340 + \\r\n .endm\n"
         ".macro check r\n li x31, 0x12340 + \\r\n bne x31, x\\r, 9f\n .endm\n"
         /*
-         * x2 is the stack. x3 is the global pointer, which no code may change: handlers reach their data by it, where the linker
-         * has room for that. x31 counts in between.
+         * x2 is the stack. x3 is the global pointer, which no code may change: handlers reach their
+         * data by it, where the linker has room for that. x31 counts in between.
          */
         "8: each fill\n"
         ".rept 60\n nop\n .endr\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Marks that a test finds in a run on boards/soc: instructions whose addresses stand in the section .weir_marks, each with what it means. The simulator notes
- * when they retire.
+ * Marks that a test finds in a run on boards/soc: instructions whose addresses stand in the section
+ * .weir_marks, each with what it means. The simulator notes when they retire.
  */
 #ifndef WATCHED_H
 #define WATCHED_H
@@ -23,7 +23,10 @@ static inline __attribute__((always_inline)) void watched_exit(uint32_t code)
     *(volatile uint32_t *) 0x1fff0000u = code;
 }
 
-/** At random, the same in every run: a step of Marsaglia's xorshift, whose shifts this processor makes bit by bit. */
+/**
+ * At random, the same in every run: a step of Marsaglia's xorshift, whose shifts this processor
+ * makes bit by bit.
+ */
 static inline uint32_t watched_dice(void)
 {
     static uint32_t state = 2463534242u;

@@ -14,7 +14,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "rtl" / "area"
 
-# The paper's range of rates (regehr2005 §8), in Hz, and the clock for which the systems' limiters have it: twice that of the paper's processor.
+# The paper's range of rates (regehr2005 §8), in Hz, and the clock for which the systems' limiters
+# have it: twice that of the paper's processor.
 SLOWEST, FASTEST = 500, 256_000
 SYSTEM_CLOCK_MHZ = 8
 
@@ -47,7 +48,8 @@ WHOLE = LIMIT + [
     "src/weir_limit_output.sv",
     "src/weir_limit.sv",
 ]
-# Strict, write-only, a pulse per delivery: as little as the sources of the systems have. And all that there is but messages.
+# Strict, write-only, a pulse per delivery: as little as the sources of the systems have. And all
+# that there is but messages.
 LEAST = {"PULSE": 1} | dict.fromkeys(("READBACK", "ENABLES", "LIMITS", "OVERLOAD", "LOCK", "BYPASS"), 0)
 WHOLE_PARAMETERS = {
     "apb": {"FORM": 0, "PHASE_BITS": 14, "RATE_BITS": 10} | LEAST,
@@ -71,7 +73,8 @@ class Device:
     kinds: dict
 
 
-# --freq is nextpnr's default. The placer and the router work on the worst paths whether or not the target is met.
+# --freq is nextpnr's default. The placer and the router work on the worst paths whether or not the
+# target is met.
 DEVICES = {
     "ice40-hx8k": Device(
         "synth_ice40",

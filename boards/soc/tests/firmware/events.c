@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The handler of an event device takes one event. It acknowledges first: the controller latches edges, so the edge of an event that comes between
-// the two would be wiped out by acknowledging last.
+// The handler of an event device takes one event. It acknowledges first: the controller latches
+// edges, so the edge of an event that comes between the two would be wiped out by acknowledging
+// last.
 #include "test.h"
 
 volatile uint32_t handled, empty;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What comes while it is masked is taken afterwards, the lowest line first, once each. Lines 1 and 3 rise before cycle 3000.
+// What comes while it is masked is taken afterwards, the lowest line first, once each. Lines 1 and
+// 3 rise before cycle 3000.
 #include "test.h"
 
 static volatile uint32_t order, spurious;

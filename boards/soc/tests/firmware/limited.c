@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Line 0 behind a limit of one interrupt in INTERVAL clocks, a burst of BURST, CONTROL as given; the handler counts.
+// Line 0 behind a limit of one interrupt in INTERVAL clocks, a burst of BURST, CONTROL as given;
+// the handler counts.
 #include "test.h"
 
 volatile uint32_t handled, overloads, progress, held;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Changes everything, resets in the middle of a flood on line 0, and finds everything as at power-up.
+// Changes everything, resets in the middle of a flood on line 0, and finds everything as at
+// power-up.
 #include "test.h"
 
 HANDLER void weir_riscv_trap(void)

@@ -20,10 +20,11 @@ pub struct Assumptions {
     pub critical_section: Stated,
     /// What switching to a task and back costs.
     pub context_switch: Stated,
-    /// Cycles of a turn where tasks of the same urgency take turns: none is shorter, unless its work ends.
+    /// Cycles of a turn where tasks of the same urgency take turns: none is shorter, unless its
+    /// work ends.
     pub time_slice: Option<u64>,
-    /// Sources that have to stay below the worst rate that the file states: those without limit, and those whose limit alone would not do. Empty as long as
-    /// not every deadline holds.
+    /// Sources that have to stay below the worst rate that the file states: those without limit,
+    /// and those whose limit alone would not do. Empty as long as not every deadline holds.
     pub worst_rates: Vec<String>,
     /// Flows that have to stay below their rate. Empty as long as not every deadline holds.
     pub flow_rates: Vec<String>,

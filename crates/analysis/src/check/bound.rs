@@ -34,7 +34,8 @@ pub enum Cause {
     Overload,
     /// There may be one, too far out to be looked for.
     TooLong,
-    /// Packets wait for more than one interrupt, and the file does not say how many packets the device of this source holds.
+    /// Packets wait for more than one interrupt, and the file does not say how many packets the
+    /// device of this source holds.
     QueueUnstated {
         /// Its name.
         source: String,

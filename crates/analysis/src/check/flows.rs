@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flows: from a packet's arrival to the end of its bottom half, and how many may wait (docs/analysis.md, "Flows").
+//! The flows: from a packet's arrival to the end of its bottom half, and how many may wait
+//! (docs/analysis.md, "Flows").
 use serde::Serialize;
 use weir_model::{Policy, Source, System};
 
@@ -17,14 +18,17 @@ pub struct Flow {
     pub source: String,
     /// Its receiver.
     pub receiver: String,
-    /// The longest wait in the device for more packets, before all interrupts that the packet waits for; none if nobody knows how many these are.
+    /// The longest wait in the device for more packets, before all interrupts that the packet waits
+    /// for; none if nobody knows how many these are.
     pub moderation_cycles: Option<u64>,
-    /// The longest wait for the limit, and for its timer to be served, before all these interrupts; if the source cannot
-    /// come faster than its limit, only the way through a limiter in hardware. None as above.
+    /// The longest wait for the limit, and for its timer to be served, before all these interrupts;
+    /// if the source cannot come faster than its limit, only the way through a limiter in hardware.
+    /// None as above.
     pub limit_cycles: Option<u64>,
     /// The longest time that these interrupts take from then to their ends; none without bound.
     pub interrupt_cycles: Option<u64>,
-    /// The longest time from then to the end of the bottom half, 0 if there is none; none without bound.
+    /// The longest time from then to the end of the bottom half, 0 if there is none; none without
+    /// bound.
     pub bottom_half_cycles: Option<u64>,
     /// From the arrival to the end of the bottom half; none if nobody minds.
     pub deadline_cycles: Option<u64>,
@@ -142,9 +146,11 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
 struct Waits {
     /// Cycles for which the device waits for more packets.
     moderation: u64,
-    /// The interrupts that take packets from then on, the packet's own among them: each may have to wait for the limit.
+    /// The interrupts that take packets from then on, the packet's own among them: each may have to
+    /// wait for the limit.
     interrupts: u64,
-    /// Does the device ask for them only when one has ended that may be under way when the packet comes?
+    /// Does the device ask for them only when one has ended that may be under way when the packet
+    /// comes?
     after_another: bool,
 }
 
@@ -182,8 +188,9 @@ fn waits(source: &Source, never_held: bool) -> Option<Waits> {
     })
 }
 
-/// The wait for the limit and what comes after it, of a request that is held back: it is let through at the interval's end and served by the line's interrupt, or
-/// inside the timer's, whichever is later at worst.
+/// The wait for the limit and what comes after it, of a request that is held back: it is let
+/// through at the interval's end and served by the line's interrupt, or inside the timer's,
+/// whichever is later at worst.
 fn held<'a>(
     interval: u64,
     latency: u64,

@@ -12,7 +12,8 @@ pub struct LongestRun {
     pub name: String,
     /// What the chip calls it.
     pub vector: String,
-    /// Cycles from its taking to its end, with as much work as one interrupt may do; of a source without `max_work`, with one unit.
+    /// Cycles from its taking to its end, with as much work as one interrupt may do; of a source
+    /// without `max_work`, with one unit.
     pub cycles: u64,
 }
 

@@ -29,8 +29,8 @@ pub enum Kind {
     BottomHalf,
 }
 
-/// How often a row's jobs come, at worst, as a task of the real-time literature: `events` per period, each up to the jitter late. A doubled burst is a jitter
-/// of a period (regehr2005 §5.2).
+/// How often a row's jobs come, at worst, as a task of the real-time literature: `events` per
+/// period, each up to the jitter late. A doubled burst is a jitter of a period (regehr2005 §5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Arrivals {
     /// Jobs per period: the burst of a bursty limit, 1 of others.
@@ -57,18 +57,21 @@ pub struct Row {
     pub vector: Option<String>,
     /// The urgency of the task, or of the bottom half's receiver; none for interrupts.
     pub urgency: Option<u8>,
-    /// Its share of the processor at worst in the long run, requests refused included; none without bound.
+    /// Its share of the processor at worst in the long run, requests refused included; none without
+    /// bound.
     pub utilisation: Option<f64>,
     /// C: one job, at worst.
     pub cost_cycles: u64,
     /// T and J; none without bound.
     pub arrivals: Option<Arrivals>,
-    /// From the release to the end, of a task that packets release from the delivery; none if nobody minds.
+    /// From the release to the end, of a task that packets release from the delivery; none if
+    /// nobody minds.
     pub deadline_cycles: Option<u64>,
     /// Its worst case.
     #[serde(flatten)]
     pub bound: Bound,
-    /// What its worst case would be if no source had a limit; none if no source has one, or if it is the interrupt of a limit's timer.
+    /// What its worst case would be if no source had a limit; none if no source has one, or if it
+    /// is the interrupt of a limit's timer.
     pub without_limits: Option<Bound>,
 }
 
@@ -218,8 +221,9 @@ fn utilisation(units: &Units, unit: &Unit) -> Option<f64> {
     Some(all.unwrap_or_else(|| own.utilisation()))
 }
 
-/// The staircase of the least rate, which decides in the long run, with its base told as jitter: (base, step, T, J) never allows more than (step, step, T, J')
-/// with J' longer by as many periods as the base has steps too many.
+/// The staircase of the least rate, which decides in the long run, with its base told as jitter:
+/// (base, step, T, J) never allows more than (step, step, T, J') with J' longer by as many periods
+/// as the base has steps too many.
 fn arrivals(curve: &Curve) -> Option<Arrivals> {
     let rarest = curve.staircases().filter(|of| of.step > 0).min_by(|a, b| {
         let (left, right) = (

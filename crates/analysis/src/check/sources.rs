@@ -35,13 +35,15 @@ pub struct Source {
     pub worst_hz: Option<f64>,
     /// The name by which the worst rate was given.
     pub worst_name: Option<&'static str>,
-    /// The share of the processor that it would ask for at its worst rate if it had no limit; none: no bound.
+    /// The share of the processor that it would ask for at its worst rate if it had no limit; none:
+    /// no bound.
     pub unlimited_utilisation: Option<f64>,
     /// How far its rate could rise.
     pub headroom: Headroom,
 }
 
-/// How far the rate of a source could rise, all else alike, before the first deadline breaks: that of its limit, or its worst rate if it has no limit.
+/// How far the rate of a source could rise, all else alike, before the first deadline breaks: that
+/// of its limit, or its worst rate if it has no limit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Headroom {
     /// By what it can be multiplied; 0 if nothing helps. None: however fast, no deadline breaks.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps a unit waiting: more urgent work, and less urgent work that has begun (docs/analysis.md, "Units and ranks").
+//! What keeps a unit waiting: more urgent work, and less urgent work that has begun
+//! (docs/analysis.md, "Units and ranks").
 
 use weir_model::{Policy, Source, Timing};
 
@@ -43,7 +44,8 @@ impl<'a> Interference<'a> {
         expiry: Option<(&'a Interrupt, Place)>,
     ) {
         if unit.part == Part::Request(index) || unit.part == Part::Expiry(index) {
-            // Of the source's own interrupts, what is not this one; refused requests delay those that are served.
+            // Of the source's own interrupts, what is not this one; refused requests delay those
+            // that are served.
             if let Some((interrupt, place)) = request {
                 if unit.part == Part::Request(index) {
                     self.until_start.extend(&interrupt.other);
@@ -89,7 +91,8 @@ impl<'a> Interference<'a> {
 }
 
 impl Units<'_> {
-    /// The more urgent work that delays `unit`: what only delays its start, and what also preempts it. None: some of it has no bound, and which.
+    /// The more urgent work that delays `unit`: what only delays its start, and what also preempts
+    /// it. None: some of it has no bound, and which.
     pub fn interference(&self, unit: &Unit) -> Result<Interference<'_>, Vec<Part>> {
         self.interference_if(unit, None)
     }
@@ -205,11 +208,13 @@ impl Units<'_> {
             .map(|(_, receiver)| receiver.critical_section.cycles)
             .fold(system.cpu.critical_section.cycles, u64::max);
         let between = system.cpu.longest_instruction;
-        // Interrupts wait for the instruction that runs when they come, and for the one after a section, and with them the tasks below them.
+        // Interrupts wait for the instruction that runs when they come, and for the one after a
+        // section, and with them the tasks below them.
         let by_code = by_sections.saturating_add(between).saturating_sub(1);
         let longest = by_units.max(by_code);
         match unit.part {
-            // The one instruction that runs between two interrupts can be the one that keeps them off.
+            // The one instruction that runs between two interrupts can be the one that keeps them
+            // off.
             Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => {
                 by_units.saturating_add(by_sections).saturating_add(between)
             }
@@ -221,8 +226,10 @@ impl Units<'_> {
         }
     }
 
-    /// Can a request of a limited source come while the one before it is being served, and be served as well? Only if it has to wait until it is in time, and
-    /// only where the line stays enabled. Its curve, which tells interrupts apart by when they begin, knows nothing of that wait.
+    /// Can a request of a limited source come while the one before it is being served, and be
+    /// served as well? Only if it has to wait until it is in time, and only where the line stays
+    /// enabled. Its curve, which tells interrupts apart by when they begin, knows nothing of that
+    /// wait.
     fn queues_behind_itself(&self, unit: &Unit) -> bool {
         let Part::Request(index) = unit.part else {
             return false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small systems for tests, in cycles throughout: the parts that a test does not care about are nothing.
+//! Small systems for tests, in cycles throughout: the parts that a test does not care about are
+//! nothing.
 
 #![allow(dead_code)] // each test crate uses its part
 
@@ -88,7 +89,8 @@ pub fn no_limit() -> Limit {
     }
 }
 
-/// A source whose handler takes `handler` cycles and that asks at most every `interarrival` cycles, if that is stated.
+/// A source whose handler takes `handler` cycles and that asks at most every `interarrival` cycles,
+/// if that is stated.
 pub fn source(level: Level, handler: u64, interarrival: Option<u64>, limit: Limit) -> Source {
     Source {
         name: level.vector.clone(),

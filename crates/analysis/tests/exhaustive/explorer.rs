@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scheduler of its own, and everything that can happen on it: all releases that a system allows in each cycle, all orders of equals, all sections without
-//! interrupts, until no state is new. Written from what processors do, not from the analysis.
+//! A scheduler of its own, and everything that can happen on it: all releases that a system allows
+//! in each cycle, all orders of equals, all sections without interrupts, until no state is new.
+//! Written from what processors do, not from the analysis.
 
 use std::collections::HashSet;
 
@@ -159,7 +160,8 @@ impl Small {
             .collect()
     }
 
-    /// Everything that can happen from the state in which nothing has ever come. `bounds`: the most cycles that a job of each unit may wait.
+    /// Everything that can happen from the state in which nothing has ever come. `bounds`: the most
+    /// cycles that a job of each unit may wait.
     pub fn explore(&self, bounds: &[u64], most_states: usize) -> Found {
         let mut seen = HashSet::from([State::default()]);
         let mut open = vec![State::default()];

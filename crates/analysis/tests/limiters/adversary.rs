@@ -61,7 +61,8 @@ impl<'a> Adversary<'a> {
         }
     }
 
-    /// Runs `episodes` of `length` cycles: in each everything happens around one instant, which is often an expiry.
+    /// Runs `episodes` of `length` cycles: in each everything happens around one instant, which is
+    /// often an expiry.
     pub fn run(&mut self, processor: &mut Processor, episodes: u64, length: u64) {
         while !processor.is_started() {
             processor.cycle();

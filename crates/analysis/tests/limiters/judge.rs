@@ -37,7 +37,8 @@ fn all_tasks(system: &System, analysis: &Analysis, window: fn(u64) -> Window) ->
         .collect()
 }
 
-/// What less urgent work assumes: of each source both interrupts together, of sources on one timer all.
+/// What less urgent work assumes: of each source both interrupts together, of sources on one timer
+/// all.
 fn groups(system: &System, analysis: &Analysis, tasks: &[Tasks]) -> Vec<Group> {
     let shares =
         |index: usize, timer| system.sources[index].limit.expiry == Some(Expiry::Shared(timer));
@@ -68,7 +69,8 @@ fn story(runs: &[Run]) -> Vec<(Part, u64, u64)> {
         .collect()
 }
 
-/// Each window that begins with a release while the interrupts had nothing to do: what starts in it is what less urgent work can be delayed by in it.
+/// Each window that begins with a release while the interrupts had nothing to do: what starts in it
+/// is what less urgent work can be delayed by in it.
 fn judge_demand(runs: &[Run], of: &str, demands: &[Demand]) -> Result<(), String> {
     // The earliest release of what starts after each run.
     let mut later = vec![u64::MAX; runs.len() + 1];

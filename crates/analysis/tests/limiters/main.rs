@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limited sources on a processor: the C limiters of core/ in the interrupts of a flat processor, under adversaries. What is seen never exceeds what the analysis
-//! says of the same system: the cycles in each window (regehr2005 §5.2's tasks), the handlers served, each response, each lateness of a timer.
+//! Limited sources on a processor: the C limiters of core/ in the interrupts of a flat processor,
+//! under adversaries. What is seen never exceeds what the analysis says of the same system: the
+//! cycles in each window (regehr2005 §5.2's tasks), the handlers served, each response, each
+//! lateness of a timer.
 //!
-//! The share of the bounds that is reached, and how far the others are away, is printed with `cargo test --test limiters -- --nocapture`.
+//! The share of the bounds that is reached, and how far the others are away, is printed with
+//! `cargo test --test limiters -- --nocapture`.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -124,11 +127,13 @@ fn limiters_of_a_real_size_keep_their_bounds() {
         }
     }
     println!("{}", tasks.line("all, as on a board: tasks"));
-    // What tasks are told is what they see: costs of the adversary's luck and of σ, which is short against an interval.
+    // What tasks are told is what they see: costs of the adversary's luck and of σ, which is short
+    // against an interval.
     assert!(tasks.median() < 1.05, "{}", tasks.median());
 }
 
-/// Found among 80,000 others: a task below an interrupt that has to wait for an instruction of less urgent code, and an interrupt that comes anew each time it ends.
+/// Found among 80,000 others: a task below an interrupt that has to wait for an instruction of less
+/// urgent code, and an interrupt that comes anew each time it ends.
 #[test]
 fn rare_systems_keep_their_bounds() {
     for (shape, sizes, system, adversary) in [
@@ -140,7 +145,8 @@ fn rare_systems_keep_their_bounds() {
     }
 }
 
-/// The judge can find fault: with each limiter, some system that lets more through than was promised breaks a bound.
+/// The judge can find fault: with each limiter, some system that lets more through than was
+/// promised breaks a bound.
 #[test]
 fn a_limit_looser_than_promised_is_caught() {
     for (policy, timing) in LIMITERS {
@@ -174,8 +180,9 @@ fn limiters_in_each_others_way_keep_their_bounds() {
     assert!(ratios.contains_key("requests") && ratios.contains_key("expiries"));
 }
 
-/// A lazy limiter does not mask its source, so a request can come while the one before it is being served, wait for longer than an interval behind a double
-/// burst, and then be in time: it has waited for the rest of that run, too.
+/// A lazy limiter does not mask its source, so a request can come while the one before it is being
+/// served, wait for longer than an interval behind a double burst, and then be in time: it has
+/// waited for the rest of that run, too.
 #[test]
 fn a_request_waits_for_the_run_before_it() {
     let limit = |policy, timing, interval, burst, timer, costs| Limit {
@@ -223,7 +230,8 @@ fn a_request_waits_for_the_run_before_it() {
         .iter()
         .filter(|run| run.part == Part::Request(1));
     let response = runs.nth(1).map(|run| run.end - run.released);
-    // Nine cycles of the first run, five handlers of the burst and one in its timer's interrupt, its own.
+    // Nine cycles of the first run, five handlers of the burst and one in its timer's interrupt,
+    // its own.
     assert_eq!(response, Some(9 + 6 * 9 + 10), "{:?}", processor.runs);
     judge(&system, &analysis, &processor).expect("the bound holds");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A flat processor (AVR): interrupts do not nest, the lowest order is served first, and one instruction of the main program runs between two of them. Time goes
-//! cycle by cycle, so that there is nothing to get wrong; the limiters are the C ones of core/.
+//! A flat processor (AVR): interrupts do not nest, the lowest order is served first, and one
+//! instruction of the main program runs between two of them. Time goes cycle by cycle, so that
+//! there is nothing to get wrong; the limiters are the C ones of core/.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +13,8 @@ use weir_sim::core_config;
 /// What a port, a program and a device may do within what the system states.
 #[derive(Debug, Clone)]
 pub struct Habits {
-    /// Of each source the cycle of its interrupts in which the limiter reads its timer: a line's, an expiry's.
+    /// Of each source the cycle of its interrupts in which the limiter reads its timer: a line's,
+    /// an expiry's.
     pub reads: Vec<(u64, u64)>,
     /// Of each source what raises its requests.
     pub triggers: Vec<Trigger>,

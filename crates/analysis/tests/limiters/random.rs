@@ -203,7 +203,8 @@ fn share(rng: &mut ChaCha8Rng, system: &mut System, orders: &mut Vec<u32>, sizes
     });
 }
 
-/// In which cycle of its interrupts the source's limiter reads its timer, and in which a one-shot set short may already be served.
+/// In which cycle of its interrupts the source's limiter reads its timer, and in which a one-shot
+/// set short may already be served.
 fn reads(rng: &mut ChaCha8Rng, limit: &mut Limit) -> (u64, u64) {
     let costs = limit.costs;
     let least = |a: u64, b: u64| if a == 0 || b == 0 { a.max(b) } else { a.min(b) };

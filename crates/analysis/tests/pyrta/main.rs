@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rta::solve` against pyRTA, which shares nothing with it or with the crate it builds on: another author's language, the same theorems (PROSA). Random sets in which each
-//! task is preemptive, non-preemptive or has non-preemptive sections somewhere.
+//! `rta::solve` against pyRTA, which shares nothing with it or with the crate it builds on: another
+//! author's language, the same theorems (PROSA). Random sets in which each task is preemptive,
+//! non-preemptive or has non-preemptive sections somewhere.
 //!
-//! Python's packages live in an environment of their own below target/, installed by the first run; `scripts/bootstrap host` brings what that needs.
+//! Python's packages live in an environment of their own below target/, installed by the first run;
+//! `scripts/bootstrap host` brings what that needs.
 
 use std::io::Write;
 use std::path::Path;
@@ -108,7 +110,8 @@ fn ours(tasks: &[Task], of: usize) -> Option<u64> {
     }
 }
 
-/// Do these ask for all of the processor, to the cycle? Then we give no bound, even where there is one.
+/// Do these ask for all of the processor, to the cycle? Then we give no bound, even where there is
+/// one.
 fn is_full(tasks: &[Task]) -> bool {
     let all: u128 = tasks.iter().map(|task| u128::from(task.period)).product();
     let asked = tasks

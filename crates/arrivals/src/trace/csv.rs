@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorded times: a CSV file whose first column is `time_us` or `cycle`, in ascending order, and which may name the port or the flow of each packet.
+//! Recorded times: a CSV file whose first column is `time_us` or `cycle`, in ascending order, and
+//! which may name the port or the flow of each packet.
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};

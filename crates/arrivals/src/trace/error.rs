@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a recording cannot be used: the file, the line or the packet, what is wrong and what would be right.
+/// Why a recording cannot be used: the file, the line or the packet, what is wrong and what would
+/// be right.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be opened or read.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings. A file is read twice: once as a whole, to say what is wrong with it before anything runs, and then while the run goes on, packet by packet.
-//! Neither keeps more of it in memory than one record and the names of the flows.
+//! Recordings. A file is read twice: once as a whole, to say what is wrong with it before anything
+//! runs, and then while the run goes on, packet by packet. Neither keeps more of it in memory than
+//! one record and the names of the flows.
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -31,11 +32,13 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads a recording from its begin to its end: CSV, pcap or pcapng, whatever the file is. Times are stretched by `1 / speed`, and `repeats` begins anew
-    /// after the last arrival and the mean time between two.
+    /// Reads a recording from its begin to its end: CSV, pcap or pcapng, whatever the file is.
+    /// Times are stretched by `1 / speed`, and `repeats` begins anew after the last arrival and the
+    /// mean time between two.
     ///
     /// # Errors
-    /// A file that cannot be read, is cut off, damaged, empty, out of order or was not recorded on an Ethernet; a speed that is not more than zero.
+    /// A file that cannot be read, is cut off, damaged, empty, out of order or was not recorded on
+    /// an Ethernet; a speed that is not more than zero.
     pub fn read(path: &Path, speed: f64, repeats: bool, clock_hz: u64) -> Result<Self, TraceError> {
         let play = |what: &str| {
             Err(TraceError::Play {
@@ -98,7 +101,8 @@ impl Recording {
         self.played(self.last) - self.played(self.first)
     }
 
-    /// From an arrival to the same one of the next round: what the recording lasts, and once more the mean time between two of its arrivals.
+    /// From an arrival to the same one of the next round: what the recording lasts, and once more
+    /// the mean time between two of its arrivals.
     fn period(&self) -> u64 {
         let length = self.length();
         length + length.div_ceil((self.count - 1).max(1))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorded packets: captures in the formats pcap (micro- and nanoseconds, both byte orders) and pcapng, from Ethernet.
+//! Recorded packets: captures in the formats pcap (micro- and nanoseconds, both byte orders) and
+//! pcapng, from Ethernet.
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,8 @@ pub(super) fn is_capture(begin: &[u8]) -> bool {
     begin == PCAPNG
         || matches!(
             begin,
-            // Written as they stand in the file: microseconds, nanoseconds, and the variant with longer records that has one byte order only.
+            // Written as they stand in the file: microseconds, nanoseconds, and the variant with
+            // longer records that has one byte order only.
             [0xd4, 0xc3, 0xb2, 0xa1]
                 | [0xa1, 0xb2, 0xc3, 0xd4]
                 | [0x4d, 0x3c, 0xb2, 0xa1]
@@ -111,7 +113,8 @@ impl Packets {
     /// The next packet. Its time counts from the first packet.
     ///
     /// # Errors
-    /// The file is damaged or cut off, a packet was not recorded on an Ethernet, or goes back in time.
+    /// The file is damaged or cut off, a packet was not recorded on an Ethernet, or goes back in
+    /// time.
     pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
         let place = |count| match count {
             0 => "before the first packet".to_owned(),
@@ -372,7 +375,8 @@ fn interface(described: &InterfaceDescriptionBlock<'_>) -> Result<Interface, Str
     })
 }
 
-/// What a frame tells of its packet. A frame that makes no sense is a packet for nobody, as it is on a wire.
+/// What a frame tells of its packet. A frame that makes no sense is a packet for nobody, as it is
+/// on a wire.
 fn dissect(frame: &[u8], length: u32) -> Packet {
     let mut packet = Packet {
         length,

@@ -20,8 +20,8 @@ struct Frame {
     used: u64,
 }
 
-/// Charges every cycle to one vector, to the background or to sleep. An interrupt inside an interrupt is charged to
-/// itself only.
+/// Charges every cycle to one vector, to the background or to sleep. An interrupt inside an
+/// interrupt is charged to itself only.
 #[derive(Debug, Clone)]
 pub struct Account {
     vectors: [Use; 64],

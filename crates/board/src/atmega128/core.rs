@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The processor: simavr's instruction decoder, and nothing of its interrupt controller, timers and ports.
+//! The processor: simavr's instruction decoder, and nothing of its interrupt controller, timers and
+//! ports.
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Once;
@@ -51,8 +52,8 @@ thread_local! {
     static RESET: Cell<*mut simavr::avr_io_t> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// Called by simavr in the middle of a reset. Only the watchdog causes one, and the run ends with it; simavr would go on
-/// to reset the peripherals and follow a null pointer in the watchdog's own.
+/// Called by simavr in the middle of a reset. Only the watchdog causes one, and the run ends with
+/// it; simavr would go on to reset the peripherals and follow a null pointer in the watchdog's own.
 unsafe extern "C" fn stop_reset(avr: *mut simavr::avr_t) {
     // SAFETY: simavr gives the core that it resets.
     unsafe {
@@ -61,7 +62,8 @@ unsafe extern "C" fn stop_reset(avr: *mut simavr::avr_t) {
     }
 }
 
-/// simavr's logger is one per process: this one prints nothing, and keeps what the board turns into an error.
+/// simavr's logger is one per process: this one prints nothing, and keeps what the board turns into
+/// an error.
 unsafe extern "C" fn note_mishap(
     _: *mut simavr::avr_t,
     level: c_int,
@@ -86,13 +88,13 @@ pub struct Core {
     avr: *mut simavr::avr_t,
 }
 
-// SAFETY: a core is reached through its owner only, and simavr keeps no state outside it but the logger, which is set
-// once and is thread-safe.
+// SAFETY: a core is reached through its owner only, and simavr keeps no state outside it but the
+// logger, which is set once and is thread-safe.
 unsafe impl Send for Core {}
 
 impl Core {
-    /// A core after reset, with `flash` from address 0 on. `None` if simavr does not know the chip or its flash is
-    /// smaller.
+    /// A core after reset, with `flash` from address 0 on. `None` if simavr does not know the chip
+    /// or its flash is smaller.
     pub fn new(chip: &CStr, clock_hz: u64, flash: &[u8]) -> Option<Self> {
         static LOGGER: Once = Once::new();
         // SAFETY: the function has the type that simavr asks for and lives as long as the process.
@@ -102,7 +104,8 @@ impl Core {
         if avr.is_null() {
             return None;
         }
-        // SAFETY: a fresh core that nobody else knows; avr_init fills its pointers, so the flash has flashend + 1 bytes.
+        // SAFETY: a fresh core that nobody else knows; avr_init fills its pointers, so the flash
+        // has flashend + 1 bytes.
         unsafe {
             simavr::avr_init(avr);
             (*avr).frequency = u32::try_from(clock_hz).unwrap_or(u32::MAX);
@@ -130,11 +133,12 @@ impl Core {
         self.avr
     }
 
-    /// Executes instructions until at least `cycles` have passed, or until one of them breaks the batch: a hook, SEI,
-    /// RETI, SLEEP, an error. At least one instruction.
+    /// Executes instructions until at least `cycles` have passed, or until one of them breaks the
+    /// batch: a hook, SEI, RETI, SLEEP, an error. At least one instruction.
     #[inline]
     pub fn run(&mut self, cycles: u64) {
-        // SAFETY: the core is initialised; hooks reach it through the same pointer, and no reference to it is alive.
+        // SAFETY: the core is initialised; hooks reach it through the same pointer, and no
+        // reference to it is alive.
         unsafe {
             (*self.avr).interrupt_state = 0;
             (*self.avr).run_cycle_count = cycles.max(1);
@@ -149,7 +153,8 @@ impl Core {
         unsafe { (*self.avr).interrupt_state < 0 }
     }
 
-    /// Runs what simavr's own peripherals have due. `false` if that was the watchdog's reset: the run is over.
+    /// Runs what simavr's own peripherals have due. `false` if that was the watchdog's reset: the
+    /// run is over.
     #[must_use]
     pub fn process_cycle_timers(&mut self) -> bool {
         // SAFETY: as in `run`; the list of peripherals is put back where `stop_reset` took it from.
@@ -239,11 +244,12 @@ impl Core {
         ])
     }
 
-    /// A byte of data space, without a register's side effects. The address is at most the RAM's end.
+    /// A byte of data space, without a register's side effects. The address is at most the RAM's
+    /// end.
     #[inline]
     pub fn byte(&self, address: u16) -> u8 {
-        // SAFETY: the data memory has ramend + 1 bytes; every caller's address is a register's or was checked when its
-        // symbol was read.
+        // SAFETY: the data memory has ramend + 1 bytes; every caller's address is a register's or
+        // was checked when its symbol was read.
         unsafe { *(*self.avr).data.add(usize::from(address)) }
     }
 
@@ -254,7 +260,8 @@ impl Core {
 
     /// The callbacks at an address; `None` where there are none.
     pub fn original(&self, address: u16) -> Option<Original> {
-        // SAFETY: the core lives as long as `self`; the callbacks were registered by simavr with these types.
+        // SAFETY: the core lives as long as `self`; the callbacks were registered by simavr with
+        // these types.
         let slot = unsafe { &(*self.avr).io[usize::from(address - IO_OFFSET)] };
         (slot.r.c.is_some() || slot.w.c.is_some()).then_some(Original {
             read: slot.r.c,
@@ -284,7 +291,8 @@ impl Core {
         slot.w.c = write;
         slot.w.param = param;
         if let Some(bit) = avr.bit_io.get_mut(index) {
-            // The table behind it stays simavr's, which frees it only where its own callback is still there.
+            // The table behind it stays simavr's, which frees it only where its own callback is
+            // still there.
             bit.c = None;
         }
     }
@@ -308,7 +316,8 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // SAFETY: the core was made by simavr and is not used again. What avr_terminate leaves was allocated by malloc.
+        // SAFETY: the core was made by simavr and is not used again. What avr_terminate leaves was
+        // allocated by malloc.
         unsafe {
             let names = (*self.avr).data_names;
             simavr::avr_terminate(self.avr);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The emulated ATmega128: simavr executes the instructions, this module does the rest as the data sheet has it.
+//! The emulated ATmega128: simavr executes the instructions, this module does the rest as the data
+//! sheet has it.
 //!
-//! The data sheet's rules for interrupts ("Reset and Interrupt Handling"), which simavr does not follow:
+//! The data sheet's rules for interrupts ("Reset and Interrupt Handling"), which simavr does not
+//! follow:
 //! - taking one costs 4 cycles, and 4 more when the processor sleeps; its flag is cleared then;
 //! - of several, the one with the lowest vector goes first;
-//! - a flag that was raised while its enable bit was clear requests the interrupt when the bit is set;
+//! - a flag that was raised while its enable bit was clear requests the interrupt when the bit is
+//!   set;
 //! - after RETI and after SEI one more instruction is executed first;
 //! - writing a one to a flag clears it, writing a zero leaves it;
 //! - a line that requests at low level has no pending bit.
@@ -42,8 +45,8 @@ pub struct Board<'a> {
     chip: &'a Chip,
     image: &'a Image,
     core: Core,
-    /// Made by [`Peripherals::install`], freed with the board. Instructions reach it too: no reference to it may live
-    /// while one is executed.
+    /// Made by [`Peripherals::install`], freed with the board. Instructions reach it too: no
+    /// reference to it may live while one is executed.
     peripherals: *mut Peripherals,
     account: Account,
     drivers: Vec<(Line, Driver)>,
@@ -143,7 +146,8 @@ impl<'a> Board<'a> {
         Ok(())
     }
 
-    /// The cycles at which the processor was about to execute at each mark since the last [`Self::clear`].
+    /// The cycles at which the processor was about to execute at each mark since the last
+    /// [`Self::clear`].
     pub fn take_marks(&mut self) -> impl Iterator<Item = (String, Vec<u64>)> {
         std::mem::take(&mut self.marks)
             .into_iter()
@@ -170,7 +174,8 @@ impl<'a> Board<'a> {
         self.account.vector(number)
     }
 
-    /// Cycles neither in an interrupt nor asleep, cycles asleep, wake-ups; since the last [`Self::clear`].
+    /// Cycles neither in an interrupt nor asleep, cycles asleep, wake-ups; since the last
+    /// [`Self::clear`].
     pub fn idle_time(&mut self) -> (u64, u64, u64) {
         self.account.charge(self.core.cycle());
         (
@@ -228,7 +233,8 @@ impl<'a> Board<'a> {
             }
         }
         self.process_events()?;
-        // simavr only reports some errors; a board's neighbours on this thread shall not inherit them.
+        // simavr only reports some errors; a board's neighbours on this thread shall not inherit
+        // them.
         match self.core.take_mishap() {
             Some(mishap) => Err(self.mishap(Some(mishap))),
             None => Ok(()),
@@ -439,7 +445,8 @@ impl<'a> Board<'a> {
 
     #[inline]
     fn peripherals(&mut self) -> &mut Peripherals {
-        // SAFETY: made by `install`, freed in `drop`; the borrow of the board ends before the next instruction runs.
+        // SAFETY: made by `install`, freed in `drop`; the borrow of the board ends before the next
+        // instruction runs.
         unsafe { &mut *self.peripherals }
     }
 }

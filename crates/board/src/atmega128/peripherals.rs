@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Timers 0 to 3, external interrupts and ports, as the data sheet describes them; simavr's own models of these are
-//! taken off the bus. Its other peripherals stay, behind callbacks that tell the board when they were touched.
+//! Timers 0 to 3, external interrupts and ports, as the data sheet describes them; simavr's own
+//! models of these are taken off the bus. Its other peripherals stay, behind callbacks that tell
+//! the board when they were touched.
 use std::ffi::c_void;
 
 use simavr_ffi as simavr;
@@ -44,7 +45,8 @@ struct SimavrVector {
 
 impl SimavrVector {
     fn all(avr: *mut simavr::avr_t) -> Vec<Self> {
-        // SAFETY: the table is part of the core, its first vector_count entries point into simavr's peripherals.
+        // SAFETY: the table is part of the core, its first vector_count entries point into simavr's
+        // peripherals.
         let entries = unsafe {
             let table = &(*avr).interrupts;
             table.vector[..usize::from(table.vector_count)]
@@ -76,7 +78,8 @@ impl SimavrVector {
 
 /// The devices on the chip's I/O bus.
 pub struct Peripherals {
-    /// simavr's data memory: the registers' plain bits live there, where IN and OUT find them without a callback.
+    /// simavr's data memory: the registers' plain bits live there, where IN and OUT find them
+    /// without a callback.
     data: *mut u8,
     avr: *mut simavr::avr_t,
     timers: [Timer; 4],
@@ -146,15 +149,15 @@ impl Peripherals {
         pointer
     }
 
-    // --- What the run loop asks -----------------------------------------------------------------------------------
+    // --- What the run loop asks ----------------------------------------------------------------
 
     /// The requests that are enabled, a bit per vector number.
     pub fn requested(&mut self) -> u64 {
         let mut vectors = 0;
         if std::mem::take(&mut self.simavr_touched) {
             self.simavr_requests = self.find_simavr_requests();
-            // simavr's own queue is not used, and SLEEP does nothing while there is something in it.
-            // SAFETY: the queue is part of the core, which lives as long as its peripherals.
+            // simavr's own queue is not used, and SLEEP does nothing while there is something in
+            // it. SAFETY: the queue is part of the core, which lives as long as its peripherals.
             unsafe {
                 let queue = &mut (*self.avr).interrupts.pending;
                 queue.read = queue.write;
@@ -193,7 +196,8 @@ impl Peripherals {
             .iter()
             .find(|other| other.number == vector)
         {
-            // SAFETY: the vector is part of one of simavr's peripherals, which live as long as the core.
+            // SAFETY: the vector is part of one of simavr's peripherals, which live as long as the
+            // core.
             unsafe { simavr::avr_clear_interrupt(self.avr, other.vector) };
             self.simavr_touched = true;
         }
@@ -268,7 +272,7 @@ impl Peripherals {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    // --- Inside ---------------------------------------------------------------------------------------------------
+    // --- Inside --------------------------------------------------------------------------------
 
     fn byte(&self, address: u16) -> u8 {
         // SAFETY: every address is a register's, and data space is larger than the registers.
@@ -305,7 +309,8 @@ impl Peripherals {
         }
     }
 
-    /// Only flags that are clear and may interrupt are events: the others are found out when they are read.
+    /// Only flags that are clear and may interrupt are events: the others are found out when they
+    /// are read.
     fn plan_timer_event(&mut self) {
         let wanted = self.timer_enables() & !self.flags();
         self.next_timer_event = if wanted == 0 {
@@ -421,7 +426,8 @@ impl Peripherals {
 
     fn raise_touched(&mut self) {
         self.touched = true;
-        // SAFETY: the core lives as long as its peripherals. A state below 0 ends simavr's batch of instructions.
+        // SAFETY: the core lives as long as its peripherals. A state below 0 ends simavr's batch of
+        // instructions.
         unsafe { (*self.avr).interrupt_state = -1 };
     }
 }

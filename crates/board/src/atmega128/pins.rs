@@ -12,8 +12,8 @@ pub const PULSE_CYCLES: u64 = 8;
 /// What a driver does to its pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// A request: from the level at rest to the other one. Which is which depends on the edge that the program has
-    /// chosen for the line at that time, so that one stimulus serves every program.
+    /// A request: from the level at rest to the other one. Which is which depends on the edge that
+    /// the program has chosen for the line at that time, so that one stimulus serves every program.
     Request,
     /// Back to the level at rest.
     Rest,
@@ -37,7 +37,8 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Drives a pin with a stimulus, behind the ideal filter of regehr2005 §3.4 if there is a limit (in cycles).
+    /// Drives a pin with a stimulus, behind the ideal filter of regehr2005 §3.4 if there is a limit
+    /// (in cycles).
     ///
     /// # Errors
     /// The stimulus cannot be run.

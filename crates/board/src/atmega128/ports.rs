@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ports, and the external interrupts on their pins (data sheet, "I/O Ports" and "External Interrupts").
+//! The ports, and the external interrupts on their pins (data sheet, "I/O Ports" and "External
+//! Interrupts").
 //!
-//! A pin that the program drives can request an interrupt too, as on the chip. An input that nothing drives reads high.
-//! Edges reach the pending bit in the cycle in which they happen: the synchroniser's delay of the sampled lines is not
-//! modelled, nor are requests that a change of EICRn itself can cause.
+//! A pin that the program drives can request an interrupt too, as on the chip. An input that
+//! nothing drives reads high. Edges reach the pending bit in the cycle in which they happen: the
+//! synchroniser's delay of the sampled lines is not modelled, nor are requests that a change of
+//! EICRn itself can cause.
 use super::pins::Move;
 use super::registers::port_of_line;
 use crate::line::Line;
@@ -93,7 +95,8 @@ impl Ports {
         self.sense[line.number()]
     }
 
-    /// Chooses what a line requests an interrupt for. A stimulus of requests takes its pin to the new level at rest.
+    /// Chooses what a line requests an interrupt for. A stimulus of requests takes its pin to the
+    /// new level at rest.
     pub fn set_sense(&mut self, line: Line, sense: Sense) {
         self.sense[line.number()] = sense;
         let outside = &mut self.outside[line.number()];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ATmega128's registers that the board models itself, by their addresses in data space (data sheet, "Register
-//! Summary"; avr-libc's `iom128.h`).
+//! The ATmega128's registers that the board models itself, by their addresses in data space (data
+//! sheet, "Register Summary"; avr-libc's `iom128.h`).
 use super::timer::FlagMasks;
 
 pub const SFIOR: u16 = 0x40;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A timer/counter in its normal and CTC modes, exact to the cycle (ATmega128 data sheet, chapters 15 and 16).
+//! A timer/counter in its normal and CTC modes, exact to the cycle (ATmega128 data sheet, chapters
+//! 15 and 16).
 //!
-//! Nothing is done per cycle: between two changes of its registers the counter is a function of the cycle. The events
-//! are the edges of the timer's clock. At an edge the counter takes its next value; a compare flag is set at the edge
-//! that follows the match, TOV at the edge from MAX to 0 (figures "Timer/Counter Timing Diagram").
+//! Nothing is done per cycle: between two changes of its registers the counter is a function of the
+//! cycle. The events are the edges of the timer's clock. At an edge the counter takes its next
+//! value; a compare flag is set at the edge that follows the match, TOV at the edge from MAX to 0
+//! (figures "Timer/Counter Timing Diagram").
 
-/// The flags of one timer, as masks in a common word of all timers' flags; 0 where the timer has no such flag.
+/// The flags of one timer, as masks in a common word of all timers' flags; 0 where the timer has no
+/// such flag.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlagMasks {
     pub overflow: u16,
@@ -34,7 +37,8 @@ pub struct Timer {
     capture: u16,
     /// Cycles per edge; `None` when the timer is stopped.
     divisor: Option<u64>,
-    /// The cycle at which the prescaler was 0: a divided clock has its edges at whole multiples from here.
+    /// The cycle at which the prescaler was 0: a divided clock has its edges at whole multiples
+    /// from here.
     prescaler_origin: u64,
     /// The prescaler is held in reset, and with it the timer (TSM).
     held: bool,
@@ -63,7 +67,8 @@ impl Timer {
         }
     }
 
-    /// Moves on to `cycle` and returns the flags that were set on the way. Every change of a register is preceded by this.
+    /// Moves on to `cycle` and returns the flags that were set on the way. Every change of a
+    /// register is preceded by this.
     pub fn advance(&mut self, cycle: u64) -> u16 {
         let mut edges = self.edges_until(cycle);
         self.since = self.since.max(cycle);
@@ -85,7 +90,8 @@ impl Timer {
         flags
     }
 
-    /// The cycle at which the first of the `wanted` flags will be set, if nothing changes; after [`Self::advance`].
+    /// The cycle at which the first of the `wanted` flags will be set, if nothing changes; after
+    /// [`Self::advance`].
     pub fn next_event(&self, wanted: u16) -> Option<u64> {
         let divisor = self.divisor.filter(|_| !self.held)?;
         let mut after = self.clone();
@@ -110,7 +116,8 @@ impl Timer {
         self.value
     }
 
-    /// Writes the counter: the match at the next edge is blocked ("Compare Match Blocking by TCNTn Write").
+    /// Writes the counter: the match at the next edge is blocked ("Compare Match Blocking by TCNTn
+    /// Write").
     pub fn set_value(&mut self, value: u16) {
         self.value = value;
         self.blocked = true;
@@ -190,7 +197,8 @@ impl Timer {
         ]
     }
 
-    /// The edge after a write of the counter: no match is seen, not even the one that would clear the counter.
+    /// The edge after a write of the counter: no match is seen, not even the one that would clear
+    /// the counter.
     fn pass_blocked_edge(&mut self) -> u16 {
         self.blocked = false;
         if self.value == self.max {
@@ -218,7 +226,8 @@ impl Timer {
         u16::try_from(after).unwrap_or(self.max)
     }
 
-    /// The number of edges until the one that leaves `wanted`; `None` if the counter never gets there.
+    /// The number of edges until the one that leaves `wanted`; `None` if the counter never gets
+    /// there.
     fn edges_to_match(&self, wanted: u16) -> Option<u64> {
         let (value, top, max) = (
             u64::from(self.value),

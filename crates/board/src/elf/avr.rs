@@ -8,7 +8,8 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, elf};
 use super::{DataSymbol, ElfError, Symbols, Wanted, to_index};
 use crate::chip::Chip;
 
-/// Data addresses are above this in an AVR ELF: flash, data and EEPROM share one address space there.
+/// Data addresses are above this in an AVR ELF: flash, data and EEPROM share one address space
+/// there.
 const DATA_SPACE: u64 = 0x80_0000;
 const EEPROM_SPACE: u64 = 0x81_0000;
 
@@ -19,7 +20,8 @@ pub struct Image {
     pub path: PathBuf,
     /// The flash's content from address 0; shorter than the flash.
     pub flash: Vec<u8>,
-    /// The end of the static variables in data space, if the ELF says: a stack below it destroys them.
+    /// The end of the static variables in data space, if the ELF says: a stack below it destroys
+    /// them.
     pub data_end: Option<u16>,
     symbols: Symbols,
 }
@@ -115,7 +117,8 @@ impl Image {
         }
     }
 
-    /// Whether the vector at `address` leads to the C library's trap for interrupts without a handler.
+    /// Whether the vector at `address` leads to the C library's trap for interrupts without a
+    /// handler.
     #[must_use]
     pub fn is_bad_interrupt(&self, address: u32) -> bool {
         let Some(&trap) = self.symbols.code.get("__bad_interrupt") else {
@@ -140,7 +143,8 @@ impl Image {
     }
 }
 
-/// The chip as the compiler noted it; an ELF without a note passes if its instruction set is the chip's.
+/// The chip as the compiler noted it; an ELF without a note passes if its instruction set is the
+/// chip's.
 fn check_chip(file: &ElfFile32<'_, Endianness>, chip: &Chip) -> Result<(), String> {
     let arch = match object::Object::flags(file) {
         object::FileFlags::Elf { e_flags, .. } => e_flags & 0x7f,
@@ -190,7 +194,8 @@ fn noted_chip(file: &ElfFile32<'_, Endianness>) -> Option<String> {
             .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
     };
     let name_size = usize::try_from(word(0)?).ok()?;
-    // The description: six addresses and sizes, the offsets' table's size, the offset of the name, then the strings.
+    // The description: six addresses and sizes, the offsets' table's size, the offset of the name,
+    // then the strings.
     let description = 12 + name_size.next_multiple_of(4);
     let table_size = usize::try_from(word(description + 24)?).ok()?;
     let strings = description + 24 + table_size.max(4);

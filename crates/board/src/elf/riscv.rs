@@ -89,7 +89,8 @@ fn inside(address: u32, size: u8, ram_bytes: u32) -> bool {
         .is_some_and(|end| end <= ram_bytes)
 }
 
-/// Whether the processor has the instructions that the file was compiled for; else what it was compiled for.
+/// Whether the processor has the instructions that the file was compiled for; else what it was
+/// compiled for.
 fn check_instructions(file: &ElfFile32<'_, Endianness>) -> Result<(), String> {
     let flags = match Object::flags(file) {
         object::FileFlags::Elf { e_flags, .. } => e_flags,

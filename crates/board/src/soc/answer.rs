@@ -33,7 +33,8 @@ struct BusErrors {
     count: u64,
 }
 
-/// What one cause took. An external interrupt has the line of the controller for which it was taken.
+/// What one cause took. An external interrupt has the line of the controller for which it was
+/// taken.
 #[derive(Debug, Deserialize)]
 struct Trap {
     cause: u8,
@@ -59,7 +60,8 @@ const FIRST_LINE: u8 = 16;
 const FIRST_EXCEPTION: u8 = 64;
 
 impl Trap {
-    /// Of an interrupt; the controller's lines behind the event wires are the limiter's and the bus's own.
+    /// Of an interrupt; the controller's lines behind the event wires are the limiter's and the
+    /// bus's own.
     fn interrupt(self) -> VectorUse {
         let name = match (self.line, self.cause) {
             (Some(line), _) => match usize::from(line).checked_sub(BOARD.lines.len()) {

@@ -83,8 +83,9 @@ impl Simulator {
         }
     }
 
-    /// The program that the variable `WEIR_SOC` names, or else what `boards/soc/build` makes, in the folder `from` or the nearest above it that has that script.
-    /// A first build takes minutes, and tells its progress on stderr.
+    /// The program that the variable `WEIR_SOC` names, or else what `boards/soc/build` makes, in
+    /// the folder `from` or the nearest above it that has that script. A first build takes minutes,
+    /// and tells its progress on stderr.
     ///
     /// # Errors
     /// There is no such script; it fails, for example because a tool is missing.

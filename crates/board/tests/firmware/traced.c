@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Masks INT5 (falling edges) from its handler, as a limiter does, and unmasks it from a compare interrupt that also wakes
-// the processor.
+// Masks INT5 (falling edges) from its handler, as a limiter does, and unmasks it from a compare
+// interrupt that also wakes the processor.
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <avr/sleep.h>

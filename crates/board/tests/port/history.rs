@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A trace as a sequence of events of the limit machine: requests, expiries and calls of the user's.
+//! A trace as a sequence of events of the limit machine: requests, expiries and calls of the
+//! user's.
 use weir_board::run::{Event, EventKind};
 
 use super::mark;
@@ -66,7 +67,8 @@ pub struct Episode {
     pub pending: (bool, bool),
     /// The compare flag, if it was read: the first time.
     pub flag: Option<bool>,
-    /// The counter as it was read, with the cycle; of a 16-bit counter of which only the low byte was read, that.
+    /// The counter as it was read, with the cycle; of a 16-bit counter of which only the low byte
+    /// was read, that.
     pub counts: Vec<(u64, u16)>,
     /// Writes to the counter.
     pub restarts: Vec<(u64, u8)>,

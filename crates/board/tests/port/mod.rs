@@ -51,7 +51,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What compiles `ports/avr/tests/SOURCES` (or a path from the root, if there is a slash) with these defines.
+/// What compiles `ports/avr/tests/SOURCES` (or a path from the root, if there is a slash) with
+/// these defines.
 pub fn firmware(sources: &[&str], flavour: Flavour, defines: &[String]) -> Firmware {
     let root = root();
     let mut all: Vec<PathBuf> = sources
@@ -120,7 +121,8 @@ pub fn flood(text: &str) -> Flood {
     Flood::parse(text, CLOCK).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Bursts and pauses of every length, in step with the interval and not: 60 % of the gaps short, some near multiples of the interval.
+/// Bursts and pauses of every length, in step with the interval and not: 60 % of the gaps short,
+/// some near multiples of the interval.
 pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> Flood {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let interval = limit.interval_cycles();
@@ -211,7 +213,8 @@ impl Limit {
         CLOCK as f64 / self.interval_cycles() as f64 * per_interval
     }
 
-    /// Below, at and above the limit; at random; in pairs and bursts, also in step with the interval.
+    /// Below, at and above the limit; at random; in pairs and bursts, also in step with the
+    /// interval.
     pub fn floods(&self) -> Vec<String> {
         let rate = self.rate();
         let burst = u64::from(self.config.burst);

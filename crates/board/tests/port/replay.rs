@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The same requests, expiries and calls, given to the machine of core/: every decision must be the same.
+//! The same requests, expiries and calls, given to the machine of core/: every decision must be the
+//! same.
 use weir_core_sys::{Action, Config, Limiter, Policy, Timing, W16};
 
 use super::history::{Episode, History, Kind};
@@ -81,15 +82,16 @@ struct Replay<'a> {
     armed: bool,
     /// The compare register.
     compare: u16,
-    /// By how much the port's instants lie behind the machine's: what Self::is_near has added up to. Only where the compare register is the port's
-    /// only memory of them.
+    /// By how much the port's instants lie behind the machine's: what Self::is_near has added up
+    /// to. Only where the compare register is the port's only memory of them.
     frame: u16,
     due_in_register: bool,
     clock: Clock,
     counts: Counts,
 }
 
-/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h, WEIR_AVR_AT_ONCE).
+/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h,
+/// WEIR_AVR_AT_ONCE).
 fn ahead(config: &Config) -> u16 {
     if u64::from(config.burst) * config.interval <= 240 {
         3
@@ -139,7 +141,8 @@ impl Replay<'_> {
         (limiter, decision)
     }
 
-    /// The instants at which the port may have decided: what it read, or without a read where it was.
+    /// The instants at which the port may have decided: what it read, or without a read where it
+    /// was.
     fn instants(&mut self, episode: &Episode) -> Vec<u16> {
         let mut all: Vec<u16> = Vec::new();
         for &count in &episode.counts {
@@ -147,7 +150,8 @@ impl Replay<'_> {
             all.push(self.clock.read(count, whole));
         }
         if self.limit.config.policy == Policy::Bucket && episode.flag == Some(false) {
-            // The bucket became full between the two reads: that is the instant which counts, at most these cycles ago.
+            // The bucket became full between the two reads: that is the instant which counts, at
+            // most these cycles ago.
             let most = (30 / self.limit.prescaler + 1) as u16;
             if all
                 .first()
@@ -160,7 +164,8 @@ impl Replay<'_> {
             let (first, last) = (self.clock.at(episode.begin), self.clock.at(episode.end));
             all.extend([first, last]);
             if episode.flag == Some(false) {
-                // The compare flag is set one tick after the match (ATmega128 data sheet, "Timer/Counter Timing Diagrams").
+                // The compare flag is set one tick after the match (ATmega128 data sheet,
+                // "Timer/Counter Timing Diagrams").
                 all.push(first.wrapping_sub(1));
             }
         }
@@ -168,8 +173,9 @@ impl Replay<'_> {
         all
     }
 
-    /// An instant too near to be written in time (or past) became one a margin after a count that was read, or, for a bursty limiter's expiry, a whole
-    /// period after it. The machine's later instants lie as far behind.
+    /// An instant too near to be written in time (or past) became one a margin after a count that
+    /// was read, or, for a bursty limiter's expiry, a whole period after it. The machine's later
+    /// instants lie as far behind.
     fn is_near(&self, at: u16, episode: &Episode, instants: &[u16]) -> bool {
         let config = &self.config;
         // From a thread three ticks are tried first; they do at any prescaler but 1.
@@ -178,7 +184,8 @@ impl Replay<'_> {
             _ => &[ahead(config)],
         };
         let margin = margins[margins.len() - 1];
-        // Switched on again before the expiry that the last switching on had asked for: it is still to come.
+        // Switched on again before the expiry that the last switching on had asked for: it is still
+        // to come.
         if self.due_in_register && episode.kind == Kind::Call(mark::ENABLE) {
             let most = (200 / self.limit.prescaler) as u16 + margin;
             return (at.wrapping_sub(episode.compare) as i16).unsigned_abs() <= most;
@@ -205,7 +212,8 @@ impl Replay<'_> {
         })
     }
 
-    /// lean.h looks at one byte of the counter where that is enough, and at both elsewhere: the cycles of the reads tell, but the values suffice.
+    /// lean.h looks at one byte of the counter where that is enough, and at both elsewhere: the
+    /// cycles of the reads tell, but the values suffice.
     fn reads_low_bytes_only(&self) -> bool {
         self.due_in_register && u64::from(self.config.burst) * self.config.interval <= 240
     }
@@ -279,7 +287,8 @@ fn is_lean(config: &Config) -> bool {
     )
 }
 
-/// Follows a history. `specialised`: a constant limit without a record. `changes`: what TEST_CHANGES lists, from number 0 on.
+/// Follows a history. `specialised`: a constant limit without a record. `changes`: what
+/// TEST_CHANGES lists, from number 0 on.
 pub fn replay(
     limit: &Limit,
     specialised: bool,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--observed`: what was seen of handlers, held against what the system file states (docs/check.md, "What was observed").
+//! `--observed`: what was seen of handlers, held against what the system file states
+//! (docs/check.md, "What was observed").
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -24,7 +24,8 @@ struct Json<'a> {
 /// Carries the command out; the system is given back.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, one without limits in hardware, files that cannot be written.
+/// A file that cannot be read or is no system, one without limits in hardware, files that cannot be
+/// written.
 pub(super) fn execute(arguments: &Args) -> miette::Result<System> {
     let here = Path::new(".");
     let folder = arguments.output.as_deref().unwrap_or(here);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is said of the runs, as data: the keys of `weir simulate --json` (docs/simulate.md). Times are in cycles.
+//! What is said of the runs, as data: the keys of `weir simulate --json` (docs/simulate.md). Times
+//! are in cycles.
 use serde::Serialize;
 use weir_model::System;
 use weir_sim::feeds::Feeds;

@@ -12,8 +12,8 @@ use weir_sim::{Compensation, Costs, Defer, Deferral, Options, Spread, Tick, Ties
 /// How a system is simulated.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct How {
-    /// What misbehaves, and how: `eth=20kHz`, `eth=poisson:20kHz`, `eth=trace:eth0.pcap`; without a pattern as fast as the file says it can be at worst.
-    /// May be given several times
+    /// What misbehaves, and how: `eth=20kHz`, `eth=poisson:20kHz`, `eth=trace:eth0.pcap`; without a
+    /// pattern as fast as the file says it can be at worst. May be given several times
     #[arg(long = "flood", value_name = "TARGET[=PATTERN]")]
     pub floods: Vec<String>,
 
@@ -25,7 +25,8 @@ pub(crate) struct How {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// How costs and execution times lie below the worst: worst, uniform:50%, normal:60%:10% or exponential:30%
+    /// How costs and execution times lie below the worst: worst, uniform:50%, normal:60%:10% or
+    /// exponential:30%
     #[arg(long, value_name = "SPREAD", default_value = "worst")]
     pub costs: Spread,
 
@@ -49,7 +50,8 @@ pub(crate) struct How {
     #[arg(long, value_enum, requires = "tick", default_value_t = Compensation::None)]
     pub compensation: Compensation,
 
-    /// A receiver that does not work for its WCET but until so long after its release: control=4ms. May be given several times
+    /// A receiver that does not work for its WCET but until so long after its release: control=4ms.
+    /// May be given several times
     #[arg(long = "closed-loop", value_name = "RECEIVER=TIME")]
     pub closed_loops: Vec<ClosedLoop>,
 }
@@ -184,7 +186,8 @@ impl How {
     /// The options that [`Self::set`] knows.
     pub(crate) const KEYS: &str = "flood.TARGET, seed, duration, costs, costs-of.KIND, defer, ties, tick, compensation and closed-loop.RECEIVER";
 
-    /// Sets one option by its name: `seed`, `flood.eth`. A flood and a tick may be `none`. None: no option is called so.
+    /// Sets one option by its name: `seed`, `flood.eth`. A flood and a tick may be `none`. None: no
+    /// option is called so.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
         let none = value == "none";
         Some(match key.split_once('.') {
@@ -226,7 +229,8 @@ impl How {
     /// What a run of `system` is told, and what of it arrives where.
     ///
     /// # Errors
-    /// A time that is less than a cycle, or too long; a flood or a closed loop of what does not exist; a flood that cannot be made.
+    /// A time that is less than a cycle, or too long; a flood or a closed loop of what does not
+    /// exist; a flood that cannot be made.
     pub(crate) fn options(&self, system: &System) -> miette::Result<(Options, Feeds)> {
         let feeds = feeds(system, &self.floods).map_err(|error| of_flood(&error))?;
         let options = Options {

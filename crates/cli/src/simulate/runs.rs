@@ -30,7 +30,8 @@ pub(super) fn parts(system: &System, options: &Options) -> Vec<&'static str> {
     .collect()
 }
 
-/// The same run with every limit and moderation off, and every bottom half right after its interrupt.
+/// The same run with every limit and moderation off, and every bottom half right after its
+/// interrupt.
 pub(crate) fn without(options: &Options) -> Options {
     Options {
         limits: false,
@@ -52,7 +53,8 @@ pub(super) struct Made {
 const PARTS: u64 = 50;
 
 impl Made {
-    /// Makes the runs side by side: as described, and without those `parts` if there are any; only that if `only_without`. The timeline is that of the first.
+    /// Makes the runs side by side: as described, and without those `parts` if there are any; only
+    /// that if `only_without`. The timeline is that of the first.
     ///
     /// # Errors
     /// What they cannot be made with; a timeline that cannot be written.

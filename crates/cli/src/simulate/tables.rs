@@ -24,7 +24,8 @@ fn runs<'a>(answer: &'a Answer) -> Vec<(&'static str, &'a Run<'a>)> {
     described.chain(without).collect()
 }
 
-/// The table of what there is several of: of each of `shown` a line per run, which says which it is if there are two.
+/// The table of what there is several of: of each of `shown` a line per run, which says which it is
+/// if there are two.
 fn lines(
     answer: &Answer,
     columns: &[(&str, Align)],

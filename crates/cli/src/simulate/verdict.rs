@@ -17,7 +17,8 @@ struct Judged {
     packets: bool,
 }
 
-/// What is judged in a run: the tasks, the more urgent first; the sources; the flows that are not flooded themselves. Only what has deadlines.
+/// What is judged in a run: the tasks, the more urgent first; the sources; the flows that are not
+/// flooded themselves. Only what has deadlines.
 fn judged(run: &Run) -> Vec<Judged> {
     let mut tasks: Vec<_> = run.tasks.iter().collect();
     tasks.sort_by_key(|task| Reverse(task.urgency));

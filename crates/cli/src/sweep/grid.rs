@@ -59,7 +59,8 @@ pub(super) struct Point {
 
 impl Grid {
     /// # Errors
-    /// A parameter that does not exist or stands there twice; an option's value that cannot be used; a first combination that is no system.
+    /// A parameter that does not exist or stands there twice; an option's value that cannot be
+    /// used; a first combination that is no system.
     pub fn new(name: &str, text: &str, how: &How, vary: Vec<Vary>) -> miette::Result<Self> {
         let mut rows = 1_u64;
         for (place, of) in vary.iter().enumerate() {
@@ -91,7 +92,8 @@ impl Grid {
             for (index, value) in of.values.iter().enumerate() {
                 let mut choice = first.clone();
                 choice[place] = index;
-                // Whether a value suits the file may depend on the others' values; what an option's can be does not.
+                // Whether a value suits the file may depend on the others' values; what an option's
+                // can be does not.
                 let (_, how, _) = grid.chosen(&choice)?;
                 if !edit::is_key(&of.key) {
                     let named = || format!("{}={value}", of.key);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A table that grows line by line, survives the end of its program, and takes its name when it is whole.
+//! A table that grows line by line, survives the end of its program, and takes its name when it is
+//! whole.
 //!
-//! `results.csv.partial` holds the lines so far; `results.csv.sweep` says of which sweep. Whoever begins the same sweep again goes on behind the last whole line.
+//! `results.csv.partial` holds the lines so far; `results.csv.sweep` says of which sweep. Whoever
+//! begins the same sweep again goes on behind the last whole line.
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

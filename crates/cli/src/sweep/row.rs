@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rows of the table: the values of the parameters, then what the run did (docs/sweep.md). Times are in seconds.
+//! The rows of the table: the values of the parameters, then what the run did (docs/sweep.md).
+//! Times are in seconds.
 use miette::IntoDiagnostic;
 use weir_analysis::units::Part;
 use weir_model::{Diagnostics, Problem, System};
@@ -68,7 +69,8 @@ pub(super) fn columns(grid: &Grid, system: &System) -> Vec<String> {
     names
 }
 
-/// The row of a combination, made by running it. What is no system has its reason in the column `error`, and nothing in those behind it.
+/// The row of a combination, made by running it. What is no system has its reason in the column
+/// `error`, and nothing in those behind it.
 pub(super) fn row(grid: &Grid, index: u64, columns: usize) -> miette::Result<Row> {
     let mut cells: Vec<String> = grid.values(index).map(str::to_owned).collect();
     let ran = grid.row(index).and_then(|point| results(&point));

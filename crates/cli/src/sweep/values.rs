@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The values of a parameter, as the command line lists them: `1kHz,2kHz`, `1kHz..20kHz:1kHz`, `poisson:{1kHz..20kHz:1kHz}`.
+//! The values of a parameter, as the command line lists them: `1kHz,2kHz`, `1kHz..20kHz:1kHz`,
+//! `poisson:{1kHz..20kHz:1kHz}`.
 
 /// More values than this are a slip of the hand.
 const MOST: f64 = 1e6;

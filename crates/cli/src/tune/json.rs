@@ -16,7 +16,8 @@ pub(super) fn text(summary: &Summary) -> Result<String, Error> {
     to_string_pretty(&value)
 }
 
-/// `{"feasible": false, "system": …, "conflict": [{"deadline": "control"}, {"rate": "uart"}], "told": "…"}`.
+/// `{"feasible": false, "system": …, "conflict": [{"deadline": "control"}, {"rate": "uart"}],
+/// "told": "…"}`.
 pub(super) fn conflict(
     session: &Session,
     conflict: &Conflict,

@@ -21,7 +21,8 @@ pub(super) struct Summary {
     pub sources: Vec<Source>,
     /// The timers that they share.
     pub timers: Vec<Timer>,
-    /// The choices of which none is both cheaper and less in the way of tasks, and the chosen one; by their longest delay.
+    /// The choices of which none is both cheaper and less in the way of tasks, and the chosen one;
+    /// by their longest delay.
     pub front: Vec<Alternative>,
     /// The limits that the file has, if there are some for all and every deadline holds with them.
     pub before: Option<Alternative>,
@@ -181,7 +182,8 @@ fn front(task: &Task, tuned: &Outcome) -> Vec<Alternative> {
     let mut all: Vec<&Found> = tuned.alternatives.iter().collect();
     let chosen: Key = tuned.found.measure.key();
     all.push(&tuned.found);
-    // By delay, of equals the cheapest first; what stands before is quicker, so only a cheaper one is worth a row.
+    // By delay, of equals the cheapest first; what stands before is quicker, so only a cheaper one
+    // is worth a row.
     all.sort_by(|a, b| {
         let delay = |of: &Found| of.measure.longest_delay.unwrap_or(u64::MAX);
         delay(a)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program as its users start it, and a system in a folder of its own, changed as a test wants it.
+//! The program as its users start it, and a system in a folder of its own, changed as a test wants
+//! it.
 #![allow(dead_code, reason = "not every test needs all of it")]
 use std::path::Path;
 
@@ -33,7 +34,8 @@ pub fn run(command: &mut Command) -> Printed {
     }
 }
 
-/// The node of `tests/data` with each of `changes` made: the first text, which is there once, becomes the second.
+/// The node of `tests/data` with each of `changes` made: the first text, which is there once,
+/// becomes the second.
 pub fn node(changes: &[(&str, &str)]) -> String {
     changes.iter().fold(
         include_str!("../data/node.toml").to_owned(),

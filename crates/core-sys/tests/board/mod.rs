@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A simulated port: one source with its pending and enable bits, one timer, a handler that takes no time. It performs a limiter's steps and judges
-//! them against the contracts from what it saw itself: the instants at which the handler ran.
+//! A simulated port: one source with its pending and enable bits, one timer, a handler that takes
+//! no time. It performs a limiter's steps and judges them against the contracts from what it saw
+//! itself: the instants at which the handler ran.
 //!
 //! Time is absolute here and never wraps; only the limiter sees it modulo its width.
 
@@ -21,7 +22,8 @@ pub enum Mode {
     Tick(u64),
 }
 
-/// When the handler ran: the instant, and whether the expiries due at that instant had been dealt with before.
+/// When the handler ran: the instant, and whether the expiries due at that instant had been dealt
+/// with before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     pub at: u64,
@@ -127,7 +129,8 @@ impl<W: Width> Board<W> {
         self.deliver();
     }
 
-    /// Time passes to `to`; expiries happen, but those due at `to` itself only with [`Board::expire`].
+    /// Time passes to `to`; expiries happen, but those due at `to` itself only with
+    /// [`Board::expire`].
     pub fn advance(&mut self, to: u64) {
         while self.now < to {
             let mut next = to;
@@ -204,7 +207,8 @@ impl<W: Width> Board<W> {
         self.perform(step, false);
     }
 
-    /// The user disables the source at the instant at which a request of it is already on its way to the processor.
+    /// The user disables the source at the instant at which a request of it is already on its way
+    /// to the processor.
     pub fn user_disable_in_a_race(&mut self) {
         self.user_disable();
         self.race();

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The policies from first principles: may a request be served now, given every instant at which one was? For expiries without latency, a user
-//! who leaves the source on, and a configuration that stays.
+//! The policies from first principles: may a request be served now, given every instant at which
+//! one was? For expiries without latency, a user who leaves the source on, and a configuration that
+//! stays.
 
 use super::Served;
 use weir_core_sys::{Config, Policy, Timing};
 
-/// An instant with the order inside it: what comes before the expiries due then, and what comes after.
+/// An instant with the order inside it: what comes before the expiries due then, and what comes
+/// after.
 fn order(at: u64, after_expiry: bool) -> u64 {
     2 * at + u64::from(after_expiry)
 }
@@ -30,8 +32,9 @@ fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) ->
             (count as u64) < burst
         }
         Timing::Lazy => {
-            // A period ends when a request comes after its end, or at its end if one waits or the source is masked; the source is masked at once
-            // when the burst is used up only if the period before ended with a request that waited.
+            // A period ends when a request comes after its end, or at its end if one waits or the
+            // source is masked; the source is masked at once when the burst is used up only if the
+            // period before ended with a request that waited.
             let (mut cleared, mut count, mut sustained, mut masked) = (start, 0, false, false);
             for served in served {
                 if count == burst {

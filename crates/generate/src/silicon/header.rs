@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C header of the driver: the numbers of the sources, their limits and what their handlers may do.
+//! The C header of the driver: the numbers of the sources, their limits and what their handlers may
+//! do.
 use std::fmt::{self, Write};
 
 use weir_report::{rate, time};
@@ -10,7 +11,8 @@ use crate::output::MARKER;
 
 /// Of the numbers in comments.
 const DIGITS: u8 = 4;
-/// What a driver needs of rtl/limit/registers: where the registers of the sources begin, and how far apart they are.
+/// What a driver needs of rtl/limit/registers: where the registers of the sources begin, and how
+/// far apart they are.
 const SOURCES_AT: u32 = 0x8000;
 const SOURCE_BYTES: u32 = 32;
 /// The offsets of the registers of a source.

@@ -31,7 +31,8 @@ pub struct SiliconPlan<'a> {
     pub phase_bits: u32,
     /// Bits of a rate.
     pub rate_bits: u32,
-    /// The fewest phase bits and rate bits that would do: no limit leaves its source's band or, if none is expected, falls by more than a hundredth.
+    /// The fewest phase bits and rate bits that would do: no limit leaves its source's band or, if
+    /// none is expected, falls by more than a hundredth.
     pub fewest_bits: (u32, u32),
     /// In the order of the lines: `irq_i[n]` is of the one with the index n.
     pub sources: Vec<SiliconSource<'a>>,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instance of rtl/limit's `weir_limit`, as SystemVerilog that verible-verilog-format leaves as it is.
+//! The instance of rtl/limit's `weir_limit`, as SystemVerilog that verible-verilog-format leaves as
+//! it is.
 use std::fmt::{self, Write};
 
 use weir_model::{Silicon, SiliconForm, SiliconReset};

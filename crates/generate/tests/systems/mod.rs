@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Systems made in code, for tests: what a system file cannot say (because reading it would refuse it) can be said here.
+//! Systems made in code, for tests: what a system file cannot say (because reading it would refuse
+//! it) can be said here.
 #![allow(dead_code)] // each test crate uses its part
 
 use weir_model::{

@@ -159,8 +159,8 @@ pub(super) fn vector(name: &str) -> Option<u8> {
     u8::try_from(index + 1).ok()
 }
 
-/// A compare register of the ATmega128 that no limiter on the channel uses: its name and its address
-/// in data space.
+/// A compare register of the ATmega128 that no limiter on the channel uses: its name and its
+/// address in data space.
 pub(super) fn free_register(channel: &str) -> (&'static str, u16) {
     if channel.starts_with("TIMER2") {
         ("OCR0", 0x51)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The division itself: whose packets interrupt time was spent on. Arithmetic of whole ns and nothing else; what is divided adds up to the ns.
+//! The division itself: whose packets interrupt time was spent on. Arithmetic of whole ns and
+//! nothing else; what is divided adds up to the ns.
 use std::collections::BTreeMap;
 
 /// What was spent at one place, a CPU in the time of one host, between two readings.
@@ -32,7 +33,8 @@ pub(super) struct Shares<R> {
     pub orphan_packets: u64,
 }
 
-/// Splits `total` by `weights` so that the parts add up to it and each is less than 1 away from its exact share. All are 0 if all weights are.
+/// Splits `total` by `weights` so that the parts add up to it and each is less than 1 away from its
+/// exact share. All are 0 if all weights are.
 pub(super) fn apportion(total: u64, weights: impl IntoIterator<Item = u64> + Clone) -> Vec<u64> {
     let sum: u128 = weights.clone().into_iter().map(u128::from).sum();
     // So that the product below has no more than 128 bits, however many weights there are.
@@ -97,13 +99,16 @@ impl<R: Copy + Ord> Weights<R> {
     }
 }
 
-/// Divides the time of each pool over the packets that were handled there (zhang2006 §3.1: the cost of a bottom half is its time by its packets).
+/// Divides the time of each pool over the packets that were handled there (zhang2006 §3.1: the cost
+/// of a bottom half is its time by its packets).
 ///
-/// A packet that was taken from a device at one place may get to its socket at another: by RPS, by the threads of classes, by the devices of containers. So
-/// what sockets got at places that had not taken it from a device went on from where it was taken; `handed` says better than that what went on, where it is
-/// known. Only what is left then was for nobody.
+/// A packet that was taken from a device at one place may get to its socket at another: by RPS, by
+/// the threads of classes, by the devices of containers. So what sockets got at places that had not
+/// taken it from a device went on from where it was taken; `handed` says better than that what went
+/// on, where it is known. Only what is left then was for nobody.
 ///
-/// A place without packets, such as a process that an interrupt only came to so as to wake a thread, has the packets of its CPU, or else of all.
+/// A place without packets, such as a process that an interrupt only came to so as to wake a
+/// thread, has the packets of its CPU, or else of all.
 pub(super) fn divide<R: Copy + Ord>(
     pools: &[Pool<R>],
     handed: Option<&BTreeMap<R, u64>>,

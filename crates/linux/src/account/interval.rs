@@ -108,7 +108,8 @@ impl Counted {
     }
 }
 
-/// The differences of two readings, and what threads ran in between. Each interrupt took `overhead` ns beside what was measured of it.
+/// The differences of two readings, and what threads ran in between. Each interrupt took `overhead`
+/// ns beside what was measured of it.
 pub(super) fn between(
     before: &Counters,
     now: &Counters,
@@ -191,7 +192,8 @@ fn pool(place: Place, time: u64, apart: u64, counted: Counted) -> Pool<To> {
 }
 
 impl Interval {
-    /// The pools of a thread: what it ran is known as a whole, and is divided over the CPUs that it was seen on by its packets there.
+    /// The pools of a thread: what it ran is known as a whole, and is divided over the CPUs that it
+    /// was seen on by its packets there.
     fn worker(&mut self, host: u32, ran: Ran, mut places: Vec<(u32, Counted)>) {
         if places.is_empty() {
             if ran.time == 0 {

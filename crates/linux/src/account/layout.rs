@@ -6,7 +6,8 @@ use std::ops::{AddAssign, Sub};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
     pub cpu: u32,
-    /// The process that was interrupted or the kernel thread that did the work; 0: the CPU was idle.
+    /// The process that was interrupted or the kernel thread that did the work; 0: the CPU was
+    /// idle.
     pub host: u32,
     /// It is a kernel thread, which may have ended by now.
     pub is_kernel: bool,
@@ -145,7 +146,8 @@ impl Lost {
     }
 }
 
-/// What a counter has counted since it stood at `before`. One that stands lower was made anew in between, and began at 0.
+/// What a counter has counted since it stood at `before`. One that stands lower was made anew in
+/// between, and began at 0.
 pub(super) fn since(now: u64, before: u64) -> u64 {
     now.checked_sub(before).unwrap_or(now)
 }

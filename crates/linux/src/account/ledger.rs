@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The books: what each process received, and what was taken from it, by core's account (`core/include/weir/account.h`, zhang2006 §3.1). A pool is a clock
-//! tick to it: what was handled in it, for whom, and in whose time.
+//! The books: what each process received, and what was taken from it, by core's account
+//! (`core/include/weir/account.h`, zhang2006 §3.1). A pool is a clock tick to it: what was handled
+//! in it, for whom, and in whose time.
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_core_sys::account::{Account, Config, Mode};
@@ -10,7 +11,8 @@ use super::interval::{Interval, To};
 use super::layout::Socket;
 use crate::receivers::Key;
 
-/// A clock tick of the kernel as /proc tells its times, in ns: sysconf(_SC_CLK_TCK) is 100 on all processors that this runs on.
+/// A clock tick of the kernel as /proc tells its times, in ns: sysconf(_SC_CLK_TCK) is 100 on all
+/// processors that this runs on.
 const TICK: u64 = 10_000_000;
 /// The only device of core's account: what its measured mode keeps of them is not asked for here.
 const DEVICE: usize = 0;
@@ -142,8 +144,9 @@ impl Ledger {
         }
     }
 
-    /// Books an interval. `whose` knows who gets what was for a receiver, `is_process` which hosts are processes: kernel threads and the idle
-    /// task are not, and nothing is taken from anybody in their time.
+    /// Books an interval. `whose` knows who gets what was for a receiver, `is_process` which hosts
+    /// are processes: kernel threads and the idle task are not, and nothing is taken from anybody
+    /// in their time.
     pub fn book(
         &mut self,
         interval: &Interval,
@@ -311,7 +314,8 @@ mod tests {
     #[test]
     fn the_receiver_is_charged_and_who_ran_is_told_what_was_taken() {
         let mut ledger = Ledger::new();
-        // In the time of 2: three packets for 1, one for 2 itself, one for nobody; and 50 ns of timers.
+        // In the time of 2: three packets for 1, one for 2 itself, one for nobody; and 50 ns of
+        // timers.
         let pools = vec![pool(2, 500, 50, 5, &[(1, 3), (2, 1)])];
         let booked = book(&mut ledger, &interval(pools));
         assert_eq!(

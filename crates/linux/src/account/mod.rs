@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whom interrupts were for, and whom they were taken from (zhang2006 §3.1): interrupt time is charged to the processes whose packets it was spent on, and
-//! reported to those in whose time it was spent. A stock scheduler cannot give the latter back.
+//! Whom interrupts were for, and whom they were taken from (zhang2006 §3.1): interrupt time is
+//! charged to the processes whose packets it was spent on, and reported to those in whose time it
+//! was spent. A stock scheduler cannot give the latter back.
 //!
-//! BPF programs count, for each CPU and each host (the process that was interrupted, or the kernel thread that did the work): the time of handlers and of soft
-//! interrupts, the packets that were taken from devices, and those that each socket got. What kernel threads run for interrupts the kernel knows itself. Every
-//! turn divides what came since the turn before by the packets ([`divide`]) and books it with core's account ([`ledger`]).
+//! BPF programs count, for each CPU and each host (the process that was interrupted, or the kernel
+//! thread that did the work): the time of handlers and of soft interrupts, the packets that were
+//! taken from devices, and those that each socket got. What kernel threads run for interrupts the
+//! kernel knows itself. Every turn divides what came since the turn before by the packets
+//! ([`divide`]) and books it with core's account ([`ledger`]).
 //!
-//! All network namespaces are accounted for. What it does not see, and what it costs, is in docs/linux-accounting.md.
+//! All network namespaces are accounted for. What it does not see, and what it costs, is in
+//! docs/linux-accounting.md.
 mod divide;
 mod interval;
 mod layout;
@@ -47,14 +51,17 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// How the account is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Whether the packets of each socket are counted, for which every packet that a socket gets pays (docs/linux-accounting.md). Without it nothing can be
-    /// charged, but for what mode exact counts itself.
+    /// Whether the packets of each socket are counted, for which every packet that a socket gets
+    /// pays (docs/linux-accounting.md). Without it nothing can be charged, but for what mode exact
+    /// counts itself.
     pub packets: bool,
-    /// What an interrupt costs beside its handler and its soft interrupts: added for each one, whomever it was for.
+    /// What an interrupt costs beside its handler and its soft interrupts: added for each one,
+    /// whomever it was for.
     pub interrupt_overhead: Duration,
     /// What an overload is.
     pub limits: Limits,
-    /// The interfaces whose drops are looked at, each with the packets a second that the system file tolerates from it, if it says so.
+    /// The interfaces whose drops are looked at, each with the packets a second that the system
+    /// file tolerates from it, if it says so.
     pub interfaces: BTreeMap<String, Option<f64>>,
 }
 
@@ -85,7 +92,8 @@ pub enum Error {
     Threads(#[from] procfs::ProcError),
 }
 
-/// What mode exact has counted since its program was loaded: which keys' packets it gave to the threads of their classes.
+/// What mode exact has counted since its program was loaded: which keys' packets it gave to the
+/// threads of their classes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Given {
     /// Packets by key, those that were dropped then included.
@@ -126,7 +134,8 @@ impl Given {
     }
 }
 
-/// Keeps the account, as long as this lives; the programs are gone when the process ends, however it does.
+/// Keeps the account, as long as this lives; the programs are gone when the process ends, however
+/// it does.
 pub struct Accountant {
     programs: Programs,
     options: Options,
@@ -138,7 +147,8 @@ pub struct Accountant {
     devices: BTreeMap<String, Traffic>,
     crew: Crew,
     people: People,
-    /// Who had a socket when it was last known, by its cookie: it may be closed before its last packets are booked.
+    /// Who had a socket when it was last known, by its cookie: it may be closed before its last
+    /// packets are booked.
     holders: BTreeMap<u64, Whose>,
     /// The network namespace that names of interfaces are known in, by its cookie.
     namespace: u64,
@@ -157,7 +167,8 @@ impl Accountant {
     /// Begins to account.
     ///
     /// # Errors
-    /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or there is no cgroup v2 to count packets in.
+    /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or
+    /// there is no cgroup v2 to count packets in.
     pub fn start(options: Options) -> Result<Self, Error> {
         let programs = Programs::load(options.packets)?;
         programs.name_interrupts(&sources::network_interrupts())?;
@@ -189,8 +200,9 @@ impl Accountant {
         })
     }
 
-    /// Books what came since the turn before, by the receivers that `table` knows, and what mode exact `given`, if it is on. To be called about once a second:
-    /// what happens between two turns is divided as a whole.
+    /// Books what came since the turn before, by the receivers that `table` knows, and what mode
+    /// exact `given`, if it is on. To be called about once a second: what happens between two turns
+    /// is divided as a whole.
     ///
     /// # Errors
     /// When the counters cannot be read any longer. To call it again tries again.
@@ -402,7 +414,8 @@ fn whose(to: To, holders: &BTreeMap<u64, Whose>, table: &ReceiverTable) -> Whose
             return known.clone();
         }
     }
-    // What a listener has accepted is known from the next scan on; until then whoever has the port is likely to have it.
+    // What a listener has accepted is known from the next scan on; until then whoever has the port
+    // is likely to have it.
     let readers = to.key().into_iter().flat_map(|key| table.readers(key));
     let (mut namespaces, mut all) = (BTreeSet::new(), BTreeSet::new());
     for reader in readers {

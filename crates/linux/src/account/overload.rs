@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When an overload begins and ends, and who is the cause: told once for each overload, however long it lasts.
+//! When an overload begins and ends, and who is the cause: told once for each overload, however
+//! long it lasts.
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -14,9 +15,11 @@ use crate::receivers::Key;
 pub struct Limits {
     /// The share of a CPU that interrupts have, above 0 and at most 1.
     pub share: f64,
-    /// The share of an interface's packets that are dropped before the kernel has spent more on them than the top half, above 0.
+    /// The share of an interface's packets that are dropped before the kernel has spent more on
+    /// them than the top half, above 0.
     pub dropped: f64,
-    /// An overload has ended when all of it has been below this part of its limits for `quiet`: so it does not end and begin with every burst.
+    /// An overload has ended when all of it has been below this part of its limits for `quiet`: so
+    /// it does not end and begin with every burst.
     pub end: f64,
     /// See `end`.
     pub quiet: Duration,
@@ -41,7 +44,8 @@ pub struct Traffic {
     pub received: u64,
     /// Packets that there was no room for.
     pub dropped: u64,
-    /// What the system file says the system can do without, in packets a second (`rate.tolerated` of its sources).
+    /// What the system file says the system can do without, in packets a second (`rate.tolerated`
+    /// of its sources).
     pub tolerated: Option<f64>,
 }
 
@@ -252,7 +256,8 @@ impl Watch {
         }
     }
 
-    /// Looks at an interval, and tells what is to be told of it; who it is comes from whoever asks. A short one is judged together with what follows.
+    /// Looks at an interval, and tells what is to be told of it; who it is comes from whoever asks.
+    /// A short one is judged together with what follows.
     pub fn look(&mut self, seen: &Seen) -> Option<Event> {
         let seen = std::mem::take(&mut self.pending).and(seen);
         if seen.elapsed < SHORTEST {

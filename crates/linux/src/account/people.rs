@@ -67,7 +67,8 @@ impl People {
         self.host(pid, false)
     }
 
-    /// The same of one in whose time interrupts were handled, of whom is known whether it is a thread of the kernel, also after it has ended.
+    /// The same of one in whose time interrupts were handled, of whom is known whether it is a
+    /// thread of the kernel, also after it has ended.
     pub fn host(&mut self, pid: u32, is_kernel: bool) -> &Person {
         self.known.entry(pid).or_insert_with(|| {
             let person = Person::of(pid);

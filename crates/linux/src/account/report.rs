@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account as it is shown, and told to other programs: `weir linux status --json` has it under `account`. All times are in ns since the account began,
-//! and only grow; whoever wants rates takes the difference of two reports.
+//! The account as it is shown, and told to other programs: `weir linux status --json` has it under
+//! `account`. All times are in ns since the account began, and only grow; whoever wants rates takes
+//! the difference of two reports.
 use serde::{Deserialize, Serialize};
 
 use crate::receivers::Protocol;
 
 /// The account of the machine.
 ///
-/// `measured.total` is `received` + `orphans` + `unattributed`, to the ns; `received` is the sum over `processes` and `ended`.
+/// `measured.total` is `received` + `orphans` + `unattributed`, to the ns; `received` is the sum
+/// over `processes` and `ended`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// How long it has been kept.
     pub elapsed_ns: u64,
     /// Whether packets are counted; else nothing is attributed but what mode exact counts.
     pub counts_packets: bool,
-    /// Whether the kernel's own times (`used_ns`) are without the interrupts in them: CONFIG_IRQ_TIME_ACCOUNTING.
+    /// Whether the kernel's own times (`used_ns`) are without the interrupts in them:
+    /// CONFIG_IRQ_TIME_ACCOUNTING.
     pub used_without_interrupts: bool,
     /// All interrupt time.
     pub measured: Measured,
@@ -22,7 +25,8 @@ pub struct Report {
     pub received_ns: u64,
     /// Spent for packets that no socket got: for nobody, ARP, ICMP, forwarded.
     pub orphans_ns: u64,
-    /// Spent for no packet that is known of: timers, other devices, sockets whose process is not known.
+    /// Spent for no packet that is known of: timers, other devices, sockets whose process is not
+    /// known.
     pub unattributed_ns: u64,
     /// That sockets got.
     pub packets: u64,
@@ -59,7 +63,8 @@ pub struct Measured {
     pub receive_ns: u64,
     /// In other soft interrupts.
     pub other_soft_ns: u64,
-    /// On the way into interrupts and out of them, as the system file says (`interrupt_overhead`); not in the time of threads, which have it already.
+    /// On the way into interrupts and out of them, as the system file says (`interrupt_overhead`);
+    /// not in the time of threads, which have it already.
     pub overhead_ns: u64,
     /// In kernel threads that do such work, with the interrupts in their time.
     pub threads_ns: u64,

@@ -9,7 +9,8 @@ use super::report::{Cgroup, Cpu, Ended, Flow, KernelThread, Measured, Process, R
 use super::{Accountant, sources};
 use crate::sched::Tid;
 
-/// The name of the interface that a flow comes from, `#NUMBER` in a network namespace other than `own`; none if it is not known.
+/// The name of the interface that a flow comes from, `#NUMBER` in a network namespace other than
+/// `own`; none if it is not known.
 pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
     let index = flow.interface;
     if index == 0 {
@@ -19,7 +20,8 @@ pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
         return Some(format!("#{index}"));
     }
     let mut name = [0; libc::IF_NAMESIZE];
-    // SAFETY: the call writes at most IF_NAMESIZE bytes, with a final 0, and returns null if it writes none.
+    // SAFETY: the call writes at most IF_NAMESIZE bytes, with a final 0, and returns null if it
+    // writes none.
     let written = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
     if written.is_null() {
         return Some(format!("#{index}"));

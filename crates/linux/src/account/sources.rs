@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel itself tells: the time of threads and processes, which interrupts are network devices', and how it books interrupts.
+//! What the kernel itself tells: the time of threads and processes, which interrupts are network
+//! devices', and how it books interrupts.
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -22,7 +23,8 @@ pub(super) fn run_time(pid: Tid) -> Option<u64> {
     Some(seconds * 1_000_000_000 + part)
 }
 
-/// Whether the time of a process is without the interrupts that were handled in it (CONFIG_IRQ_TIME_ACCOUNTING): the kernel has a type for that then.
+/// Whether the time of a process is without the interrupts that were handled in it
+/// (CONFIG_IRQ_TIME_ACCOUNTING): the kernel has a type for that then.
 pub(super) fn is_without_interrupts() -> bool {
     Btf::from_vmlinux().is_ok_and(|types| types.type_by_name::<Struct<'_>>("irqtime").is_some())
 }
@@ -61,7 +63,8 @@ pub(super) fn network_interrupts() -> BTreeSet<u32> {
     numbers
 }
 
-/// Whether drivers call a handler so that serves the device `name`: `eth0`, `eth0-rx-1`, `virtio0-input.0`.
+/// Whether drivers call a handler so that serves the device `name`: `eth0`, `eth0-rx-1`,
+/// `virtio0-input.0`.
 fn is_of(action: &str, name: &str) -> bool {
     let rest = action.strip_prefix(name);
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))

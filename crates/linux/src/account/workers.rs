@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel threads that do the work of interrupts: what each has run is interrupt time, and the kernel knows it to the ns.
+//! The kernel threads that do the work of interrupts: what each has run is interrupt time, and the
+//! kernel knows it to the ns.
 use std::collections::BTreeMap;
 
 use procfs::ProcResult;
@@ -65,7 +66,8 @@ impl Crew {
         Ok(())
     }
 
-    /// One that was not there when the account began, so that all that it has run is of this account.
+    /// One that was not there when the account began, so that all that it has run is of this
+    /// account.
     pub fn join(&mut self, thread: Thread, work: &Work) {
         self.add(thread, work.clone(), 0);
     }

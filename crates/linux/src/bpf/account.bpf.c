@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Measures what interrupts cost, and in whose time (zhang2006 §4: the time of net_rx_action and the packets that each process received). It only counts; to
- * whom the time is charged is worked out at user level, from the differences between two readings.
+ * Measures what interrupts cost, and in whose time (zhang2006 §4: the time of net_rx_action and the
+ * packets that each process received). It only counts; to whom the time is charged is worked out at
+ * user level, from the differences between two readings.
  *
- * Each program runs once for an interrupt, a soft interrupt or a poll of a device, but for account_delivered: that one runs once for each packet that a
- * socket gets, and is only attached if it is wanted.
+ * Each program runs once for an interrupt, a soft interrupt or a poll of a device, but for
+ * account_delivered: that one runs once for each packet that a socket gets, and is only attached if
+ * it is wanted.
  */
 #include "kernel.h"
 
@@ -172,8 +174,9 @@ int BPF_PROG(account_soft_ends, unsigned int which)
 }
 
 /*
- * Packets that a device brought. Those that one device of the kernel hands to another (the backlog of a CPU, tunnels) were counted where they came in; a veth
- * is such a device, too, unless its packets have a thread.
+ * Packets that a device brought. Those that one device of the kernel hands to another (the backlog
+ * of a CPU, tunnels) were counted where they came in; a veth is such a device, too, unless its
+ * packets have a thread.
  */
 SEC("tp_btf/napi_poll")
 int BPF_PROG(account_polled, struct napi_struct *napi, int work, int budget)
@@ -199,7 +202,10 @@ static __always_inline bool count(const weir_account_delivery_t *delivery, __u64
     return bpf_map_update_elem(&deliveries, delivery, &packets, BPF_NOEXIST) == 0;
 }
 
-/* A packet, or several that were joined, for a socket: all the work on it is done but for its place in the queue. */
+/*
+ * A packet, or several that were joined, for a socket: all the work on it is done but for its place
+ * in the queue.
+ */
 SEC("cgroup_skb/ingress")
 int account_delivered(struct __sk_buff *skb)
 {

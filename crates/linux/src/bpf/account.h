@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What account.bpf.c shares with the program that loads it: its counters. Every element belongs to one CPU and one host, so that nobody else counts in
- * it at the same time. Twin: src/account/layout.rs.
+ * What account.bpf.c shares with the program that loads it: its counters. Every element belongs to
+ * one CPU and one host, so that nobody else counts in it at the same time. Twin:
+ * src/account/layout.rs.
  */
 #ifndef WEIR_LINUX_ACCOUNT_H
 #define WEIR_LINUX_ACCOUNT_H
 
 #include <stdint.h>
 
-/** Beside the number of a kernel thread: when the counters are read, it may have ended. Numbers are below 2^22. */
+/**
+ * Beside the number of a kernel thread: when the counters are read, it may have ended. Numbers are
+ * below 2^22.
+ */
 #define WEIR_ACCOUNT_KERNEL 0x80000000u
 
 /** Where interrupts were handled: in whose time. */
@@ -17,7 +21,10 @@ typedef struct {
     uint32_t host; /**< the process that was interrupted, or WEIR_ACCOUNT_KERNEL and the thread that did the work; 0: the CPU was idle */
 } weir_account_place_t;
 
-/** What was spent there until now. Times are in ns, each without the interrupts that came in between. */
+/**
+ * What was spent there until now. Times are in ns, each without the interrupts that came in
+ * between.
+ */
 typedef struct {
     uint64_t device;     /**< in handlers of network devices */
     uint64_t others;     /**< in handlers of other devices */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Mode exact (lee2010 §4): finds the receiver of each packet before the kernel spends anything on it, and gives the packet to the kernel thread of the
- * receiver's class, which the kernel's own scheduler runs at its place. What has no receiver here is left to the kernel untouched.
+ * Mode exact (lee2010 §4): finds the receiver of each packet before the kernel spends anything on
+ * it, and gives the packet to the kernel thread of the receiver's class, which the kernel's own
+ * scheduler runs at its place. What has no receiver here is left to the kernel untouched.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -20,7 +21,10 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define PTP_EVENT 319u
 #define PTP_GENERAL 320u
 
-/** Bytes of a frame that are looked at, at most: so that the verifier sees a bound. Headers as deep as the core follows them are shorter. */
+/**
+ * Bytes of a frame that are looked at, at most: so that the verifier sees a bound. Headers as deep
+ * as the core follows them are shorter.
+ */
 #define DEEPEST 0x3fffu
 
 /* The user level sets how many CPUs there are rows for. */
@@ -51,7 +55,10 @@ struct table {
 struct table table_a SEC(".maps");
 struct table table_b SEC(".maps");
 
-/* The tables that are in use, one for each family. A change of this map waits for the programs that run: nobody looks up in the others afterwards. */
+/*
+ * The tables that are in use, one for each family. A change of this map waits for the programs that
+ * run: nobody looks up in the others afterwards.
+ */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
     __uint(max_entries, 1);
@@ -84,8 +91,8 @@ typedef struct {
 } frame_t;
 
 /*
- * This function and the next that is not static are not inlined either, so that the verifier looks at each of them once, for any arguments: what calls them has
- * too many paths otherwise.
+ * This function and the next that is not static are not inlined either, so that the verifier looks
+ * at each of them once, for any arguments: what calls them has too many paths otherwise.
  */
 __noinline int weir_xdp_byte_at(struct xdp_md *ctx, uint32_t at)
 {
@@ -169,7 +176,10 @@ __noinline int weir_xdp_parse_any(struct xdp_md *ctx, uint32_t length, weir_demu
     return 0;
 }
 
-/* Each look at a frame whose headers may be anywhere is a call and a comparison, a dozen times what it is where all are at their usual places. */
+/*
+ * Each look at a frame whose headers may be anywhere is a call and a comparison, a dozen times what
+ * it is where all are at their usual places.
+ */
 static __always_inline void parse(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
 {
     const uint8_t *data = (const uint8_t *) (long) ctx->data;
@@ -191,8 +201,9 @@ static __always_inline const weir_xdp_table_t *table_in_use(bool is_v6)
 }
 
 /*
- * Compilers know from the switch of untouched() which reasons there are, and drop the comparison; the verifier does not know it and refuses the
- * program (clang 19). So the reason is hidden from the compiler.
+ * Compilers know from the switch of untouched() which reasons there are, and drop the comparison;
+ * the verifier does not know it and refuses the program (clang 19). So the reason is hidden from
+ * the compiler.
  */
 static __always_inline void count_left(weir_xdp_counts_t *count, uint32_t reason)
 {
@@ -239,7 +250,10 @@ int weir_demux(struct xdp_md *ctx)
     return XDP_PASS;
 }
 
-/* Once for each bulk of packets, 8 at most, that are put into a thread's queue: how many found it full. */
+/*
+ * Once for each bulk of packets, 8 at most, that are put into a thread's queue: how many found it
+ * full.
+ */
 SEC("tp_btf/xdp_cpumap_enqueue")
 int weir_dropped(uint64_t *arguments)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Tells user level which process receives on which port, as it changes, and how urgent those processes are.
+ * Tells user level which process receives on which port, as it changes, and how urgent those
+ * processes are.
  *
- * Everything is told as one kind of record: in the ring buffer as it happens, and by the iterators for what is there already. User level
- * (src/receivers/record.rs) has the same record.
+ * Everything is told as one kind of record: in the ring buffer as it happens, and by the iterators
+ * for what is there already. User level (src/receivers/record.rs) has the same record.
  */
 #include "kernel.h"
 
@@ -37,7 +38,10 @@ enum weir_follow_kind {
 #define WEIR_FOLLOW_V4 1
 #define WEIR_FOLLOW_V6 2
 
-/* A process that acts for another user than its own (set-user-ID) is neither's. The kernel gives no user this number. */
+/*
+ * A process that acts for another user than its own (set-user-ID) is neither's. The kernel gives no
+ * user this number.
+ */
 #define WEIR_FOLLOW_MIXED 0xffffffff
 
 struct weir_follow_record {
@@ -74,7 +78,10 @@ struct {
     __type(value, __u64);
 } lost SEC(".maps");
 
-/* Processes that have had a socket: only their threads, forks and ends are told. What finds no room is left to the next scan. */
+/*
+ * Processes that have had a socket: only their threads, forks and ends are told. What finds no room
+ * is left to the next scan.
+ */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 16384);
@@ -83,7 +90,10 @@ struct {
     __type(value, __u8);
 } readers SEC(".maps");
 
-/* The cookie of a socket that was told. What a listener accepts inherits the listener's: it has the listener's port, and its end says nothing new. */
+/*
+ * The cookie of a socket that was told. What a listener accepts inherits the listener's: it has the
+ * listener's port, and its end says nothing new.
+ */
 struct {
     __uint(type, BPF_MAP_TYPE_SK_STORAGE);
     __uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -149,7 +159,7 @@ static __always_inline bool is_marked(__u32 pid)
     return bpf_map_lookup_elem(&readers, &pid) != NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------ sockets */
+/* ------------------------------------------------------------------------------------- sockets */
 
 static __always_inline bool has_ports(__u32 protocol)
 {
@@ -243,7 +253,7 @@ int follow_egress(struct __sk_buff *skb)
     return 1;
 }
 
-/* ------------------------------------------------------------------------------------------------ processes */
+/* ----------------------------------------------------------------------------------- processes */
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
@@ -312,7 +322,7 @@ int BPF_PROG(follow_priority, struct pt_regs *registers, long result)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ what is there already */
+/* ----------------------------------------------------------------------- what is there already */
 
 static __always_inline bool is_loopback(const struct sock *sk, __u16 family)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What the BPF programs read of the kernel's structures: only those members, found where the running kernel has them (CO-RE).
+ * What the BPF programs read of the kernel's structures: only those members, found where the
+ * running kernel has them (CO-RE).
  */
 #ifndef WEIR_LINUX_KERNEL_H
 #define WEIR_LINUX_KERNEL_H
@@ -15,7 +16,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-/* A program states what it is given, also what it does not need; and libbpf's macro for one has a parameter of its own. */
+/*
+ * A program states what it is given, also what it does not need; and libbpf's macro for one has a
+ * parameter of its own.
+ */
 #pragma clang diagnostic ignored "-Wunused-parameter"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -183,7 +187,10 @@ struct pt_regs___arm64 {
 #define SCHED_RR 2
 #define SCHED_DEADLINE 6
 
-/* The urgency of a task: 0, its real-time priority, or 99 for SCHED_DEADLINE. Proxies' borrowed priorities do not count. */
+/*
+ * The urgency of a task: 0, its real-time priority, or 99 for SCHED_DEADLINE. Proxies' borrowed
+ * priorities do not count.
+ */
 static __always_inline __u8 weir_urgency_of(struct task_struct *task)
 {
     unsigned int policy = BPF_CORE_READ(task, policy);
@@ -193,7 +200,10 @@ static __always_inline __u8 weir_urgency_of(struct task_struct *task)
     return policy == SCHED_FIFO || policy == SCHED_RR ? (__u8) BPF_CORE_READ(task, rt_priority) : 0;
 }
 
-/* The number of the system call that a task with these registers is in, or -1 where that is not known. */
+/*
+ * The number of the system call that a task with these registers is in, or -1 where that is not
+ * known.
+ */
 static __always_inline long weir_call_of(const void *registers)
 {
     const struct pt_regs___x86 *x86 = registers;

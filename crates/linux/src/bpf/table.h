@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What demux.bpf.c shares with the program that loads it: the table it looks receivers up in, and its counters. Twin: src/exact/layout.rs.
+ * What demux.bpf.c shares with the program that loads it: the table it looks receivers up in, and
+ * its counters. Twin: src/exact/layout.rs.
  */
 #ifndef WEIR_LINUX_TABLE_H
 #define WEIR_LINUX_TABLE_H
@@ -8,11 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Slots of a table. The verifier must see the size; half of them are always usable (DEMUX-TABLE-5). */
+/**
+ * Slots of a table. The verifier must see the size; half of them are always usable (DEMUX-TABLE-5).
+ */
 #define WEIR_XDP_SLOTS 16384u
 #define WEIR_DEMUX_MASK(table) ((void) (table), (uint16_t) (WEIR_XDP_SLOTS - 1u))
 
-/** How the core reads a frame: weir_xdp_byte(), which the includer defines. `frame` is the program's context, not the bytes. */
+/**
+ * How the core reads a frame: weir_xdp_byte(), which the includer defines. `frame` is the program's
+ * context, not the bytes.
+ */
 #define WEIR_DEMUX_BYTE(frame, at) weir_xdp_byte(frame, at)
 static __attribute__((always_inline)) inline uint8_t weir_xdp_byte(const void *frame, uint16_t at);
 
@@ -21,13 +27,19 @@ static __attribute__((always_inline)) inline uint8_t weir_xdp_byte(const void *f
 /** Classes at most: one CPUMAP each. */
 #define WEIR_XDP_CLASSES 8u
 
-/** Tables: that of IPv4 and of what is no IP, and that of IPv6. A port of the one may be another process's than that of the other. */
+/**
+ * Tables: that of IPv4 and of what is no IP, and that of IPv6. A port of the one may be another
+ * process's than that of the other.
+ */
 #define WEIR_XDP_FAMILIES 2u
 
 /** In weir_xdp_table_t::cpu: the CPU that the packet came in on. */
 #define WEIR_XDP_SAME_CPU 0xffffffffu
 
-/** One of the tables. There are two for each family: the program looks up in one while the other is written. */
+/**
+ * One of the tables. There are two for each family: the program looks up in one while the other is
+ * written.
+ */
 typedef struct {
     weir_demux_t head;
     uint16_t unused;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Counts, for each device and urgency, the receivers' threads that wait for a packet (zhang2006 §3.2: the most urgent of them is whom the next interrupt is
- * predicted to be for), and rings when the most urgent class of a device may be another one.
+ * Counts, for each device and urgency, the receivers' threads that wait for a packet (zhang2006
+ * §3.2: the most urgent of them is whom the next interrupt is predicted to be for), and rings when
+ * the most urgent class of a device may be another one.
  *
- * A thread waits from when it leaves the CPU, asleep in a system call that receives or polls, until it is on a CPU again. What it polls is not looked at.
+ * A thread waits from when it leaves the CPU, asleep in a system call that receives or polls, until
+ * it is on a CPU again. What it polls is not looked at.
  */
 #include "kernel.h"
 
@@ -26,7 +28,10 @@ enum {
 
 const volatile __u8 calls[CALLS] = {0};
 
-/* A registered thread as one word, so that all of it changes at once: its urgency, whether it waits, and a bit for each device. */
+/*
+ * A registered thread as one word, so that all of it changes at once: its urgency, whether it
+ * waits, and a bit for each device.
+ */
 #define URGENCY(word) ((word) & 0xff)
 #define WAITS 0x100
 #define DEVICES_OF(word) ((word) >> 16)
@@ -67,7 +72,10 @@ static __always_inline void ring(struct weir_waiting_state *s)
     }
 }
 
-/* Counts a waiting thread more or less. User level looks again after it has written `applied`, so what is compared with the value before is not missed. */
+/*
+ * Counts a waiting thread more or less. User level looks again after it has written `applied`, so
+ * what is compared with the value before is not missed.
+ */
 static __always_inline void count(__u32 word, int change)
 {
     __u32 zero = 0;
@@ -175,7 +183,10 @@ struct weir_waiting_change {
     __u32 word; /* its urgency and its devices; no device: it is no receiver any longer */
 };
 
-/* Called by user level: registers a thread, or changes what is registered. Returns 1 if there is no room. */
+/*
+ * Called by user level: registers a thread, or changes what is registered. Returns 1 if there is no
+ * room.
+ */
 SEC("syscall")
 int waiting_register(struct weir_waiting_change *change)
 {

@@ -119,7 +119,8 @@ struct StateArgs {
     state: PathBuf,
 }
 
-/// Refuses what this machine cannot do. `trusted` says that packets have their checksums where that cannot be seen.
+/// Refuses what this machine cannot do. `trusted` says that packets have their checksums where that
+/// cannot be seen.
 fn able(node: &Node, trusted: bool) -> miette::Result<()> {
     let all = Machine::here(node).into_diagnostic()?.lacks(node, trusted);
     if all.is_empty() {

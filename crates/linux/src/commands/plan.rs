@@ -8,7 +8,8 @@ use crate::plan::{Attached, Plan};
 use crate::programs::Program;
 use crate::share::Share;
 
-/// Show everything that `run` would change on this machine, and what a flood can take from whom then
+/// Show everything that `run` would change on this machine, and what a flood can take from whom
+/// then
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Nothing is changed. The exit code is 0 if `run` would do that, and 2 if this machine cannot do what the file asks for, with every reason at once."

@@ -38,7 +38,8 @@ pub(super) struct Args {
     #[arg(long)]
     yes_xdp: bool,
 
-    /// Trust the other ends of veth pairs that cannot be looked at to compute checksums, in the mode exact
+    /// Trust the other ends of veth pairs that cannot be looked at to compute checksums, in the
+    /// mode exact
     #[arg(long)]
     yes_checksums: bool,
 
@@ -57,7 +58,8 @@ somebody else has set it since, 1 if something could not be put back, and 2 if i
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that is no system for Linux; what this machine does not have; a setting that is refused. Everything is put back then.
+/// A file that is no system for Linux; what this machine does not have; a setting that is refused.
+/// Everything is put back then.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut node = arguments.node()?;
     // What was carried out before the file was read anew.

@@ -94,7 +94,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         }
         lines.extend(remarks);
         match &arguments.system {
-            // So an end that is asked for twice is none that fails; a name that is mistyped is told.
+            // So an end that is asked for twice is none that fails; a name that is mistyped is
+            // told.
             Some(wanted) if ended.is_empty() && !running.is_empty() => lines.push(format!(
                 "no system `{wanted}` runs; what runs is {}",
                 running.join(", ")

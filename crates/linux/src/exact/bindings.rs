@@ -30,7 +30,8 @@ pub struct Bindings {
 
 #[derive(Debug, Clone, Copy)]
 struct Bound {
-    /// The core's name for whoever reads the key. Each key has one of its own: a process can be of another urgency at each, by the rules of the system file.
+    /// The core's name for whoever reads the key. Each key has one of its own: a process can be of
+    /// another urgency at each, by the rules of the system file.
     reader: u16,
     urgency: Urgency,
     class: u8,
@@ -73,8 +74,9 @@ impl Bindings {
         bound.chain(self.waiting.values().copied()).collect()
     }
 
-    /// Brings `table` up to date: `wanted` are the keys of which something may have changed, each with the urgency of its most urgent reader, none if nobody reads it;
-    /// `classes` are the classes' urgencies. The table is to be published then.
+    /// Brings `table` up to date: `wanted` are the keys of which something may have changed, each
+    /// with the urgency of its most urgent reader, none if nobody reads it; `classes` are the
+    /// classes' urgencies. The table is to be published then.
     ///
     /// # Errors
     /// When the table refuses for another reason than that it is full.

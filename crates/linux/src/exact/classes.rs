@@ -90,7 +90,8 @@ impl Class {
         })
     }
 
-    /// Makes threads, with queues of `queue` packets, where the class `class` is to have them, and ends the others.
+    /// Makes threads, with queues of `queue` packets, where the class `class` is to have them, and
+    /// ends the others.
     pub fn settle(
         &mut self,
         class: u8,

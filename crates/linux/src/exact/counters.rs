@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::layout::{CLASSES, COUNTS_WORDS, DROPPED_AT, LEFT_AT, PORTS, REASONS};
 use crate::object::Memory;
 
-/// Why a packet is left to the kernel, as if no program were attached; the numbers are those of `src/bpf/table.h`.
+/// Why a packet is left to the kernel, as if no program were attached; the numbers are those of
+/// `src/bpf/table.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -162,7 +163,8 @@ impl Counters {
         self.of_cpus().sum()
     }
 
-    /// The packets for a port that were given to a kernel thread; what has no receiver is not among them.
+    /// The packets for a port that were given to a kernel thread; what has no receiver is not among
+    /// them.
     #[must_use]
     pub fn port(&self, port: Port) -> u64 {
         let at = usize::from(port.protocol == 6) * PORTS / 2 + usize::from(port.port);
@@ -170,7 +172,8 @@ impl Counters {
         rows.map(|row| row[at].load(Ordering::Relaxed)).sum()
     }
 
-    /// The ports that packets which came in on one CPU were for, with their numbers; none for a CPU that the machine did not have, not even offline, when the program was loaded.
+    /// The ports that packets which came in on one CPU were for, with their numbers; none for a CPU
+    /// that the machine did not have, not even offline, when the program was loaded.
     pub fn ports_of(&self, cpu: usize) -> impl Iterator<Item = (Port, u64)> + '_ {
         let row = self.ports.elements().chunks_exact(PORTS).nth(cpu);
         let all = row.unwrap_or_default().iter().enumerate();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attaching the program to an interface, as long as this process lives and nobody else's program is there.
+//! Attaching the program to an interface, as long as this process lives and nobody else's program
+//! is there.
 use std::ffi::CString;
 use std::fmt;
 use std::io;
@@ -15,7 +16,8 @@ use libbpf_rs::{ProgramHandle, XdpFlags, libbpf_sys};
 pub struct Interface {
     /// Its name there.
     pub name: String,
-    /// Its network namespace, such as `/run/netns/NAME` or `/proc/PID/ns/net`; none: this process's.
+    /// Its network namespace, such as `/run/netns/NAME` or `/proc/PID/ns/net`; none: this
+    /// process's.
     pub namespace: Option<PathBuf>,
 }
 
@@ -37,7 +39,8 @@ impl fmt::Display for Interface {
     }
 }
 
-/// That the program is attached; it is not any more when this is dropped, or the process ends however it does.
+/// That the program is attached; it is not any more when this is dropped, or the process ends
+/// however it does.
 #[derive(Debug)]
 pub(super) struct Attached {
     pub interface: Interface,
@@ -82,7 +85,8 @@ impl Attached {
         if failed < 0 {
             return Err(io::Error::from_raw_os_error(-failed));
         }
-        // SAFETY: of a link of XDP the kernel fills in this member; all others are integers in the same place.
+        // SAFETY: of a link of XDP the kernel fills in this member; all others are integers in the
+        // same place.
         Ok(unsafe { info.__bindgen_anon_1.xdp.ifindex } != 0)
     }
 }
@@ -181,7 +185,8 @@ impl There {
     }
 }
 
-/// NETDEV_XDP_ACT_BASIC and _REDIRECT of <linux/netdev.h>: the driver runs programs, and these may give packets to others.
+/// NETDEV_XDP_ACT_BASIC and _REDIRECT of <linux/netdev.h>: the driver runs programs, and these may
+/// give packets to others.
 const NATIVE: u64 = 3;
 
 /// Whether the kernel says which XDP drivers have: from 6.3 on.

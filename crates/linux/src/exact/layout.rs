@@ -60,7 +60,8 @@ fn word(bytes: impl IntoIterator<Item = u8>) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-/// The words of a `weir_xdp_table_t`. The kernel reads them one by one, so they are made one by one.
+/// The words of a `weir_xdp_table_t`. The kernel reads them one by one, so they are made one by
+/// one.
 pub fn table<'a>(
     head: &Head,
     slots: &'a [Slot],

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mode exact (lee2010): an XDP program finds the receiver of each packet first and gives the packet to the kernel thread of the receiver's class, which the
-//! kernel's own scheduler runs at its place among all threads.
+//! Mode exact (lee2010): an XDP program finds the receiver of each packet first and gives the
+//! packet to the kernel thread of the receiver's class, which the kernel's own scheduler runs at
+//! its place among all threads.
 //!
-//! What has no receiver in the [`Table`], ARP, clocks' packets (PTP), fragments, frames in several buffers and what is malformed go on to the kernel as if no
-//! program were there, and are counted by [`Reason`]. lee2010 §4 asks for each packet who runs now; here a receiver has a class until its urgency changes, so
-//! that its packets keep their order.
+//! What has no receiver in the [`Table`], ARP, clocks' packets (PTP), fragments, frames in several
+//! buffers and what is malformed go on to the kernel as if no program were there, and are counted
+//! by [`Reason`]. lee2010 §4 asks for each packet who runs now; here a receiver has a class until
+//! its urgency changes, so that its packets keep their order.
 //!
-//! A card that takes VLAN tags off before the program sees the frame (`rxvlan` of ethtool) hides the VLAN priority from it.
+//! A card that takes VLAN tags off before the program sees the frame (`rxvlan` of ethtool) hides
+//! the VLAN priority from it.
 pub mod assign;
 mod bindings;
 mod classes;
@@ -41,7 +44,8 @@ static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"))
 /// On which CPU a class's bottom half runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// On the one that the packet came in on: each class has a thread on every CPU, and what the card spreads over CPUs stays spread.
+    /// On the one that the packet came in on: each class has a thread on every CPU, and what the
+    /// card spreads over CPUs stays spread.
     #[default]
     Arrival,
     /// On one for each class.
@@ -51,8 +55,8 @@ pub enum Placement {
 /// Packets that the queue of a class holds on each CPU if nothing is said.
 pub const QUEUE: u32 = 256;
 
-/// The same of the class of ordinary processes, where the packets wait of every socket that nobody has named: what Linux itself lets wait for a processor
-/// (`net.core.netdev_max_backlog`).
+/// The same of the class of ordinary processes, where the packets wait of every socket that nobody
+/// has named: what Linux itself lets wait for a processor (`net.core.netdev_max_backlog`).
 pub const ORDINARY_QUEUE: u32 = 1_000;
 
 /// What the kernel has room for at most in a queue of a CPUMAP.
@@ -61,12 +65,14 @@ pub const LONGEST_QUEUE: u32 = 16_384;
 /// How mode exact is to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Packets that the queue of a class of an urgency holds on each CPU, 1 to [`LONGEST_QUEUE`]; [`QUEUE`] or [`ORDINARY_QUEUE`] where nothing is said. A shorter
-    /// one drops earlier, when nothing but the top half was spent on a packet.
+    /// Packets that the queue of a class of an urgency holds on each CPU, 1 to [`LONGEST_QUEUE`];
+    /// [`QUEUE`] or [`ORDINARY_QUEUE`] where nothing is said. A shorter one drops earlier, when
+    /// nothing but the top half was spent on a packet.
     pub queues: BTreeMap<Urgency, u32>,
     /// Where bottom halves run.
     pub placement: Placement,
-    /// Generic XDP, which any interface has: the kernel has spent most of its work on a packet before the program sees it.
+    /// Generic XDP, which any interface has: the kernel has spent most of its work on a packet
+    /// before the program sees it.
     pub generic: bool,
 }
 
@@ -131,7 +137,8 @@ pub enum ExactError {
     /// The driver has no XDP.
     #[error("the driver of {0} has no native XDP; mode native does without")]
     NotNative(Interface),
-    /// The driver or the kernel refuses, for example since the interface's MTU is too large for XDP.
+    /// The driver or the kernel refuses, for example since the interface's MTU is too large for
+    /// XDP.
     #[error("{interface} does not take an XDP program: {source}")]
     Refused {
         /// Where.
@@ -175,7 +182,8 @@ pub enum Verdict {
     Given,
 }
 
-/// Mode exact, as long as this lives: when it is dropped, or the process ends however it does, the kernel takes the program off and ends its threads.
+/// Mode exact, as long as this lives: when it is dropped, or the process ends however it does, the
+/// kernel takes the program off and ends its threads.
 #[derive(Debug)]
 pub struct Exact {
     // Dropped first: no packet comes any more when the rest goes.
@@ -197,7 +205,8 @@ const MAPS: [&str; CLASSES] = [
     "class_0", "class_1", "class_2", "class_3", "class_4", "class_5", "class_6", "class_7",
 ];
 
-/// Gives the maps as many elements as the machine needs: rows of counters for CPUs, and CPUs that threads of classes can be on.
+/// Gives the maps as many elements as the machine needs: rows of counters for CPUs, and CPUs that
+/// threads of classes can be on.
 fn size(object: &mut OpenObject, cpus: u32, rows: u32) -> Result<(), ExactError> {
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -212,8 +221,9 @@ fn size(object: &mut OpenObject, cpus: u32, rows: u32) -> Result<(), ExactError>
 }
 
 impl Exact {
-    /// Mode exact on one interface, with an empty table: so far it leaves every packet alone. `classes` are the urgencies of the classes, the first the lowest;
-    /// [`add`](Self::add) adds further interfaces.
+    /// Mode exact on one interface, with an empty table: so far it leaves every packet alone.
+    /// `classes` are the urgencies of the classes, the first the lowest; [`add`](Self::add) adds
+    /// further interfaces.
     ///
     /// # Errors
     /// [`ExactError`]; nothing is left behind then.
@@ -302,7 +312,8 @@ impl Exact {
         Ok(exact)
     }
 
-    /// Has another interface served by the same table and threads: its network namespace must be that of the same receivers.
+    /// Has another interface served by the same table and threads: its network namespace must be
+    /// that of the same receivers.
     ///
     /// # Errors
     /// [`ExactError`]; nothing is changed then.
@@ -316,8 +327,10 @@ impl Exact {
         Ok(())
     }
 
-    /// Takes the program off the interfaces that have vanished, and returns these; starts threads on CPUs that have come and ends those of CPUs that have gone.
-    /// To be called now and then. Until it is, what goes to a CPU without a thread is left to the kernel ([`Reason::NoThread`]).
+    /// Takes the program off the interfaces that have vanished, and returns these; starts threads
+    /// on CPUs that have come and ends those of CPUs that have gone. To be called now and then.
+    /// Until it is, what goes to a CPU without a thread is left to the kernel
+    /// ([`Reason::NoThread`]).
     ///
     /// # Errors
     /// [`ExactError`]; to call it again tries again.
@@ -361,7 +374,8 @@ impl Exact {
         &mut self.table
     }
 
-    /// What the program has counted. Whoever keeps this sees it count on, as long as the program is there.
+    /// What the program has counted. Whoever keeps this sees it count on, as long as the program is
+    /// there.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
@@ -386,10 +400,12 @@ impl Exact {
         changed.schedule(class)
     }
 
-    /// Gives the classes these urgencies, ascending, and adds classes for those that are more; the classes that there are stay.
+    /// Gives the classes these urgencies, ascending, and adds classes for those that are more; the
+    /// classes that there are stay.
     ///
     /// # Errors
-    /// Fewer than there are, or more than eight; [`settle`](Self::settle) tries again what failed otherwise.
+    /// Fewer than there are, or more than eight; [`settle`](Self::settle) tries again what failed
+    /// otherwise.
     pub fn set_classes(&mut self, urgencies: &[Urgency]) -> Result<(), ExactError> {
         if urgencies.len() < self.classes.len() || urgencies.len() > CLASSES {
             return Err(ExactError::Classes(urgencies.len()));
@@ -411,7 +427,8 @@ impl Exact {
         self.start_threads()
     }
 
-    /// The classes' kernel threads, by class and CPU: their run time is what the classes' bottom halves cost.
+    /// The classes' kernel threads, by class and CPU: their run time is what the classes' bottom
+    /// halves cost.
     ///
     /// # Errors
     /// /proc cannot be read.
@@ -420,7 +437,8 @@ impl Exact {
         classes::find(&(0..).zip(numbers).collect::<Vec<_>>())
     }
 
-    /// The same as they were found when they were last scheduled, without a look at all of /proc; some may have ended since.
+    /// The same as they were found when they were last scheduled, without a look at all of /proc;
+    /// some may have ended since.
     pub fn scheduled(&self) -> impl Iterator<Item = ClassThread> + '_ {
         self.classes
             .iter()
@@ -440,8 +458,8 @@ impl Exact {
         })
     }
 
-    /// What the program does with a frame of 14 bytes or more, and its time for it, the mean of `times` runs: on this CPU, and without a packet (BPF_PROG_RUN).
-    /// The counters count it.
+    /// What the program does with a frame of 14 bytes or more, and its time for it, the mean of
+    /// `times` runs: on this CPU, and without a packet (BPF_PROG_RUN). The counters count it.
     ///
     /// # Errors
     /// The frame is shorter, or longer than the kernel tries.

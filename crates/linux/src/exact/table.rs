@@ -36,7 +36,8 @@ struct Copy {
     memory: Memory<AtomicU64>,
 }
 
-/// Who receives what, and in which class; [`publish`](Table::publish) makes changes known to the program.
+/// Who receives what, and in which class; [`publish`](Table::publish) makes changes known to the
+/// program.
 ///
 /// The core's tables in this process, one for IPv4 and what is no IP, and one for IPv6, are the
 /// originals. The program has two copies of both: it looks up in one, and the other is overwritten
@@ -54,14 +55,16 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table. `copies` are the program's two, of which it uses the first; `map` has the numbers of the classes' CPUMAPs.
+    /// An empty table. `copies` are the program's two, of which it uses the first; `map` has the
+    /// numbers of the classes' CPUMAPs.
     pub(super) fn new(
         copies: [MapHandle; 2],
         in_use: MapHandle,
         classes: u8,
         map: [u32; CLASSES],
     ) -> std::io::Result<Self> {
-        // What has no receiver is no class's: the program leaves it to the kernel. A reader more than there are slots for could not be found by the program.
+        // What has no receiver is no class's: the program leaves it to the kernel. A reader more
+        // than there are slots for could not be found by the program.
         let original =
             Demux::new(SLOTS, usize::from(u16::MAX), None, None).map_err(std::io::Error::other)?;
         let originals = [original.clone(), original];
@@ -180,9 +183,11 @@ impl Table {
         self.originals[usize::from(packet.ethertype() == V6)].classify(packet)
     }
 
-    /// Makes all changes since the last time known to the program, at once. Without changes it does nothing.
+    /// Makes all changes since the last time known to the program, at once. Without changes it does
+    /// nothing.
     ///
-    /// It returns when no CPU looks up in the former table any more, after some milliseconds to some tens of them: change much, then publish once.
+    /// It returns when no CPU looks up in the former table any more, after some milliseconds to
+    /// some tens of them: change much, then publish once.
     ///
     /// # Errors
     /// [`TableError::Publish`]; to call it again tries again.
@@ -202,7 +207,8 @@ impl Table {
                 to.store(from, Ordering::Relaxed);
             }
         }
-        // The kernel returns from a change of a map of maps when the programs that were running then have ended.
+        // The kernel returns from a change of a map of maps when the programs that were running
+        // then have ended.
         self.in_use.update(
             &0_u32.to_ne_bytes(),
             &copy.map.as_fd().as_raw_fd().to_ne_bytes(),

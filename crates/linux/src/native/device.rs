@@ -15,7 +15,8 @@ use crate::settings::{
 use crate::threads::{KernelThread, Thread, Work};
 use crate::urgency::Urgency;
 
-/// How many polls without a packet end a deferral: after them the interface waits for an interrupt again.
+/// How many polls without a packet end a deferral: after them the interface waits for an interrupt
+/// again.
 const EMPTY_POLLS: u32 = 2;
 
 /// The least run time of SCHED_DEADLINE that the kernel takes.
@@ -30,19 +31,26 @@ pub struct Device {
     pub urgency: Urgency,
     /// What its threads may do; `None`: they have `urgency`.
     pub top_half: Option<TopHalf>,
-    /// Its threads follow its receivers, up to this urgency, so that their policies are left alone here (the mode predicted); `None`: they do not.
+    /// Its threads follow its receivers, up to this urgency, so that their policies are left alone
+    /// here (the mode predicted); `None`: they do not.
     pub follows: Option<Urgency>,
-    /// How long packets may wait for the next poll instead of an interrupt each; `None`: this is left as it is.
+    /// How long packets may wait for the next poll instead of an interrupt each; `None`: this is
+    /// left as it is.
     pub deferral: Option<Duration>,
-    /// How long the card gathers packets before an interrupt, in whole microseconds; `None`: this is left as it is. The queue of `steered` does not gather.
+    /// How long the card gathers packets before an interrupt, in whole microseconds; `None`: this
+    /// is left as it is. The queue of `steered` does not gather.
     pub gathering: Option<Duration>,
-    /// Packets that each receive queue of the card has room for at least, or as many as it can have; `None`: this is left as it is.
+    /// Packets that each receive queue of the card has room for at least, or as many as it can
+    /// have; `None`: this is left as it is.
     pub ring: Option<u32>,
-    /// Packets that get the last receive queue for themselves, where the card can steer and has more than one.
+    /// Packets that get the last receive queue for themselves, where the card can steer and has
+    /// more than one.
     pub steered: Vec<Flow>,
-    /// The urgency of the most urgent receiver of other packets than those: what the threads of the other queues have, where it is known which they are.
+    /// The urgency of the most urgent receiver of other packets than those: what the threads of the
+    /// other queues have, where it is known which they are.
     pub others: Urgency,
-    /// The CPUs that do the stack's work for it, where the card does not spread it itself (veth); `None`: this is left as it is.
+    /// The CPUs that do the stack's work for it, where the card does not spread it itself (veth);
+    /// `None`: this is left as it is.
     pub spread: Option<Cpus>,
 }
 
@@ -64,12 +72,14 @@ impl Device {
         }
     }
 
-    /// Whether the thread of a queue for the most urgent packets is scheduled otherwise than the rest. A stated place or cap is that of all of them.
+    /// Whether the thread of a queue for the most urgent packets is scheduled otherwise than the
+    /// rest. A stated place or cap is that of all of them.
     pub(super) fn tells_queues_apart(&self) -> bool {
         self.top_half.is_none() && self.follows.is_none() && self.others < self.urgency
     }
 
-    /// What each of its `number` receiving threads is scheduled by: a cap is that of all together, since all can run on one CPU.
+    /// What each of its `number` receiving threads is scheduled by: a cap is that of all together,
+    /// since all can run on one CPU.
     pub(super) fn policy(&self, number: usize) -> Policy {
         match self.top_half {
             None => self.urgency.policy(),
@@ -93,10 +103,11 @@ impl Device {
         }
     }
 
-    /// The kernel threads that do its work now: those of its NAPI instances, and those of its interrupts where they have threads (PREEMPT_RT).
+    /// The kernel threads that do its work now: those of its NAPI instances, and those of its
+    /// interrupts where they have threads (PREEMPT_RT).
     ///
-    /// Those of NAPI have the interface's name. One of another network namespace may be named alike, and any user may make it so: from Linux 6.8 on the kernel tells
-    /// whose they are.
+    /// Those of NAPI have the interface's name. One of another network namespace may be named
+    /// alike, and any user may make it so: from Linux 6.8 on the kernel tells whose they are.
     ///
     /// # Errors
     /// When /proc cannot be read.
@@ -113,7 +124,8 @@ impl Device {
             // The kernel does not tell.
             return Ok(named);
         };
-        // Of one that is down it tells none. What is no device has either none with a number or all.
+        // Of one that is down it tells none. What is no device has either none with a number or
+        // all.
         let has_numberless = open.is_some_and(|open| {
             let is_device = || open.list("device").is_ok_and(|of| !of.is_empty());
             open.is_up().is_ok_and(|up| up) && (instances.is_empty() || is_device())
@@ -121,7 +133,8 @@ impl Device {
         Ok(own(named, &instances, has_numberless))
     }
 
-    /// The policies that `threads`, its own, are to have, if the NAPI instance `own` serves the most urgent packets alone.
+    /// The policies that `threads`, its own, are to have, if the NAPI instance `own` serves the
+    /// most urgent packets alone.
     pub(super) fn policies(
         &self,
         threads: &[KernelThread],
@@ -146,8 +159,9 @@ impl Device {
         let all_send = of_napi().all(only_sends);
         let receives = |thread: &KernelThread| is_napi(thread) && (all_send || !only_sends(thread));
         let of_receiving = self.policy(threads.iter().filter(|thread| receives(thread)).count());
-        // A thread of an interrupt wakes NAPI's and does no more, and what is sent is no flood's: they precede nobody whom the interface's receivers do not precede,
-        // and take no part of a cap.
+        // A thread of an interrupt wakes NAPI's and does no more, and what is sent is no flood's:
+        // they precede nobody whom the interface's receivers do not precede, and take no part of a
+        // cap.
         let of_others = match of_receiving {
             Policy::Deadline { .. } => self.urgency.policy(),
             policy => policy,
@@ -216,12 +230,14 @@ pub(super) fn is_napi(thread: &KernelThread) -> bool {
     matches!(thread.work, Work::Napi { .. })
 }
 
-/// Whether it only cleans up after what was sent: the kernel gives instances that nobody may poll for packets no number.
+/// Whether it only cleans up after what was sent: the kernel gives instances that nobody may poll
+/// for packets no number.
 fn only_sends(thread: &KernelThread) -> bool {
     matches!(thread.work, Work::Napi { id: 0, .. })
 }
 
-/// The interface's own settings. The time of a deferral is set before the number that turns it on, and put back after it.
+/// The interface's own settings. The time of a deferral is set before the number that turns it on,
+/// and put back after it.
 pub(super) fn settings(
     device: &Device,
     notes: &mut Vec<Note>,
@@ -263,7 +279,8 @@ pub(super) fn settings(
     Ok(wanted)
 }
 
-/// Room for `packets` in each receive queue, or for as many as the card can have; never less than there is.
+/// Room for `packets` in each receive queue, or for as many as the card can have; never less than
+/// there is.
 fn ring(interface: &Interface, open: &OpenInterface, packets: u32) -> (Setting, Value) {
     let setting = Setting::Ring {
         interface: interface.clone(),
@@ -273,7 +290,8 @@ fn ring(interface: &Interface, open: &OpenInterface, packets: u32) -> (Setting, 
     (setting, Value::Packets(wanted))
 }
 
-/// Lets each queue but `steered` gather packets for `time`, or the whole card where its queues have no settings of their own and none is steered.
+/// Lets each queue but `steered` gather packets for `time`, or the whole card where its queues have
+/// no settings of their own and none is steered.
 fn gathering(
     device: &Device,
     open: &OpenInterface,
@@ -306,7 +324,8 @@ fn gathering(
 
 /// The numbers of an interface's interrupts; none for one that is no device.
 fn interrupts(open: &OpenInterface) -> Vec<u32> {
-    // The PCI device below a virtio device has the interrupts; above a PCI device is a bridge, whose interrupts are its own.
+    // The PCI device below a virtio device has the interrupts; above a PCI device is a bridge,
+    // whose interrupts are its own.
     let folder = if open.read("device/class").is_ok() || open.read("device/features").is_err() {
         "device"
     } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A receive queue of the most urgent packets' own: rules bring them there, the card spreads the rest over the other queues, and the thread that serves it need not
-//! be the others'.
+//! A receive queue of the most urgent packets' own: rules bring them there, the card spreads the
+//! rest over the other queues, and the thread that serves it need not be the others'.
 use super::{Device, Note};
 use crate::settings::steering::{self, Flow, Rule, Rules};
 use crate::settings::{OpenInterface, Setting, Value, netlink};

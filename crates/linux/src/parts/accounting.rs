@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account in a run: kept once a second, told in the status, and said when an overload begins or ends.
+//! The account in a run: kept once a second, told in the status, and said when an overload begins
+//! or ends.
 use std::time::{Duration, Instant};
 
 use miette::IntoDiagnostic as _;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode exact in a run: the program on each interface, its table in step with the receivers, its classes with their urgencies.
+//! The mode exact in a run: the program on each interface, its table in step with the receivers,
+//! its classes with their urgencies.
 use std::collections::{BTreeMap, BTreeSet};
 
 use miette::IntoDiagnostic as _;
@@ -62,8 +63,8 @@ pub struct Demultiplexing {
     trusted: bool,
     exact: Exact,
     bindings: Bindings,
-    /// What the file says of ports whoever reads them. It holds while nobody does, too: who binds one while real-time processes leave this process no time is known
-    /// only when they end.
+    /// What the file says of ports whoever reads them. It holds while nobody does, too: who binds
+    /// one while real-time processes leave this process no time is known only when they end.
     stated: BTreeMap<Key, Urgency>,
     /// From which receivers are the interfaces' own: those of the interfaces that are there.
     reaches: Vec<Reach>,
@@ -72,7 +73,8 @@ pub struct Demultiplexing {
 }
 
 impl Demultiplexing {
-    /// Attaches the program to the interfaces. It leaves every packet to the kernel before the first turn.
+    /// Attaches the program to the interfaces. It leaves every packet to the kernel before the
+    /// first turn.
     pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let classes = assign::classes(&[], &node.urgencies(), &BTreeSet::new());
         let options = Options {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run consists of: parts that are given turns by one loop, when a descriptor of theirs says that there is something to do, when their time has come, and
-//! once a period. Each has a section of its own in the status.
+//! What a run consists of: parts that are given turns by one loop, when a descriptor of theirs says
+//! that there is something to do, when their time has come, and once a period. Each has a section
+//! of its own in the status.
 mod accounting;
 pub mod exact;
 mod predicted;
@@ -27,10 +28,12 @@ pub use presence::Presence;
 pub use said::Said;
 use settings::Settings;
 
-/// What no descriptor tells is seen so much later at the latest: an interface that was taken down and up, a CPU that came.
+/// What no descriptor tells is seen so much later at the latest: an interface that was taken down
+/// and up, a CPU that came.
 pub const PERIOD: Duration = Duration::from_secs(2);
 
-/// One part of a run. It ends when it is dropped, which happens before the journal puts the settings back.
+/// One part of a run. It ends when it is dropped, which happens before the journal puts the
+/// settings back.
 pub trait Part {
     /// The key of its section in the status.
     fn name(&self) -> &'static str;
@@ -48,7 +51,8 @@ pub trait Part {
     /// Does what is to be done. It may be called at any time, and does not wait.
     ///
     /// # Errors
-    /// What cannot be done. In the first turn this ends the run; later it is said, once, and tried again in the next turn.
+    /// What cannot be done. In the first turn this ends the run; later it is said, once, and tried
+    /// again in the next turn.
     fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()>;
 
     /// Whose packets it has given to the threads of their classes until now; none if it gives none.
@@ -66,7 +70,8 @@ pub struct Turn<'a> {
     pub journal: &'a mut Journal,
     /// For whatever somebody should know.
     pub said: &'a mut Said,
-    /// Which of the run's interfaces are there; the others are left alone until they are back, which is said already.
+    /// Which of the run's interfaces are there; the others are left alone until they are back,
+    /// which is said already.
     pub presence: &'a Presence,
     /// Who receives what; none where no part asks.
     pub receivers: Option<&'a ReceiverTable>,
@@ -90,8 +95,9 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The parts of a run of `node`. Nothing that outlives them is changed before the first [`turn`](Self::turn). `trusted` says that packets have their checksums
-    /// where that cannot be seen.
+    /// The parts of a run of `node`. Nothing that outlives them is changed before the first
+    /// [`turn`](Self::turn). `trusted` says that packets have their checksums where that cannot be
+    /// seen.
     ///
     /// # Errors
     /// When the kernel refuses what one of them needs.
@@ -141,7 +147,8 @@ impl Parts {
     /// Gives each part a turn. Returns whether a period is over.
     ///
     /// # Errors
-    /// When receivers cannot be followed any longer; in the first turn, when an interface is not there or a part cannot do what it is to.
+    /// When receivers cannot be followed any longer; in the first turn, when an interface is not
+    /// there or a part cannot do what it is to.
     pub fn turn(&mut self, journal: &mut Journal, said: &mut Said) -> miette::Result<bool> {
         let now = Instant::now();
         let is_period = now >= self.period;

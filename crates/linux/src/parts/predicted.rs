@@ -42,7 +42,8 @@ impl Following {
         })
     }
 
-    /// Takes over the threads that the interface of this number has now, and whom its packets can be for.
+    /// Takes over the threads that the interface of this number has now, and whom its packets can
+    /// be for.
     fn look_at(&mut self, number: usize, journal: &mut Journal) -> miette::Result<()> {
         let of = &self.node.interfaces[number];
         self.predicted.set_reach(number, reach(of)?);

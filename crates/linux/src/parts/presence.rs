@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which of a run's interfaces are there: one may go, with its network namespace or without, and come back as another one of the same name.
+//! Which of a run's interfaces are there: one may go, with its network namespace or without, and
+//! come back as another one of the same name.
 use std::collections::BTreeMap;
 use std::io;
 
@@ -12,7 +13,8 @@ use crate::system::Node;
 pub struct Presence(BTreeMap<String, Option<Interface>>);
 
 impl Presence {
-    /// Looks for all interfaces of `node`, and says which have gone and which are there again since the last time.
+    /// Looks for all interfaces of `node`, and says which have gone and which are there again since
+    /// the last time.
     ///
     /// # Errors
     /// In the first look, when one is not there; in any, when the kernel does not answer.
@@ -41,7 +43,8 @@ impl Presence {
         self.0.get(name).is_some_and(Option::is_some)
     }
 
-    /// Has an interface gone since the last look? What failed meanwhile may have failed for that, which the next look says.
+    /// Has an interface gone since the last look? What failed meanwhile may have failed for that,
+    /// which the next look says.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         let is_other = |(name, found): (&String, &Option<Interface>)| {

@@ -23,7 +23,8 @@ pub struct Said {
 }
 
 impl Said {
-    /// As JSON on the standard output; else in words, of which results are on the standard output and all others on that for errors.
+    /// As JSON on the standard output; else in words, of which results are on the standard output
+    /// and all others on that for errors.
     #[must_use]
     pub fn new(json: bool) -> Self {
         Self {
@@ -38,7 +39,8 @@ impl Said {
         self.event("note", text, json!({}));
     }
 
-    /// The same, of which programs are told more: `event` is its name, and the object `more` has its further members.
+    /// The same, of which programs are told more: `event` is its name, and the object `more` has
+    /// its further members.
     pub fn event(&self, event: &str, text: &str, mut more: Value) {
         if self.json {
             more["event"] = event.into();
@@ -57,7 +59,8 @@ impl Said {
         }
     }
 
-    /// A step of the run: `text` in words, or an object that has `event` as its name and the members of `more`.
+    /// A step of the run: `text` in words, or an object that has `event` as its name and the
+    /// members of `more`.
     pub fn step(&self, event: &str, text: &str, mut more: Value) {
         if self.json {
             more["event"] = event.into();

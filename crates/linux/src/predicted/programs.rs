@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The BPF programs of src/bpf/waiting.bpf.c: loaded, attached, and the state that they share with us.
+//! The BPF programs of src/bpf/waiting.bpf.c: loaded, attached, and the state that they share with
+//! us.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -13,7 +14,8 @@ use crate::urgency::Urgency;
 pub const DEVICES: usize = 8;
 const CLASSES: usize = Urgency::MOST.get() as usize + 1;
 
-/// The calls that receive or poll, and those that receive if their first argument is a socket, as the program tells them apart.
+/// The calls that receive or poll, and those that receive if their first argument is a socket, as
+/// the program tells them apart.
 const RECEIVES: u8 = 1;
 const READS: u8 = 2;
 const CALLS: &[(libc::c_long, u8)] = &[
@@ -135,7 +137,8 @@ impl Programs {
         Ok(builder.build()?)
     }
 
-    /// Registers a receiver's thread, or changes what is registered; without devices it is none any longer.
+    /// Registers a receiver's thread, or changes what is registered; without devices it is none any
+    /// longer.
     pub fn register(&self, tid: u32, urgency: Urgency, devices: u8) -> Result<(), Error> {
         let word = u32::from(urgency.get()) | u32::from(devices) << 16;
         let mut change = [tid.to_ne_bytes(), word.to_ne_bytes()];

@@ -8,8 +8,8 @@ use procfs::process::Process;
 
 use crate::mounted::mounted;
 
-/// The root of cgroup v2, to attach programs to: where it is mounted, else by a mount of our own that has no place in the tree and is gone with the descriptor
-/// (which needs CAP_SYS_ADMIN).
+/// The root of cgroup v2, to attach programs to: where it is mounted, else by a mount of our own
+/// that has no place in the tree and is gone with the descriptor (which needs CAP_SYS_ADMIN).
 pub(crate) fn root() -> io::Result<OwnedFd> {
     let mounts = Process::myself()
         .and_then(|myself| myself.mountinfo())
@@ -25,7 +25,8 @@ pub(crate) fn root() -> io::Result<OwnedFd> {
     }
 }
 
-/// The path of the cgroup that a process is in, empty if the process is gone: of v2; of systemd's own hierarchy where that one has only a root.
+/// The path of the cgroup that a process is in, empty if the process is gone: of v2; of systemd's
+/// own hierarchy where that one has only a root.
 pub(crate) fn of(pid: u32) -> String {
     let groups = i32::try_from(pid)
         .ok()

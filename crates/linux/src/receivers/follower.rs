@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps the table as the system is: books events, answers what the table asks, and scans within a budget.
+//! Keeps the table as the system is: books events, answers what the table asks, and scans within a
+//! budget.
 use std::mem;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -18,12 +19,13 @@ const MOST_OWNERS: usize = 256;
 /// How closely the system is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// All open files are looked at this often: what no event tells is known so much later at the latest. Longer if that would cost more than `share`.
+    /// All open files are looked at this often: what no event tells is known so much later at the
+    /// latest. Longer if that would cost more than `share`.
     pub period: Duration,
     /// Scans take at most one part in this many of the time: 50 is 2 %.
     pub share: u32,
-    /// Whether a policy that is set is seen at once, for which every system call of every process pays (docs/linux-receivers.md); otherwise only at the next
-    /// scan.
+    /// Whether a policy that is set is seen at once, for which every system call of every process
+    /// pays (docs/linux-receivers.md); otherwise only at the next scan.
     pub priorities_at_once: bool,
 }
 
@@ -50,13 +52,16 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Begins to follow, with all that is there already. The first [`poll`](Self::poll) tells that as changes.
+    /// Begins to follow, with all that is there already. The first [`poll`](Self::poll) tells that
+    /// as changes.
     ///
     /// # Errors
-    /// When the kernel does not take the programs (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are needed, and BTF), when cgroup v2 is not mounted and cannot be
-    /// (CAP_SYS_ADMIN), or outside of the first process namespace.
+    /// When the kernel does not take the programs (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are
+    /// needed, and BTF), when cgroup v2 is not mounted and cannot be (CAP_SYS_ADMIN), or outside of
+    /// the first process namespace.
     pub fn start(rules: Rules, options: Options) -> Result<Self, Error> {
-        // Events are told from here on; so what the scan below does not see any longer, or not yet, one of them tells.
+        // Events are told from here on; so what the scan below does not see any longer, or not yet,
+        // one of them tells.
         let programs = Programs::load(if options.priorities_at_once {
             Told::All
         } else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The receivers that run now, without following them: what `weir linux inspect` drafts a system file from.
+//! The receivers that run now, without following them: what `weir linux inspect` drafts a system
+//! file from.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -65,10 +66,12 @@ impl ReceiverTable {
     }
 }
 
-/// The receivers of all network namespaces as they are now, in the order of their numbers. Nothing is attached.
+/// The receivers of all network namespaces as they are now, in the order of their numbers. Nothing
+/// is attached.
 ///
 /// # Errors
-/// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or outside of the first process namespace.
+/// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or
+/// outside of the first process namespace.
 pub fn inspect(rules: Rules) -> Result<Vec<Receiver>, Error> {
     let programs = Programs::load(Told::Scans)?;
     let mut table = ReceiverTable::new(rules);

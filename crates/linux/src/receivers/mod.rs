@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who receives what on this system, followed as it changes: which processes read the sockets of a port, and how urgent they are (lee2010 §4: the table of
-//! ports that early demultiplexing looks up).
+//! Who receives what on this system, followed as it changes: which processes read the sockets of a
+//! port, and how urgent they are (lee2010 §4: the table of ports that early demultiplexing looks
+//! up).
 //!
-//! BPF programs tell of sockets that are bound and released, of processes that fork, execute another program and end, and of policies that are set. What no
-//! program can tell (a descriptor closed while another process has the socket too, or passed to another process, a name changed) is found by a scan of all
-//! open files, which is repeated: so the table is right at the latest one period ([`Options::period`]) after the system came to rest, also when the kernel
-//! had no room for an event. A socket that no descriptor refers to, such as one registered with io_uring and closed, is not found.
+//! BPF programs tell of sockets that are bound and released, of processes that fork, execute
+//! another program and end, and of policies that are set. What no program can tell (a descriptor
+//! closed while another process has the socket too, or passed to another process, a name changed)
+//! is found by a scan of all open files, which is repeated: so the table is right at the latest one
+//! period ([`Options::period`]) after the system came to rest, also when the kernel had no room for
+//! an event. A socket that no descriptor refers to, such as one registered with io_uring and
+//! closed, is not found.
 //!
-//! A process is as urgent as the most urgent of its threads, since any of them may read the socket; a [`Rule`] of the system file comes before that. A nice
-//! value is no urgency.
+//! A process is as urgent as the most urgent of its threads, since any of them may read the socket;
+//! a [`Rule`] of the system file comes before that. A nice value is no urgency.
 pub(crate) mod cgroup;
 mod follower;
 mod inspect;
@@ -142,7 +146,8 @@ impl Families {
 pub struct Place {
     /// The network namespace, by its cookie (SO_NETNS_COOKIE).
     pub namespace: u64,
-    /// The index of the only interface from which the socket takes packets (SO_BINDTODEVICE), 0 for any. Known from the first scan after it was bound.
+    /// The index of the only interface from which the socket takes packets (SO_BINDTODEVICE), 0 for
+    /// any. Known from the first scan after it was bound.
     pub device: u32,
     /// Whether it is bound to an address of the loopback interface.
     pub loopback: bool,
@@ -171,7 +176,8 @@ pub struct Reader {
     /// The command's name, as the kernel keeps it: the first 15 bytes.
     #[serde(serialize_with = "text")]
     pub comm: Arc<str>,
-    /// Its cgroup: a path from the root of cgroup v2, or that of systemd where v2 has only a root. Empty if the process ended before it could be read.
+    /// Its cgroup: a path from the root of cgroup v2, or that of systemd where v2 has only a root.
+    /// Empty if the process ended before it could be read.
     #[serde(serialize_with = "text")]
     pub cgroup: Arc<str>,
     /// How urgent it is as a receiver on that key.

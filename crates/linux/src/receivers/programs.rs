@@ -37,7 +37,8 @@ pub enum Error {
     Scan(#[source] io::Error),
 }
 
-/// The programs that are attached to a cgroup; each other one but for the iterators is attached by its section's name.
+/// The programs that are attached to a cgroup; each other one but for the iterators is attached by
+/// its section's name.
 const IN_CGROUP: [&str; 4] = [
     "follow_bind4",
     "follow_bind6",
@@ -115,7 +116,8 @@ impl Programs {
     /// The events until now, after waiting for the first one for at most `timeout`.
     pub fn events(&self, timeout: Duration) -> Result<Vec<Record>, Error> {
         if let Some(events) = &self.events {
-            // It takes whole milliseconds: a part of one is waited for as a whole, not by asking again and again.
+            // It takes whole milliseconds: a part of one is waited for as a whole, not by asking
+            // again and again.
             let result = events.poll_raw(timeout + Duration::from_micros(999));
             // A signal ends the wait early, which is no fault.
             if result < 0 && -result != libc::EINTR {
@@ -129,7 +131,8 @@ impl Programs {
     /// Readable when there are events.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         let events = self.events.as_ref()?;
-        // SAFETY: the descriptor is the ring buffer's as long as that lives, which the borrow sees to.
+        // SAFETY: the descriptor is the ring buffer's as long as that lives, which the borrow sees
+        // to.
         Some(unsafe { BorrowedFd::borrow_raw(events.epoll_fd()) })
     }
 
@@ -140,7 +143,8 @@ impl Programs {
         Ok(u64::from_ne_bytes(count.unwrap_or_default()))
     }
 
-    /// All bound sockets of all processes, or of one, and the threads of those processes. A process that is not there has none.
+    /// All bound sockets of all processes, or of one, and the threads of those processes. A process
+    /// that is not there has none.
     pub fn scan(&self, scope: Option<u32>) -> Result<Vec<Record>, Error> {
         let mut records = Vec::new();
         // The files first: that scan marks the processes whose threads the other one tells of.
@@ -166,7 +170,8 @@ fn is_first_process_namespace() -> bool {
     std::fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == FIRST)
 }
 
-/// Tells the programs the numbers of the system calls that set a thread's policy, which differ between processors.
+/// Tells the programs the numbers of the system calls that set a thread's policy, which differ
+/// between processors.
 fn name_calls(open: &mut OpenObject) -> Result<(), Error> {
     let calls = [
         libc::SYS_sched_setscheduler,
@@ -193,7 +198,8 @@ fn read_events(object: &Object, queue: Queue) -> Result<RingBuffer<'static>, Err
     Ok(builder.build()?)
 }
 
-/// Attaches what tells of events. All of it is detached when the links are dropped or the process ends, however it ends.
+/// Attaches what tells of events. All of it is detached when the links are dropped or the process
+/// ends, however it ends.
 fn attach(object: &Object) -> Result<Vec<Link>, Error> {
     let root = cgroup::root().map_err(Error::Cgroup)?;
     let mut links = Vec::new();

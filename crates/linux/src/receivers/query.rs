@@ -55,9 +55,9 @@ impl ReceiverTable {
             .max()
     }
 
-    /// Whom a port is believed to be for of which the file says no more: of the users who read it, by
-    /// whichever version of IP and at whichever address, root, else who has the most urgent process by
-    /// its policy, else who was there first.
+    /// Whom a port is believed to be for of which the file says no more: of the users who read it,
+    /// by whichever version of IP and at whichever address, root, else who has the most urgent
+    /// process by its policy, else who was there first.
     fn owner<'a>(&self, readers: impl Iterator<Item = &'a ReaderId>) -> Option<u32> {
         let processes = readers.filter_map(|id| Some((id, self.processes.get(&id.pid)?)));
         let first = processes.max_by_key(|(id, process)| {
@@ -83,7 +83,8 @@ impl ReceiverTable {
             .collect()
     }
 
-    /// Where the socket with this cookie takes packets from, and the processes that have it; `None` if it is not known.
+    /// Where the socket with this cookie takes packets from, and the processes that have it; `None`
+    /// if it is not known.
     #[must_use]
     pub fn holders(&self, cookie: u64) -> Option<(Place, &BTreeSet<u32>)> {
         let bound = self.sockets.get(&cookie)?;
@@ -106,8 +107,9 @@ impl ReceiverTable {
         })
     }
 
-    /// The threads that may wait for a packet from any of these interfaces (at most 8), each with its urgency and a bit for each interface; without those that
-    /// are not urgent. A thread is as urgent as its policy says, or as the most urgent rule for a key that its process reads.
+    /// The threads that may wait for a packet from any of these interfaces (at most 8), each with
+    /// its urgency and a bit for each interface; without those that are not urgent. A thread is as
+    /// urgent as its policy says, or as the most urgent rule for a key that its process reads.
     #[must_use]
     pub fn waiters(&self, interfaces: &[Reach]) -> BTreeMap<u32, (Urgency, u8)> {
         let mut of_processes: BTreeMap<u32, (Option<Urgency>, u8)> = BTreeMap::new();

@@ -13,7 +13,8 @@ pub struct Reach {
     pub index: u32,
     /// Whether it is the loopback interface.
     pub loopback: bool,
-    /// The only network namespace that its packets get to, by its cookie; `None` if they may be forwarded to others.
+    /// The only network namespace that its packets get to, by its cookie; `None` if they may be
+    /// forwarded to others.
     pub namespace: Option<u64>,
 }
 
@@ -26,8 +27,8 @@ impl Reach {
         Self::of_interface(&Interface::find(name, None)?)
     }
 
-    /// That of an interface of the caller's network namespace. Its packets may get to other namespaces if IPv4 or IPv6 is forwarded from it, or if it is a port of
-    /// a bridge or such.
+    /// That of an interface of the caller's network namespace. Its packets may get to other
+    /// namespaces if IPv4 or IPv6 is forwarded from it, or if it is a port of a bridge or such.
     ///
     /// # Errors
     /// When it is gone, or cannot be looked at.

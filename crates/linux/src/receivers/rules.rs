@@ -26,8 +26,9 @@ pub struct Rule {
     pub urgency: Urgency,
 }
 
-/// The rules of a system file. Of several that match, the most specific holds: one with a port before one without; then one with a deeper cgroup; then one
-/// with a command; then one with a user; then one with a protocol; then the one that comes first.
+/// The rules of a system file. Of several that match, the most specific holds: one with a port
+/// before one without; then one with a deeper cgroup; then one with a command; then one with a
+/// user; then one with a protocol; then the one that comes first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules(Vec<Rule>);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table itself: sockets, the processes that hold them, and so the readers of each key. It does no input or output: what it is told it books, what it
-//! cannot know it asks for.
+//! The table itself: sockets, the processes that hold them, and so the readers of each key. It does
+//! no input or output: what it is told it books, what it cannot know it asks for.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 use std::sync::Arc;
@@ -195,7 +195,8 @@ impl ReceiverTable {
                 _ => {}
             }
         }
-        // What is held comes before what is not any longer: a socket is forgotten with its last holder.
+        // What is held comes before what is not any longer: a socket is forgotten with its last
+        // holder.
         for (pid, process) in &found {
             for socket in process.sockets.values() {
                 self.place(*socket);

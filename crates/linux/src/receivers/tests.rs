@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table against a system that is nothing but lists: whatever happens, in whatever order it is told, they agree.
+//! The table against a system that is nothing but lists: whatever happens, in whatever order it is
+//! told, they agree.
 mod system;
 
 use std::collections::BTreeMap;
@@ -87,7 +88,8 @@ fn check_urgencies(table: &ReceiverTable, readers: &BTreeMap<(Key, ReaderId), Ur
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Without scans of everything: events say all that there is to say, but for what the table asks.
+    /// Without scans of everything: events say all that there is to say, but for what the table
+    /// asks.
     #[test]
     fn what_is_told_at_once_is_right_at_once(steps in prop::collection::vec(told_step(), 1..80)) {
         let (mut system, mut table) = (System::new(), ReceiverTable::new(rules()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What drivers of network cards answer: what they are called, how long they gather packets before an interrupt, and for how many they have room. By the ioctls
-//! of <linux/ethtool.h>, which every kernel from 6.1 on has, whatever its driver answers.
+//! What drivers of network cards answer: what they are called, how long they gather packets before
+//! an interrupt, and for how many they have room. By the ioctls of <linux/ethtool.h>, which every
+//! kernel from 6.1 on has, whatever its driver answers.
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,8 @@ const SET_RING: u32 = 0x11;
 const PER_QUEUE: u32 = 0x4b;
 const GET_SEND_CHECKSUMS: u32 = 0x16;
 
-/// How a card gathers packets before it interrupts: the members of `struct ethtool_coalesce` after its first, in their order. What a driver does not have is 0.
+/// How a card gathers packets before it interrupts: the members of `struct ethtool_coalesce` after
+/// its first, in their order. What a driver does not have is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Coalescing([u32; 22]);
 
@@ -32,7 +34,8 @@ impl Coalescing {
         self.0[1]
     }
 
-    /// The same but for the time of [`Self::receive_microseconds`], which is then no longer adapted to the load by the driver.
+    /// The same but for the time of [`Self::receive_microseconds`], which is then no longer adapted
+    /// to the load by the driver.
     #[must_use]
     pub fn with_receive_microseconds(mut self, microseconds: u32) -> Self {
         self.0[0] = microseconds;
@@ -110,7 +113,8 @@ struct ValueRequest {
     data: u32,
 }
 
-/// Whether `interface` takes packets without checksums to be sent, as `tx-checksumming` of `ethtool -k` says.
+/// Whether `interface` takes packets without checksums to be sent, as `tx-checksumming` of
+/// `ethtool -k` says.
 ///
 /// # Errors
 /// As its driver answers.
@@ -142,7 +146,8 @@ pub fn coalescing(interface: &OpenInterface, queue: Option<u32>) -> io::Result<C
         }
         Some(queue) => {
             let mut request = QueueRequest::new(queue, GET_COALESCING, values)?;
-            // SAFETY: this is the command's structure, with the data of the one queue that is asked for.
+            // SAFETY: this is the command's structure, with the data of the one queue that is asked
+            // for.
             unsafe { interface.ethtool(&mut request)? };
             Ok(Coalescing(request.data.values))
         }
@@ -169,7 +174,8 @@ pub fn set_coalescing(
         }
         Some(queue) => {
             let mut request = QueueRequest::new(queue, SET_COALESCING, values)?;
-            // SAFETY: this is the command's structure, with the data of the one queue that is meant.
+            // SAFETY: this is the command's structure, with the data of the one queue that is
+            // meant.
             unsafe { interface.ethtool(&mut request) }
         }
     }
@@ -180,7 +186,8 @@ pub fn set_coalescing(
 #[derive(Default)]
 struct RingRequest {
     command: u32,
-    /// The most that the card takes: what it receives, of two kinds more that few cards have, and what it sends.
+    /// The most that the card takes: what it receives, of two kinds more that few cards have, and
+    /// what it sends.
     most: [u32; 4],
     /// The same as it is.
     now: [u32; 4],
@@ -196,7 +203,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Packets that are to fit where it shall be so many at least: never less than now, and not more than the card can have.
+    /// Packets that are to fit where it shall be so many at least: never less than now, and not
+    /// more than the card can have.
     #[must_use]
     pub fn at_least(&self, packets: u32) -> u32 {
         packets.min(self.most).max(self.now)
@@ -215,7 +223,8 @@ pub fn ring(interface: &OpenInterface) -> io::Result<Ring> {
     })
 }
 
-/// Gives each receive queue of `interface` room for so many packets; what it sends and the rest stay as they are.
+/// Gives each receive queue of `interface` room for so many packets; what it sends and the rest
+/// stay as they are.
 ///
 /// # Errors
 /// EOPNOTSUPP when its driver cannot, EINVAL when it cannot so.

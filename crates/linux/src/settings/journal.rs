@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The journal: what each setting was is on the disk before it changes, so that it can be put back after any end, a kill -9 too.
+//! The journal: what each setting was is on the disk before it changes, so that it can be put back
+//! after any end, a kill -9 too.
 //!
-//! Each run has a file of its own in a folder that all runs share, and holds a lock on it that ends with the process: a file that nobody holds is of a run that
-//! ended without putting back. Its first line tells the boot, since nothing outlives one; each other line is one change:
+//! Each run has a file of its own in a folder that all runs share, and holds a lock on it that ends
+//! with the process: a file that nobody holds is of a run that ended without putting back. Its
+//! first line tells the boot, since nothing outlives one; each other line is one change:
 //!
 //! ```json
 //! {"journal":{"version":1,"boot":"…","pid":4711}}
 //! {"change":{"setting":{…},"before":…,"after":[…]}}
 //! ```
 //!
-//! A setting is put back only from a value that a run has recorded as its own: whatever else it is by then, somebody else has changed it, and it is left so. One that
-//! two runs change together gets its first value back from the last of them, also if their journals
+//! A setting is put back only from a value that a run has recorded as its own: whatever else it is
+//! by then, somebody else has changed it, and it is left so. One that two runs change together gets
+//! its first value back from the last of them, also if their journals
 //! are in different folders.
 //!
 //! Putting back waits for nobody: not for whoever has the folder locked, nor for the folder itself,
@@ -150,7 +153,8 @@ const VERSION: u32 = 1;
 const ROOM: usize = 16_384;
 
 impl<S: Adjustable> Log<S> {
-    /// Puts back what runs that ended without doing so have left, and begins the journal of this run. `folder` is made if it is not there.
+    /// Puts back what runs that ended without doing so have left, and begins the journal of this
+    /// run. `folder` is made if it is not there.
     ///
     /// # Errors
     /// When the folder or the file cannot be made.
@@ -202,7 +206,8 @@ impl<S: Adjustable> Log<S> {
     /// Puts back what runs that ended without doing so have left. Runs that go on are not touched.
     ///
     /// # Errors
-    /// When the folder or a file in it cannot be read. That there is no such folder is no error: then there was no run.
+    /// When the folder or a file in it cannot be read. That there is no such folder is no error:
+    /// then there was no run.
     pub fn recover(folder: &Path) -> Result<Vec<Restoration<S>>, JournalError<S>> {
         match state::alone(folder) {
             Ok(_alone) => restore::dead(folder).map_err(unkept(folder)),
@@ -242,7 +247,8 @@ impl<S: Adjustable> Log<S> {
         written.map_err(unkept(&path))
     }
 
-    /// Keeps other runs away from what is named `what` (letters, digits, `-`, `_` and `.`) until this one ends.
+    /// Keeps other runs away from what is named `what` (letters, digits, `-`, `_` and `.`) until
+    /// this one ends.
     ///
     /// # Errors
     /// When another run has it.
@@ -309,10 +315,12 @@ impl<S: Adjustable> Log<S> {
 
     /// Sets `setting` to `value`. What it was before is on the disk before it changes.
     ///
-    /// A setting can be set again and again: the disk is written to only for a value that it did not have yet.
+    /// A setting can be set again and again: the disk is written to only for a value that it did
+    /// not have yet.
     ///
     /// # Errors
-    /// When it cannot be recorded, read or set, and when somebody else has changed it since this run set it; then it is left as it is.
+    /// When it cannot be recorded, read or set, and when somebody else has changed it since this
+    /// run set it; then it is left as it is.
     pub fn apply(&mut self, setting: &S, value: &S::Value) -> Result<Applied, JournalError<S>> {
         let current = setting.read().map_err(JournalError::Setting)?;
         let is_known = self.settings().any(|known| known == setting);
@@ -327,17 +335,21 @@ impl<S: Adjustable> Log<S> {
         Ok(Applied::Changed)
     }
 
-    /// Records that this run may set `setting` to any of `values`, whenever and however often it likes: then it does so without the journal, and each of them is
-    /// put back to what the setting is now. `values` has at least one; if another run sets it too, the last is what it is left at.
+    /// Records that this run may set `setting` to any of `values`, whenever and however often it
+    /// likes: then it does so without the journal, and each of them is put back to what the setting
+    /// is now. `values` has at least one; if another run sets it too, the last is what it is left
+    /// at.
     ///
     /// # Errors
-    /// When it cannot be recorded or read, and when somebody else has changed it since this run set it.
+    /// When it cannot be recorded or read, and when somebody else has changed it since this run set
+    /// it.
     pub fn announce(&mut self, setting: &S, values: &[S::Value]) -> Result<(), JournalError<S>> {
         let current = setting.read().map_err(JournalError::Setting)?;
         self.own(setting, &current, values)
     }
 
-    /// Records `values` as this run's own, unless the setting, which is `current`, has the only one and nobody will put it back to anything else.
+    /// Records `values` as this run's own, unless the setting, which is `current`, has the only one
+    /// and nobody will put it back to anything else.
     fn own(
         &mut self,
         setting: &S,
@@ -383,7 +395,8 @@ impl<S: Adjustable> Log<S> {
         self.record(setting, before, after)
     }
 
-    /// Puts everything back, the last change first, and ends the journal. What could not be put back stays in it for the next start.
+    /// Puts everything back, the last change first, and ends the journal. What could not be put
+    /// back stays in it for the next start.
     #[must_use]
     pub fn restore(mut self) -> Restoration<S> {
         self.end()
@@ -455,7 +468,8 @@ impl<S: Adjustable> Log<S> {
                 Ok(())
             }
             Err(error) => {
-                // Half a line would spoil the next. If that fails too, the next cannot be written either.
+                // Half a line would spoil the next. If that fails too, the next cannot be written
+                // either.
                 let _ = self.file.set_len(self.length);
                 Err(unkept(&self.path)(error))
             }

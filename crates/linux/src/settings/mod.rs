@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Weir changes of a machine: one setting at a time, each recorded before it changes and put back afterwards.
+//! What Weir changes of a machine: one setting at a time, each recorded before it changes and put
+//! back afterwards.
 pub mod ethtool;
 pub mod journal;
 pub mod namespace;
@@ -58,7 +59,8 @@ impl Journal {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
-    /// A file of an interface in /sys/class/net, such as `threaded`, `gro_flush_timeout` or `queues/rx-0/rps_cpus`. Its value is [`Value::Text`].
+    /// A file of an interface in /sys/class/net, such as `threaded`, `gro_flush_timeout` or
+    /// `queues/rx-0/rps_cpus`. Its value is [`Value::Text`].
     Device {
         /// Whose.
         interface: Interface,
@@ -84,8 +86,9 @@ pub enum Setting {
         /// Its path from /proc/sys, as in `kernel/sched_rt_runtime_us`.
         path: String,
     },
-    /// A feature of the kernel's scheduler: [`Value::Text`], its name, with `NO_` before it where it is off. It is all of the machine's, and to be had where debugfs is
-    /// mounted and may be written to.
+    /// A feature of the kernel's scheduler: [`Value::Text`], its name, with `NO_` before it where
+    /// it is off. It is all of the machine's, and to be had where debugfs is mounted and may be
+    /// written to.
     Feature {
         /// Its name, as in `HRTICK_DL`.
         name: String,
@@ -339,7 +342,8 @@ fn there(thread: Thread) -> io::Result<sched::Tid> {
     }
 }
 
-/// `path`, if it stays in its folder: a journal may have been written by anybody who may write there.
+/// `path`, if it stays in its folder: a journal may have been written by anybody who may write
+/// there.
 fn within(path: &str) -> io::Result<&str> {
     let stays = |name: &str| !name.is_empty() && name != "." && name != "..";
     if path.split('/').all(stays) {
@@ -349,7 +353,8 @@ fn within(path: &str) -> io::Result<&str> {
     }
 }
 
-/// `text` in the one way in which two equal values are equal: the kernel writes leading zeros, and tabs between numbers.
+/// `text` in the one way in which two equal values are equal: the kernel writes leading zeros, and
+/// tabs between numbers.
 fn normal(file: &str, text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if file.ends_with("_cpus") && text.is_ascii() {

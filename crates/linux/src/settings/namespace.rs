@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Network namespaces and their interfaces, each told apart from any other of this boot, and reached from whatever namespace this process is in.
+//! Network namespaces and their interfaces, each told apart from any other of this boot, and
+//! reached from whatever namespace this process is in.
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -96,7 +97,8 @@ impl Namespace {
         if asked < 0 {
             return Err(io::Error::last_os_error());
         }
-        // /sys shows the namespace of whoever mounted it: one of this namespace's own, mounted nowhere, cannot be another's.
+        // /sys shows the namespace of whoever mounted it: one of this namespace's own, mounted
+        // nowhere, cannot be another's.
         let (sys, assumed) = match mounted(c"sysfs") {
             Ok(sys) => (sys, false),
             Err(_) => (File::open("/sys")?.into(), true),
@@ -244,7 +246,8 @@ impl Namespace {
     }
 
     fn ioctl(&self, number: libc::c_int, request: &mut libc::ifreq) -> io::Result<()> {
-        // SAFETY: the kernel reads and writes the request, and what it points to is as large as `number` says: callers see to it.
+        // SAFETY: the kernel reads and writes the request, and what it points to is as large as
+        // `number` says: callers see to it.
         let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), number as _, &raw mut *request) };
         if done < 0 {
             Err(io::Error::last_os_error())
@@ -273,7 +276,8 @@ pub(crate) fn handle(path: impl AsRef<Path>) -> io::Result<File> {
 /// What `work` returns in the network namespace at `path`; this thread stays where it is.
 ///
 /// # Errors
-/// When there is no such namespace, this process may not enter it (CAP_SYS_ADMIN), or as `work` fails.
+/// When there is no such namespace, this process may not enter it (CAP_SYS_ADMIN), or as `work`
+/// fails.
 pub fn inside<T: Send, E: From<io::Error> + Send>(
     path: &Path,
     work: impl FnOnce() -> Result<T, E> + Send,
@@ -308,7 +312,8 @@ fn named_request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// A network interface of this boot, told apart from any other, also from a later one of the same name.
+/// A network interface of this boot, told apart from any other, also from a later one of the same
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Interface {
     /// What it was named when it was found.
@@ -321,16 +326,19 @@ pub struct Interface {
     pub device: Option<u64>,
     /// The number of its network namespace ([`Namespace::cookie`]).
     pub namespace: u64,
-    /// Where that namespace was found, `None` for the one that this process is in. It is where it is looked for first.
+    /// Where that namespace was found, `None` for the one that this process is in. It is where it
+    /// is looked for first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }
 
 impl Interface {
-    /// The interface that is named `name` now in the network namespace at `namespace`, or in the one of this thread.
+    /// The interface that is named `name` now in the network namespace at `namespace`, or in the
+    /// one of this thread.
     ///
     /// # Errors
-    /// ENODEV when there is none; ENOENT when there is no such namespace, EPERM when this process may not enter it.
+    /// ENODEV when there is none; ENOENT when there is no such namespace, EPERM when this process
+    /// may not enter it.
     pub fn find(name: &str, namespace: Option<&Path>) -> io::Result<Self> {
         let space = match namespace {
             None => Namespace::own()?,
@@ -361,7 +369,8 @@ impl Interface {
     /// What `work` returns in its network namespace.
     ///
     /// # Errors
-    /// ENODEV when the namespace is neither this thread's nor where it was found, or as `work` fails.
+    /// ENODEV when the namespace is neither this thread's nor where it was found, or as `work`
+    /// fails.
     pub(crate) fn inside<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -549,7 +558,8 @@ impl OpenInterface {
         self.file(path, OFlag::O_WRONLY)?.write_all(text.as_bytes())
     }
 
-    /// The names in the folder `path` of its folder in /sys/class/net, sorted; none when there is no such folder.
+    /// The names in the folder `path` of its folder in /sys/class/net, sorted; none when there is
+    /// no such folder.
     ///
     /// # Errors
     /// When the folder cannot be read.

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only netlink tells of interfaces: in which network namespace the other end of a pair is (rtnetlink(7)), and which NAPI instance serves a receive queue
-//! and which thread each of them has (the family `netdev` of generic netlink, from Linux 6.8 on).
+//! What only netlink tells of interfaces: in which network namespace the other end of a pair is
+//! (rtnetlink(7)), and which NAPI instance serves a receive queue and which thread each of them has
+//! (the family `netdev` of generic netlink, from Linux 6.8 on).
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// The lengths of `struct nlmsghdr`, `struct ifinfomsg`, `struct rtgenmsg` with its padding, `struct genlmsghdr`, and `struct rtattr`.
+/// The lengths of `struct nlmsghdr`, `struct ifinfomsg`, `struct rtgenmsg` with its padding,
+/// `struct genlmsghdr`, and `struct rtattr`.
 const HEADER: usize = 16;
 const LINK: usize = 16;
 const GENERAL: usize = 4;
 const COMMAND: usize = 4;
 const ATTRIBUTE: usize = 4;
 
-/// Messages of <linux/rtnetlink.h>, and attributes of <linux/if_link.h> and <linux/net_namespace.h>.
+/// Messages of <linux/rtnetlink.h>, and attributes of <linux/if_link.h> and
+/// <linux/net_namespace.h>.
 const RTM_GETLINK: u16 = 18;
 const RTM_GETNSID: u16 = 90;
 const IFLA_LINK_NETNSID: u16 = 37;
@@ -37,7 +40,8 @@ const NETDEV_A_NAPI_IFINDEX: u16 = 1;
 const NETDEV_A_NAPI_ID: u16 = 2;
 const NETDEV_A_NAPI_PID: u16 = 4;
 
-/// The number, in this network namespace, of the one in which the other end of the interface `index` is; none: it is in this one, or there is no other end.
+/// The number, in this network namespace, of the one in which the other end of the interface
+/// `index` is; none: it is in this one, or there is no other end.
 ///
 /// # Errors
 /// ENODEV when there is no such interface.
@@ -60,8 +64,8 @@ pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
     Ok(number.filter(|number| *number >= 0))
 }
 
-/// The numbers of the NAPI instances that serve the receive queues of the interface `index` of this network namespace, by queue. One of which the driver does not
-/// tell has none.
+/// The numbers of the NAPI instances that serve the receive queues of the interface `index` of this
+/// network namespace, by queue. One of which the driver does not tell has none.
 ///
 /// # Errors
 /// ENOENT or EOPNOTSUPP before Linux 6.8, ENODEV when there is no such interface.
@@ -75,9 +79,9 @@ pub fn instances(index: i32) -> io::Result<BTreeMap<u32, u32>> {
     Ok(queues.iter().filter_map(of).collect())
 }
 
-/// The NAPI instances of the interface `index` of this network namespace by their numbers, each with
-/// the number of its thread, if it has one; none of those without a number, as are those that only
-/// clean up after what was sent.
+/// The NAPI instances of the interface `index` of this network namespace by their numbers, each
+/// with the number of its thread, if it has one; none of those without a number, as are those that
+/// only clean up after what was sent.
 ///
 /// # Errors
 /// As of [`instances`].

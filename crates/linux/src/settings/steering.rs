@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which receive queue a card brings a packet to: rules for what is steered, and the table by which it spreads the rest. By the ioctls of <linux/ethtool.h>.
+//! Which receive queue a card brings a packet to: rules for what is steered, and the table by which
+//! it spreads the rest. By the ioctls of <linux/ethtool.h>.
 use std::fmt;
 use std::io;
 
@@ -56,7 +57,8 @@ impl fmt::Display for Flow {
     }
 }
 
-/// A rule of a card: `struct ethtool_rx_flow_spec` as it is, so that one that was there before is put back whole.
+/// A rule of a card: `struct ethtool_rx_flow_spec` as it is, so that one that was there before is
+/// put back whole.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
 pub struct Rule(Box<[u8; Self::SIZE]>);
@@ -120,7 +122,8 @@ impl Rule {
         self
     }
 
-    /// The same in the one way in which two equal rules are equal: some drivers answer with values that no mask looks at, or say of each rule that it is extended.
+    /// The same in the one way in which two equal rules are equal: some drivers answer with values
+    /// that no mask looks at, or say of each rule that it is extended.
     fn normal(mut self) -> Self {
         for at in Self::VALUES..Self::MASKS {
             self.0[at] &= self.0[at - Self::VALUES + Self::MASKS];
@@ -207,7 +210,8 @@ fn ask(interface: &OpenInterface, command: u32, rule: Option<Rule>) -> io::Resul
         },
         places: [0; MOST_RULES],
     };
-    // SAFETY: this is the structure of all these commands, and has room for as many places as it says.
+    // SAFETY: this is the structure of all these commands, and has room for as many places as it
+    // says.
     unsafe { interface.ethtool(&mut request)? };
     Ok(request)
 }
@@ -297,7 +301,8 @@ struct SpreadRequest {
 /// Tables of drivers have up to some thousand places.
 const LONGEST_SPREAD: usize = 8192;
 
-/// The queues to which a card brings what no rule steers: a table, in which it looks up the lower bits of the packet's hash.
+/// The queues to which a card brings what no rule steers: a table, in which it looks up the lower
+/// bits of the packet's hash.
 ///
 /// # Errors
 /// EOPNOTSUPP when the driver has no such table, ENOBUFS when it is larger than any known.

@@ -74,7 +74,8 @@ fn a_flood_is_charged_to_its_receiver_and_taken_from_who_runs() {
     // What the spinner lost was for the receiver, but for timers and such.
     assert!(part(taken.taken_ns, measured) > 0.6, "{report:#?}");
     assert!(taken.charged_ns == 0 && charged.taken_ns < measured / 100);
-    // Without CONFIG_IRQ_TIME_ACCOUNTING the kernel only looks at each tick what it interrupts: by chance, and in a virtual machine with a bias.
+    // Without CONFIG_IRQ_TIME_ACCOUNTING the kernel only looks at each tick what it interrupts: by
+    // chance, and in a virtual machine with a bias.
     if report.used_without_interrupts {
         let kernel = kernel.as_nanos() as f64;
         let error = (measured as f64 - kernel).abs() / kernel;
@@ -151,7 +152,8 @@ fn two_receivers_are_charged_by_their_packets_and_a_closed_port_to_nobody() {
     assert!((1.8..2.2).contains(&time), "{time}");
     let orphans = part(report.orphan_packets, other.packets);
     assert!((0.9..1.2).contains(&orphans), "{orphans}");
-    // The thread's work is charged whole, to the receivers and to nobody. It is in its own time, not in the spinner's.
+    // The thread's work is charged whole, to the receivers and to nobody. It is in its own time,
+    // not in the spinner's.
     let booked = one.charged_ns + other.charged_ns + report.orphans_ns;
     assert!(booked as f64 > ran as f64 * 0.95, "{report:#?}");
     assert!(of(&report, spinner.pid()).taken_ns < ran / 2, "{report:#?}");

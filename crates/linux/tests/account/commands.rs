@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account as users meet it: in the status of a run, by `top`, and as a line in the journal when an overload begins.
+//! The account as users meet it: in the status of a run, by `top`, and as a line in the journal
+//! when an overload begins.
 use std::fs;
 use std::process::Child;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use super::of;
 
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
 
-/// A machine whose file has this section `[linux]`, and says that 100 packets a second can be done without.
+/// A machine whose file has this section `[linux]`, and says that 100 packets a second can be done
+/// without.
 pub fn machine(section: &str) -> Option<Machine> {
     let mut machine = Machine::with(NEEDS)?;
     machine.arguments = vec!["--yes-xdp"];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What accounting costs, as the kernel counts it. The figures of docs/linux-accounting.md are printed here (`--nocapture`).
+//! What accounting costs, as the kernel counts it. The figures of docs/linux-accounting.md are
+//! printed here (`--nocapture`).
 use std::collections::BTreeMap;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};

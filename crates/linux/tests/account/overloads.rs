@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Overloads as users are told of them: once when one begins, with who it is, and once when it has ended, however it flickers in between.
+//! Overloads as users are told of them: once when one begins, with who it is, and once when it has
+//! ended, however it flickers in between.
 use std::io::{BufRead as _, BufReader, Read};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -45,7 +46,8 @@ fn flood_for(machine: &Machine, port: &'static [u16], time: Duration) {
     flood.end();
 }
 
-/// A run that tells in words or in JSON sees two overloads; returns what it told when each began and ended, and the numbers of the two receivers.
+/// A run that tells in words or in JSON sees two overloads; returns what it told when each began
+/// and ended, and the numbers of the two receivers.
 fn two_overloads(json: bool) -> Option<(Vec<String>, Vec<String>, [u32; 2])> {
     let mut machine = machine("accounting = \"packets\"")?;
     if !flood::has_two_cpus() {
@@ -144,7 +146,8 @@ fn what_comes_while_a_run_begins_is_no_overload() {
         return;
     };
     let _receiver = flood::receiver(&machine.ground.receiver, 5001);
-    // 80 packets a second of the 100 that the file tolerates: two within 20 ms would be too many, if a rate were taken of that.
+    // 80 packets a second of the 100 that the file tolerates: two within 20 ms would be too many,
+    // if a rate were taken of that.
     let flood = Flood::bursts(&machine.ground, &[5001], Duration::from_micros(12_400));
     for _ in 0..5 {
         let child = machine.run();

@@ -15,7 +15,8 @@ use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::ground::{self, Ground, Namespace, Need};
 
-/// A ground for one test at a time: a process that is forked has the sockets of all tests that run, and would be a reader of theirs.
+/// A ground for one test at a time: a process that is forked has the sockets of all tests that run,
+/// and would be a reader of theirs.
 pub struct Stand {
     ground: Ground,
     _turn: MutexGuard<'static, ()>,
@@ -49,8 +50,8 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// A process in `namespace` that has done `part`, or is another program now, and waits. It has a copy of this process's memory and one thread, so `part` may use
-    /// system calls only.
+    /// A process in `namespace` that has done `part`, or is another program now, and waits. It has
+    /// a copy of this process's memory and one thread, so `part` may use system calls only.
     pub fn new(namespace: &Namespace, part: impl FnOnce() + Send + 'static) -> Self {
         namespace.run(move || Self::here(part))
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode native on a card that steers, spreads and gathers by queue. No machine that tests has one: it is a module (boards/linux/card) of a guest.
+//! The mode native on a card that steers, spreads and gathers by queue. No machine that tests has
+//! one: it is a module (boards/linux/card) of a guest.
 #[path = "../emulated/mod.rs"]
 mod emulated;
 
@@ -19,7 +20,8 @@ struct Case {
     plans: BTreeMap<String, Value>,
     /// Packets of each queue, by what had been sent until then.
     received: BTreeMap<String, [u64; QUEUES]>,
-    /// The real-time priorities of the threads, by the numbers of their NAPI instances, which ascend with the queues.
+    /// The real-time priorities of the threads, by the numbers of their NAPI instances, which
+    /// ascend with the queues.
     priorities: BTreeMap<u32, u8>,
     /// Those priorities when all has ended.
     left: Vec<u8>,
@@ -28,7 +30,8 @@ struct Case {
 }
 
 impl Case {
-    /// What is as it was found: the settings but for policies of threads, which stay once NAPI has them, with their values.
+    /// What is as it was found: the settings but for policies of threads, which stay once NAPI has
+    /// them, with their values.
     fn found(&self, when: &str) -> Vec<(&str, &str)> {
         let changes = self.plans[when]["changes"].as_array().unwrap().iter();
         changes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU that goes and comes back while a run goes on, under load, and one that is offline when a run begins. They are those of a guest (boards/linux): none of this
-//! machine is touched.
+//! A CPU that goes and comes back while a run goes on, under load, and one that is offline when a
+//! run begins. They are those of a guest (boards/linux): none of this machine is touched.
 #[path = "../emulated/mod.rs"]
 mod emulated;
 
@@ -17,10 +17,13 @@ const VANILLA: &str = "vanilla";
 const FLOWS: u64 = 3;
 /// Packets a second of each flow.
 const RATE: u64 = 500;
-/// How many seconds the load takes where CPU 1 goes and comes back, and where it was offline when the mode began.
+/// How many seconds the load takes where CPU 1 goes and comes back, and where it was offline when
+/// the mode began.
 const SECONDS: [u64; 2] = [15, 3];
-/// How many guests there are at most. With two CPUs they have the host's clock, and a host that is busy with something else now and then leaves them too little time:
-/// where QEMU was given an eighth of a CPU, the kernel alone lost 45 % of the packets at the card in one guest, the mode native 13 % and predicted 12.
+/// How many guests there are at most. With two CPUs they have the host's clock, and a host that is
+/// busy with something else now and then leaves them too little time: where QEMU was given an
+/// eighth of a CPU, the kernel alone lost 45 % of the packets at the card in one guest, the mode
+/// native 13 % and predicted 12.
 const GUESTS: usize = 3;
 
 /// A thread's real-time priority, the number of its policy, and its CPUs.
@@ -29,7 +32,8 @@ type Scheduled = (u8, u8, String);
 /// The kernel's threads by their names.
 type Threads = BTreeMap<String, Scheduled>;
 
-/// The runs of the job as it prints them, MODE/BEGIN, in the order of their floods; how many seconds each one takes.
+/// The runs of the job as it prints them, MODE/BEGIN, in the order of their floods; how many
+/// seconds each one takes.
 fn runs() -> Vec<(String, u64)> {
     let online = [VANILLA].into_iter().chain(MODES);
     let online = online.map(|mode| (format!("{mode}/online"), SECONDS[0]));
@@ -138,7 +142,8 @@ fn classes(threads: &Threads) -> Vec<(&str, &Scheduled)> {
     classes
 }
 
-/// The others. In the mode predicted those of the card follow who waits, under load with each packet: then they are not among them.
+/// The others. In the mode predicted those of the card follow who waits, under load with each
+/// packet: then they are not among them.
 fn others<'a>(threads: &'a Threads, mode: &str, is_loaded: bool) -> Vec<(&'a str, &'a Scheduled)> {
     let follows = |name: &str| mode == "predicted" && is_loaded && name.starts_with("napi/");
     let all = threads.iter().map(|(name, of)| (name.as_str(), of));
@@ -146,7 +151,8 @@ fn others<'a>(threads: &'a Threads, mode: &str, is_loaded: bool) -> Vec<(&'a str
         .collect()
 }
 
-/// What holds of each run: nothing that the card took is lost, whoever it is for, and nothing is left.
+/// What holds of each run: nothing that the card took is lost, whoever it is for, and nothing is
+/// left.
 fn judge(name: &str, run: &Run) {
     for (flow, taken) in run.taken[..FLOWS as usize].iter().enumerate() {
         assert!(*taken > 0, "{name}, flow {flow}");
@@ -165,7 +171,8 @@ fn judge(name: &str, run: &Run) {
     }
 }
 
-/// Each class has a thread on each of these CPUs, which it is bound to, with the same policy on all; there are classes in the mode exact.
+/// Each class has a thread on each of these CPUs, which it is bound to, with the same policy on
+/// all; there are classes in the mode exact.
 fn judge_classes(mode: &str, threads: &Threads, cpus: &[&str]) {
     let classes = classes(threads);
     let on = |cpu: &str| -> Vec<_> {
@@ -224,7 +231,8 @@ fn judge_offline(mode: &str, run: &Run) {
             .any(|one| one.cpu == cpu && one.interrupts_ns > 0)
     };
     assert!(ran(1), "{mode}: {:?}", account.cpus);
-    // What mode exact counts on that CPU tells whom the time was for; without packets nothing else does.
+    // What mode exact counts on that CPU tells whom the time was for; without packets nothing else
+    // does.
     assert_eq!(
         account.received_ns > 0,
         mode == "exact",

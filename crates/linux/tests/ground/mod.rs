@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ground that a test stands on: two network namespaces of its own, joined by a veth pair, and nothing else of the machine.
+//! The ground that a test stands on: two network namespaces of its own, joined by a veth pair, and
+//! nothing else of the machine.
 //!
-//! The namespaces have no names: they are there as long as this process holds them, so that nothing is left behind however it ends. Where the machine does not
-//! allow them, the test is skipped: [`begin`] says so and returns `None`.
+//! The namespaces have no names: they are there as long as this process holds them, so that nothing
+//! is left behind however it ends. Where the machine does not allow them, the test is skipped:
+//! [`begin`] says so and returns `None`.
 // Each test program compiles this file for itself, and uses a part of it.
 #![allow(dead_code)]
 
@@ -83,7 +85,8 @@ impl Namespace {
         })
     }
 
-    /// Where other programs can open the namespace as long as this one holds it, as `nsenter --net=` and the library take it.
+    /// Where other programs can open the namespace as long as this one holds it, as
+    /// `nsenter --net=` and the library take it.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!(
             "/proc/{}/fd/{}",
@@ -97,8 +100,8 @@ impl Namespace {
         self.handle.as_raw_fd()
     }
 
-    /// Runs `job` in the namespace: sockets that it opens belong there for good. The namespace has one thread, so jobs wait for one another. A panic of the job
-    /// is passed on.
+    /// Runs `job` in the namespace: sockets that it opens belong there for good. The namespace has
+    /// one thread, so jobs wait for one another. A panic of the job is passed on.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (answer, answered) = mpsc::channel();
         let job: Job = Box::new(move || {
@@ -117,7 +120,8 @@ impl Namespace {
         }
     }
 
-    /// A program to be run in the namespace; it is killed when the thread that started it ends, so a test leaves none behind.
+    /// A program to be run in the namespace; it is killed when the thread that started it ends, so
+    /// a test leaves none behind.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let handle = self.handle.try_clone().expect("one more descriptor");
@@ -158,9 +162,10 @@ impl Namespace {
         }
     }
 
-    /// Turns an offload of the namespace's interface on or off, as `ethtool -K` does. veth has NAPI instances, and so threads for them, only with GRO on
-    /// (or with an XDP program), and takes them only for packets of a sender whose checksums are off, so that it does not segment for itself either; only then
-    /// the packets' checksums are whole, too.
+    /// Turns an offload of the namespace's interface on or off, as `ethtool -K` does. veth has NAPI
+    /// instances, and so threads for them, only with GRO on (or with an XDP program), and takes
+    /// them only for packets of a sender whose checksums are off, so that it does not segment for
+    /// itself either; only then the packets' checksums are whole, too.
     pub fn offload(&self, offload: Offload, on: bool) {
         self.offload_of(&self.interface, offload, on);
     }
@@ -176,7 +181,8 @@ impl Namespace {
             .unwrap_or_else(|error| panic!("{offload:?} of {interface}: {error}"));
     }
 
-    /// Gives the namespace's interface so many queues to receive by and to send by, as `ethtool -L` does: no more than the machine has CPUs.
+    /// Gives the namespace's interface so many queues to receive by and to send by, as `ethtool -L`
+    /// does: no more than the machine has CPUs.
     pub fn queues(&self, number: u32) {
         let name = self.interface.clone();
         let request = ChannelsRequest {
@@ -252,7 +258,8 @@ pub struct Ground {
     pub receiver: Namespace,
 }
 
-/// Makes the ground, if the machine has what the test needs; else says what is missing and returns `None`.
+/// Makes the ground, if the machine has what the test needs; else says what is missing and returns
+/// `None`.
 ///
 /// # Panics
 /// When namespaces are allowed, but their interfaces cannot be made.
@@ -304,11 +311,13 @@ fn check(need: Need) -> Result<(), String> {
     }
 }
 
-/// Loads the smallest of all BPF programs, `return 0`: where a sandbox forbids BPF, it says so here.
+/// Loads the smallest of all BPF programs, `return 0`: where a sandbox forbids BPF, it says so
+/// here.
 fn loads() -> Result<(), String> {
     // r0 = 0; exit
     let instructions: [u64; 2] = [0xb7, 0x95];
-    // SAFETY: the name and the licence are strings of C, the two instructions outlive the call, and there are no options.
+    // SAFETY: the name and the licence are strings of C, the two instructions outlive the call, and
+    // there are no options.
     let loaded = unsafe {
         libbpf_rs::libbpf_sys::bpf_prog_load(
             libbpf_rs::libbpf_sys::BPF_PROG_TYPE_XDP,

@@ -48,7 +48,8 @@ fn what_a_card_does_not_have_is_noted() {
         report.notes
     );
     drop(journal);
-    // Without GRO veth has no NAPI, so its receive work is done where it is sent; newer kernels then have no `threaded` either.
+    // Without GRO veth has no NAPI, so its receive work is done where it is sent; newer kernels
+    // then have no `threaded` either.
     ground.receiver.offload(Offload::Receive, false);
     let (mut journal, _) = Journal::open(folder.path()).unwrap();
     let native = Native::new(vec![Device::new(interface.clone(), urgency(20))]);

@@ -14,7 +14,8 @@ use weir_linux::settings::{Interface, Journal, Setting, Value};
 
 use super::{all, interface, left, napi, stand, urgency, wanted};
 
-/// What is killed: sets everything, changes its mind now and then as the mode predicted does, and puts everything back.
+/// What is killed: sets everything, changes its mind now and then as the mode predicted does, and
+/// puts everything back.
 fn victim(folder: &Path) {
     let name = env::var("WEIR_INTERFACE").unwrap();
     let interface = Interface::find(&name, None).unwrap();

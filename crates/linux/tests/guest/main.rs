@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode native on an interface of the test's own: it does what it says, and whatever ends it, the machine is as it was found.
+//! The mode native on an interface of the test's own: it does what it says, and whatever ends it,
+//! the machine is as it was found.
 mod cards;
 #[path = "../ground/mod.rs"]
 mod ground;
@@ -34,7 +35,8 @@ fn stand() -> Option<(MutexGuard<'static, ()>, Ground)> {
     Some((machine, ground))
 }
 
-/// veth takes its NAPI only for what it can join, which the packets of one that segments for itself are not.
+/// veth takes its NAPI only for what it can join, which the packets of one that segments for itself
+/// are not.
 fn with_napi(ground: &Ground) {
     ground.receiver.offload(Offload::Receive, true);
     ground.sender.offload(Offload::SendChecksums, false);
@@ -156,7 +158,8 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
         .unwrap();
     assert_eq!(receiver.recv(&mut [0; 8]).unwrap(), 4);
 
-    // Once more changes nothing; an interface that was down and up has a new thread, which gets its policy.
+    // Once more changes nothing; an interface that was down and up has a new thread, which gets its
+    // policy.
     assert!(native.apply(&mut journal).unwrap().changes.is_empty());
     ground.receiver.offload(Offload::Receive, false);
     ground.receiver.offload(Offload::Receive, true);
@@ -207,14 +210,16 @@ fn no_flood_takes_more_than_the_cap() {
     let (begin, ran) = (Instant::now(), run_time(&thread));
     let mut sent = 0_u32;
     while begin.elapsed() < Duration::from_secs(6) {
-        // To a port that nobody has; what does not fit in the queue is refused, and that is all right.
+        // To a port that nobody has; what does not fit in the queue is refused, and that is all
+        // right.
         let _ = sender.send_to(&[0; 64], (target, 9));
         sent += 1;
     }
     let share = (run_time(&thread) - ran).as_secs_f64() / begin.elapsed().as_secs_f64();
     println!("{sent} packets, {:.2} % of a CPU", share * 100.0);
-    // A thread may overrun by one tick, or by several where the machine is a virtual one whose ticks come late. That is taken from what it has later, and
-    // so matters the less the longer it is measured: 5 % and 30 ms here.
+    // A thread may overrun by one tick, or by several where the machine is a virtual one whose
+    // ticks come late. That is taken from what it has later, and so matters the less the longer it
+    // is measured: 5 % and 30 ms here.
     assert!(share <= 0.055, "{share}");
     assert!(share > 0.005, "the flood did not reach the thread: {share}");
     drop(journal);

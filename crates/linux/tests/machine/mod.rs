@@ -153,7 +153,8 @@ impl Machine {
         child
     }
 
-    /// Ends a run by a signal, and looks whether everything is as it was `before`. Returns what it said.
+    /// Ends a run by a signal, and looks whether everything is as it was `before`. Returns what it
+    /// said.
     pub fn end(&self, run: Child, how: Signal, before: &Settings) -> String {
         signal(&run, how);
         let ended = run.wait_with_output().unwrap();
@@ -221,8 +222,9 @@ pub fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<Policy> {
         .collect()
 }
 
-/// The numbers of the BPF programs that are loaded and whose names begin so. The kernel takes its time to unload one: what an earlier
-/// test had loaded may go at any moment, so what is there later is compared as a subset.
+/// The numbers of the BPF programs that are loaded and whose names begin so. The kernel takes its
+/// time to unload one: what an earlier test had loaded may go at any moment, so what is there later
+/// is compared as a subset.
 pub fn programs(beginnings: &[&str]) -> BTreeSet<u32> {
     ProgInfoIter::default()
         .filter(|info| {

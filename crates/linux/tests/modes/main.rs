@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modes that follow receivers, by the command: what plan lists is what run changes, bottom halves get whom they are for, and all of it is put back.
+//! The modes that follow receivers, by the command: what plan lists is what run changes, bottom
+//! halves get whom they are for, and all of it is put back.
 #[path = "../actor/mod.rs"]
 mod actor;
 #[path = "../ground/mod.rs"]
@@ -27,7 +28,8 @@ use serde_json::Value;
 
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
 
-/// A machine whose system file has this section `[linux]`, and on which an XDP program may be attached.
+/// A machine whose system file has this section `[linux]`, and on which an XDP program may be
+/// attached.
 fn machine(section: &str) -> Option<Machine> {
     let mut machine = Machine::with(NEEDS)?;
     machine.linux(section);
@@ -47,7 +49,8 @@ fn socket(ground: &Ground, port: u16) -> UdpSocket {
     socket
 }
 
-/// Sends `count` datagrams to the port of `socket`, in bursts that the shortest queue holds, and counts those that arrive.
+/// Sends `count` datagrams to the port of `socket`, in bursts that the shortest queue holds, and
+/// counts those that arrive.
 fn deliver(ground: &Ground, socket: &UdpSocket, count: usize) -> usize {
     let to = (ground.receiver.v4, socket.local_addr().unwrap().port());
     let sender = ground.sender.run(|| UdpSocket::bind(any(0)).unwrap());
@@ -104,7 +107,8 @@ fn listed(plan: &Value) -> Vec<(String, String)> {
     listed
 }
 
-/// What has changed, in the words of a plan: `policy` is what it says of the threads of the interface.
+/// What has changed, in the words of a plan: `policy` is what it says of the threads of the
+/// interface.
 fn changed(
     machine: &Machine,
     before: &Settings,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Network namespaces that are deleted while a run looks after interfaces, or follows receivers, in them.
+//! Network namespaces that are deleted while a run looks after interfaces, or follows receivers, in
+//! them.
 use std::collections::BTreeSet;
 use std::fs;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An interface with several receive queues, which the machine spreads over its CPUs (RPS): each queue has a thread, and all packets get to their receivers.
+//! An interface with several receive queues, which the machine spreads over its CPUs (RPS): each
+//! queue has a thread, and all packets get to their receivers.
 use std::thread::available_parallelism;
 
 use nix::sys::signal::Signal;
@@ -13,7 +14,8 @@ use crate::ground::skipped;
 use crate::machine::{Machine, until};
 
 const QUEUES: u32 = 2;
-/// The sender chooses the queue by a hash of the flow: that so many have the same one happens once in 2^31 times.
+/// The sender chooses the queue by a hash of the flow: that so many have the same one happens once
+/// in 2^31 times.
 const FLOWS: usize = 32;
 /// Of each flow.
 const PACKETS: usize = 20;
@@ -30,7 +32,8 @@ fn begun(thread: &KernelThread) -> u64 {
     text.split_whitespace().nth(2).unwrap().parse().unwrap()
 }
 
-/// Packets that were given to classes, and those left to the kernel since their class had no thread where they came in.
+/// Packets that were given to classes, and those left to the kernel since their class had no thread
+/// where they came in.
 fn counted(status: &serde_json::Value) -> (u64, u64) {
     let classes = status["exact"]["classes"].as_array().unwrap();
     let given = classes.iter().map(|class| class["given"].as_u64().unwrap());

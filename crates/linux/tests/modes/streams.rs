@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP in the mode exact: a connection has the class of whoever reads it, over both families and whoever began it, and what is sent over it arrives whole.
+//! TCP in the mode exact: a connection has the class of whoever reads it, over both families and
+//! whoever began it, and what is sent over it arrives whole.
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -24,7 +25,8 @@ fn content() -> Vec<u8> {
         .collect()
 }
 
-/// A connection to a server in `server`'s namespace, from `client`'s: the server's listener, the client's end, and the server's.
+/// A connection to a server in `server`'s namespace, from `client`'s: the server's listener, the
+/// client's end, and the server's.
 fn connection(
     server: &Namespace,
     client: &Namespace,
@@ -70,7 +72,8 @@ fn what_is_sent_over_a_connection_goes_through_a_class_and_arrives_whole() {
     ];
     for (number, [here, there]) in families.into_iter().enumerate() {
         let port = 4600 + number as u16;
-        // What comes goes to a server here, or is the answer to a client here, at a port that the kernel has chosen.
+        // What comes goes to a server here, or is the answer to a client here, at a port that the
+        // kernel has chosen.
         for served_here in [true, false] {
             let name = format!("{here}, served here: {served_here}");
             let sockets = || machine.said()["exact"]["sockets"].as_u64().unwrap();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What following and predicting cost, as the kernel counts it. The figures of docs/linux-receivers.md are printed here (`--nocapture`).
+//! What following and predicting cost, as the kernel counts it. The figures of
+//! docs/linux-receivers.md are printed here (`--nocapture`).
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -23,7 +24,8 @@ fn costs() -> BTreeMap<u32, (String, u64, u64)> {
         .collect()
 }
 
-/// Has the kernel count the runs of programs as long as the descriptor is open, which makes each of them a little longer.
+/// Has the kernel count the runs of programs as long as the descriptor is open, which makes each of
+/// them a little longer.
 fn count_runs() -> OwnedFd {
     // SAFETY: the call takes a number and gives a descriptor.
     let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
@@ -38,7 +40,8 @@ fn best(address: Ipv4Addr, rounds: u32) -> Duration {
     attempts.min().unwrap_or_default()
 }
 
-/// Exchanges datagrams between two threads of which each waits for the other; returns the time for one round.
+/// Exchanges datagrams between two threads of which each waits for the other; returns the time for
+/// one round.
 fn exchange(address: Ipv4Addr, rounds: u32) -> Duration {
     let [one, other] = [0, 0].map(|port| UdpSocket::bind((address, port)).unwrap());
     one.connect(other.local_addr().unwrap()).unwrap();

@@ -27,7 +27,8 @@ fn udp(port: u16) -> Key {
 /// The urgencies that a bottom half was given, in their order.
 type Given = Arc<Mutex<Vec<u8>>>;
 
-/// A device in the receivers' namespace whose bottom half is a thread that does nothing; notes what it is given.
+/// A device in the receivers' namespace whose bottom half is a thread that does nothing; notes what
+/// it is given.
 fn noting(ground: &Ground, given: &Given) -> Device {
     let namespace = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
     let given = given.clone();

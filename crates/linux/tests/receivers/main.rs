@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use weir_linux::receivers::{Change, Follower, Key, Options, Protocol, Reader, Rules};
 
-/// How long the table may need for what an event tells: far less than the period of scans, but the machine may be busy.
+/// How long the table may need for what an event tells: far less than the period of scans, but the
+/// machine may be busy.
 const SOON: Duration = Duration::from_secs(10);
 
 /// Follows by events: scans of everything come too late for the test.

@@ -152,7 +152,8 @@ fn what_a_listener_accepted_outlives_it() {
     wait_for(&mut follower, "its end", |f| keys_of(f, pid).is_empty());
 }
 
-/// A socket at this port. A process that another test forks has a copy of the port's last socket until it ends, which is waited for.
+/// A socket at this port. A process that another test forks has a copy of the port's last socket
+/// until it ends, which is waited for.
 fn bound(port: u16) -> UdpSocket {
     let end = Instant::now() + Duration::from_secs(20);
     loop {

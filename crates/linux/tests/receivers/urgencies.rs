@@ -27,7 +27,8 @@ fn set_older(pid: u32, policy: Option<i32>, priority: i32) {
     // SAFETY: zeroed integers are values of sched_param.
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
     parameter.sched_priority = priority;
-    // SAFETY: the kernel reads the parameter, which outlives the calls. libc's own functions may be stubs.
+    // SAFETY: the kernel reads the parameter, which outlives the calls. libc's own functions may be
+    // stubs.
     let returned = unsafe {
         match policy {
             Some(policy) => libc::syscall(
@@ -160,7 +161,8 @@ fn a_process_in_a_namespace_of_its_own_numbers_is_seen() {
         return;
     };
     let mut follower = by_events();
-    // The child of this process is number 1 of a namespace, and its child, number 2, has the socket.
+    // The child of this process is number 1 of a namespace, and its child, number 2, has the
+    // socket.
     let actor = Actor::new(&ground.receiver, || {
         // SAFETY: a system call without memory.
         unsafe { libc::unshare(libc::CLONE_NEWPID) };

@@ -14,7 +14,8 @@ use crate::receive::{Listen, Port};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Where: a port of all IPv4 addresses, or an address as [::]:5000; several are served by one thread
+    /// Where: a port of all IPv4 addresses, or an address as [::]:5000; several are served by one
+    /// thread
     #[arg(required = true, value_name = "PORT", value_parser = address)]
     at: Vec<SocketAddr>,
 

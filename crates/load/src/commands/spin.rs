@@ -15,11 +15,13 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     work: Time,
 
-    /// Rounds of work per second where nothing disturbs, as an earlier run has printed it; measured first if not given
+    /// Rounds of work per second where nothing disturbs, as an earlier run has printed it; measured
+    /// first if not given
     #[arg(long, value_name = "ROUNDS")]
     speed: Option<f64>,
 
-    /// From one job's release to the next one's; without it each job begins when the one before has ended
+    /// From one job's release to the next one's; without it each job begins when the one before has
+    /// ended
     #[arg(long, value_name = "TIME")]
     period: Option<Time>,
 

@@ -29,7 +29,8 @@ enum Socket {
     Listener(TcpListener),
 }
 
-/// A connection to the address `index`, the begin of a message that has come, and what is still to be sent back.
+/// A connection to the address `index`, the begin of a message that has come, and what is still to
+/// be sent back.
 struct Stream {
     index: usize,
     stream: TcpStream,
@@ -77,7 +78,8 @@ impl Sockets {
         })
     }
 
-    /// Waits until something can be taken, at most for so many nanoseconds, or until a signal comes.
+    /// Waits until something can be taken, at most for so many nanoseconds, or until a signal
+    /// comes.
     pub fn wait(&mut self, most: u64) -> io::Result<()> {
         let accepts = self.streams.len() < STREAMS;
         let listening = self.listening.iter().map(|socket| match socket {
@@ -241,7 +243,8 @@ impl Stream {
         true
     }
 
-    /// Takes what is there, and answers if it is to; how many messages were completed, and none when the connection is over.
+    /// Takes what is there, and answers if it is to; how many messages were completed, and none
+    /// when the connection is over.
     fn read(
         &mut self,
         buffer: &mut [u8],

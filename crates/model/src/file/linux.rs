@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sections of the system file that only `weir linux` looks at. Their comments, defaults and examples are the reference (docs/system-file.md).
+//! The sections of the system file that only `weir linux` looks at. Their comments, defaults and
+//! examples are the reference (docs/system-file.md).
 use miette::SourceSpan;
 use toml_edit::Item;
 
@@ -15,7 +16,8 @@ const INTERFACE_MOST: usize = 15;
 choice! {
     /// How bottom halves get the urgency of their receivers.
     LinuxMode "mode", default Native {
-        /// Each interface's threads have the urgency of the most urgent receiver that it has in this file.
+        /// Each interface's threads have the urgency of the most urgent receiver that it has in
+        /// this file.
         Native = "native",
         /// They follow the receivers that there are (zhang2006); see `predict`.
         Predicted = "predicted",
@@ -47,28 +49,36 @@ choice! {
 }
 
 section! {
-    /// What `weir linux` does with the sources that have an `interface` (docs/linux.md). With it, or with an interface, urgencies are Linux's: 0 is SCHED_OTHER and 1 to
-    /// 99 the priorities of SCHED_FIFO.
+    /// What `weir linux` does with the sources that have an `interface` (docs/linux.md). With it,
+    /// or with an interface, urgencies are Linux's: 0 is SCHED_OTHER and 1 to 99 the priorities of
+    /// SCHED_FIFO.
     Linux "[linux]" {
         /// How bottom halves get the urgency of their receivers.
         optional mode: LinuxMode, default "\"native\"", example "\"exact\"";
         /// In the mode `predicted`: whom the threads of an interface follow.
         optional predict: Predict, default "\"waiting\"", example "\"registered\"";
-        /// In the modes `predicted` and `exact`: whether a priority counts as soon as a process is given it, which makes every system call on the machine a little
-        /// longer (docs/linux-receivers.md); else within 2 s.
+        /// In the modes `predicted` and `exact`: whether a priority counts as soon as a process is
+        /// given it, which makes every system call on the machine a little longer
+        /// (docs/linux-receivers.md); else within 2 s.
         optional priorities_at_once: Truth, default "false", example "true";
-        /// What is kept account of (docs/linux-accounting.md). It needs BPF, also in the mode `native`.
+        /// What is kept account of (docs/linux-accounting.md). It needs BPF, also in the mode
+        /// `native`.
         optional accounting: Accounting, default "in the mode `native` `off`, else `packets`", example "\"packets\"";
-        /// What an interrupt costs beside its handler and its soft interrupts, the way in and out: `accounting` adds it for each one.
+        /// What an interrupt costs beside its handler and its soft interrupts, the way in and out:
+        /// `accounting` adds it for each one.
         optional interrupt_overhead: ExactTime, default "none: it is not known", example "\"1500ns\"";
-        /// Whether the cap of `top_half` ends by a timer, the scheduler's feature HRTICK_DL, which is all of the machine's and makes switches dearer (docs/linux.md); else it
-        /// ends at a tick of the kernel's clock.
+        /// Whether the cap of `top_half` ends by a timer, the scheduler's feature HRTICK_DL, which
+        /// is all of the machine's and makes switches dearer (docs/linux.md); else it ends at a
+        /// tick of the kernel's clock.
         optional cap_timer: Truth, default "false", example "true";
-        /// Bytes of the buffer that new sockets have for what they receive, if they say nothing themselves (`net.core.rmem_default`); never made smaller. 0 leaves it as it
-        /// is. In the mode `exact` each packet takes a page of it.
+        /// Bytes of the buffer that new sockets have for what they receive, if they say nothing
+        /// themselves (`net.core.rmem_default`); never made smaller. 0 leaves it as it is. In the
+        /// mode `exact` each packet takes a page of it.
         optional receive_buffer: Whole<0, 1_073_741_824>, default "in the mode `exact` 1048576; else it is left as it is", example "4194304";
-        /// Packets that each receive queue of a card has room for, or as many as it can have (`ethtool -g`); never made smaller. A burst waits there while a cap is used up,
-        /// and what does not fit is dropped, whomever it is for. Many drivers take the link down for a moment to change it.
+        /// Packets that each receive queue of a card has room for, or as many as it can have
+        /// (`ethtool -g`); never made smaller. A burst waits there while a cap is used up, and what
+        /// does not fit is dropped, whomever it is for. Many drivers take the link down for a
+        /// moment to change it.
         optional receive_ring: Whole<1, 65_536>, default "it is left as it is", example "1024";
         /// What the thread that takes packets from the device may do.
         optional top_half: TopHalf, default "in the mode `exact` 500us in every 10ms; else it is as urgent as the most urgent receiver that it serves", example "{ runtime = \"1ms\", period = \"10ms\" }";
@@ -76,8 +86,9 @@ section! {
 }
 
 section! {
-    /// The thread that takes packets from the device. Either `runtime` and `period`, a hard cap that no flood gets beyond, whomever it is for; or an `urgency`: what is more
-    /// urgent loses nothing to it, and what is less urgent may lose all.
+    /// The thread that takes packets from the device. Either `runtime` and `period`, a hard cap
+    /// that no flood gets beyond, whomever it is for; or an `urgency`: what is more urgent loses
+    /// nothing to it, and what is less urgent may lose all.
     TopHalf "[linux.top_half]" {
         /// The longest time that it runs in each period (SCHED_DEADLINE).
         optional runtime: ExactTime, default "none: it has an urgency", example "\"1ms\"";

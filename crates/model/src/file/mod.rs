@@ -15,7 +15,8 @@ use crate::diagnostics::{Problem, Problems};
 /// The version of the format that this program reads.
 pub(crate) const SCHEMA: i64 = 1;
 
-/// Reads the text. None, and at least one problem, if it is no TOML or of another schema; keys that are wrong are reported and marked as bad.
+/// Reads the text. None, and at least one problem, if it is no TOML or of another schema; keys that
+/// are wrong are reported and marked as bad.
 pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> Option<Root> {
     let document = match ImDocument::parse(text) {
         Ok(document) => document,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sections of the system file. Their comments, defaults and examples are the reference (docs/system-file.md).
+//! The sections of the system file. Their comments, defaults and examples are the reference
+//! (docs/system-file.md).
 use super::leaf::{Amount, Name, StatedCost, Text, Truth, Vector, Whole, Worst};
 use super::linux::{Interface, Linux, Match};
 use super::value::{List, choice, section, words};
@@ -28,7 +29,8 @@ section! {
         optional silicon: Silicon, default "one with the defaults, if a limit is in hardware", example "{ phase_bits = 16, rate_bits = 10 }";
         /// What `weir linux` does.
         optional linux: Linux, default "all as without its keys", example "{ mode = \"exact\" }";
-        /// Timers: those that several limits share and, without a board, every timer that a limit uses.
+        /// Timers: those that several limits share and, without a board, every timer that a limit
+        /// uses.
         optional timer: List<Timer>, default "none", example "";
         /// What can interrupt.
         optional source: List<Source>, default "none", example "";
@@ -44,7 +46,8 @@ choice! {
     Nesting "way of interrupts" {
         /// No interrupt preempts another; the lowest order is served first (AVR).
         Flat = "flat",
-        /// A higher group preempts a lower one; inside a group none preempts and the lowest order is served first (Cortex-M, RISC-V).
+        /// A higher group preempts a lower one; inside a group none preempts and the lowest order
+        /// is served first (Cortex-M, RISC-V).
         Grouped = "grouped",
     }
 }
@@ -62,7 +65,8 @@ choice! {
 section! {
     /// The processor, and what it costs to be interrupted.
     Cpu "[cpu]" {
-        /// The board whose vectors, timers and measured costs hold. Without one, `clock`, `interrupts` and the costs are the file's own.
+        /// The board whose vectors, timers and measured costs hold. Without one, `clock`,
+        /// `interrupts` and the costs are the file's own.
         optional board: Text, default "none", example "\"atmega128\"";
         /// The flavour of the board's port, as its README.md tells them apart.
         optional flavour: Text, default "\"c\"", example "\"fast\"";
@@ -72,15 +76,18 @@ section! {
         optional interrupts: Nesting, default "the board's; without a board it must be stated", example "\"grouped\"";
         /// How tasks share the processor.
         optional tasks: TaskModel, default "\"preemptive\"", example "\"cooperative\"";
-        /// The execution after which tasks of the same urgency take turns (round robin). A preempted task keeps its turn and the rest of its slice.
+        /// The execution after which tasks of the same urgency take turns (round robin). A
+        /// preempted task keeps its turn and the rest of its slice.
         optional time_slice: ExactTime, default "none: each runs to its end, first come, first served", example "\"10ms\"";
         /// The longest time for which code outside of interrupts keeps them all off.
         optional critical_section: StatedCost, default "\"0 cycles\"", example "\"60 cycles\"";
         /// What switching to a task and back costs, per release and per time slice.
         optional context_switch: StatedCost, default "\"0 cycles\"", example "\"180 cycles\"";
-        /// The longest instruction: an interrupt waits for its end, and one of them runs between two interrupts.
+        /// The longest instruction: an interrupt waits for its end, and one of them runs between
+        /// two interrupts.
         optional longest_instruction: Amount, default "the board's; without a board it must be stated", example "\"4 cycles\"";
-        /// What the limiters' interrupts cost: single numbers that replace the board's or, without a board, all that the limits need.
+        /// What the limiters' interrupts cost: single numbers that replace the board's or, without
+        /// a board, all that the limits need.
         optional costs: Costs, default "the board's", example "{ off = { request_served = \"26 cycles\" } }";
     }
 }
@@ -128,7 +135,8 @@ section! {
 }
 
 section! {
-    /// The worst of each interrupt of a limiter, from its taking to its end, without the handler's body.
+    /// The worst of each interrupt of a limiter, from its taking to its end, without the handler's
+    /// body.
     Events "[cpu.costs.POLICY.TIMING]" {
         /// The line's interrupt that runs the handler.
         optional request_served: Amount, default "the board's", example "\"59 cycles\"";
@@ -142,19 +150,22 @@ section! {
         optional expiry_base: Amount, default "the board's", example "\"44 cycles\"";
         /// Shared timers: what each source adds to that.
         optional clear_empty: Amount, default "the board's", example "\"12 cycles\"";
-        /// Shared timers: what a source adds whose waiting request is served inside the timer's interrupt. Absent where it takes its own.
+        /// Shared timers: what a source adds whose waiting request is served inside the timer's
+        /// interrupt. Absent where it takes its own.
         optional clear_served: Amount, default "the board's", example "\"60 cycles\"";
     }
 }
 
 section! {
-    /// A timer that limits share (regehr2005 §3.5) or, without a board, one that a limit uses alone.
+    /// A timer that limits share (regehr2005 §3.5) or, without a board, one that a limit uses
+    /// alone.
     Timer "[[timer]]" {
         /// What the limits call it.
         required name: Name, default "", example "\"slow\"";
         /// The board's compare channel; without a board what the chip calls the timer's interrupt.
         optional channel: Name, default "with a board it must be stated; without one `name`", example "\"TIMER1A\"";
-        /// How often it clears the counts of its sources. Rounded so that it is never oftener than asked. Either `rate` or `period` makes the timer a shared one.
+        /// How often it clears the counts of its sources. Rounded so that it is never oftener than
+        /// asked. Either `rate` or `period` makes the timer a shared one.
         optional rate: ExactRate, default "none", example "\"110Hz\"";
         /// The time between two clearings, in place of `rate`. Never rounded to less.
         optional period: ExactTime, default "none", example "\"9ms\"";
@@ -166,7 +177,8 @@ section! {
         optional divisors: List<Divisor>, default "[1]", example "[1, 8, 64]";
         /// Without a board: the preemption group of its interrupt.
         optional group: Number32, default "0 if interrupts are flat; else it must be stated", example "2";
-        /// Without a board: the order of its interrupt inside the group; the lowest is served first.
+        /// Without a board: the order of its interrupt inside the group; the lowest is served
+        /// first.
         optional order: Number32, default "without a board it must be stated", example "5";
     }
 }
@@ -176,30 +188,37 @@ section! {
     Source "[[source]]" {
         /// Its name; limit and handler are called by it in generated code.
         required name: Name, default "", example "\"encoder\"";
-        /// Its interrupt: a vector of the board or, without a board, any name with `group` and `order`.
+        /// Its interrupt: a vector of the board or, without a board, any name with `group` and
+        /// `order`.
         required vector: Vector, default "", example "\"INT0\"";
         /// Without a board: the preemption group of its interrupt.
         optional group: Number32, default "0 if interrupts are flat; else it must be stated", example "2";
-        /// Without a board: the order of its interrupt inside the group; the lowest is served first.
+        /// Without a board: the order of its interrupt inside the group; the lowest is served
+        /// first.
         optional order: Number32, default "without a board it must be stated", example "13";
-        /// One run of its handler without the units of work. The registers that the handler saves are a part of it; what a limiter costs is not.
+        /// One run of its handler without the units of work. The registers that the handler saves
+        /// are a part of it; what a limiter costs is not.
         required handler: StatedCost, default "", example "\"120 cycles\"";
-        /// Of the handler's cycles, those that save and restore registers (`push` and `pop`: 4 for each on AVR). The compiler of the flavour `c` spends them also in
-        /// the limiter's interrupts that do not run the handler.
+        /// Of the handler's cycles, those that save and restore registers (`push` and `pop`: 4 for
+        /// each on AVR). The compiler of the flavour `c` spends them also in the limiter's
+        /// interrupts that do not run the handler.
         optional registers: Amount, default "flavour `c`: all that the handler takes, but at most 120 cycles; else 0 cycles", example "\"16 cycles\"";
         /// One unit of work of the handler (regehr2005 §5.2: t_work), beside what the flows cost.
         optional work: StatedCost, default "\"0 cycles\"", example "\"45 cycles\"";
-        /// The most units of work that one interrupt may do. A limit bounds how often a handler runs, not how long: without this, nothing is proven.
+        /// The most units of work that one interrupt may do. A limit bounds how often a handler
+        /// runs, not how long: without this, nothing is proven.
         optional max_work: Count, default "not stated, so nothing is proven", example "1";
         /// How often it asks for an interrupt.
         optional rate: Rates, default "nothing is known of it, so it may come without bound", example "{ expected = \"300Hz\", tolerated = \"1kHz\", worst = \"100kHz\" }";
-        /// The time within which the handler has to have ended, after the limiter let the request through.
+        /// The time within which the handler has to have ended, after the limiter let the request
+        /// through.
         optional deadline: ExactTime, default "none", example "\"2ms\"";
         /// How often it may interrupt.
         optional limit: Limit, default "no limit", example "{ policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1A\" }";
         /// How long a packet may wait in the device to share an interrupt (behnke2022).
         optional moderation: Moderation, default "none: every packet interrupts", example "{ absolute = \"1ms\", packet = \"50us\", count = 8 }";
-        /// The packets that the device holds (its ring) until an interrupt takes them (behnke2022 §2.2). Only of sources with flows or moderation.
+        /// The packets that the device holds (its ring) until an interrupt takes them (behnke2022
+        /// §2.2). Only of sources with flows or moderation.
         optional queue: Count, default "not stated", example "64";
         /// The network interface that it is a queue of, for `weir linux`.
         optional interface: Interface, default "none", example "\"eth0\"";
@@ -213,7 +232,8 @@ section! {
         optional expected: ExactRate, default "not stated", example "\"300Hz\"";
         /// What the system can bear: no limit may be above.
         optional tolerated: ExactRate, default "not stated", example "\"1kHz\"";
-        /// What a broken source can do: a rate, or a source of regehr2005 Table 1 by its name (`weir reproduce regehr2005/table1` lists them).
+        /// What a broken source can do: a rate, or a source of regehr2005 Table 1 by its name
+        /// (`weir reproduce regehr2005/table1` lists them).
         optional worst: Worst, default "without bound, as a stuck line is", example "\"loose-wire\"";
     }
 }
@@ -224,7 +244,8 @@ words! {
         Off,
         /// A minimum time between two (LIMIT-STRICT-1).
         Strict,
-        /// Strict with nominal instants: exact in the long run, without a minimum time (LIMIT-PACED-1).
+        /// Strict with nominal instants: exact in the long run, without a minimum time
+        /// (LIMIT-PACED-1).
         Paced,
         /// `burst` per period of a timer (LIMIT-BURSTY-1, -2).
         Bursty,
@@ -251,7 +272,8 @@ choice! {
     Place "place" {
         /// The interrupt handler, with a timer.
         Software = "software",
-        /// Logic between the line and the processor (`[silicon]`): strict, bucket and bursty. It costs no time (regehr2005 §3.4).
+        /// Logic between the line and the processor (`[silicon]`): strict, bucket and bursty. It
+        /// costs no time (regehr2005 §3.4).
         Hardware = "hardware",
     }
 }
@@ -275,10 +297,13 @@ section! {
         optional timing: Timing, default "\"eager\" with a shared timer and for strict of the flavour `fast`, else \"lazy\"", example "\"lazy\"";
         /// Who enforces it.
         optional place: Place, default "\"software\"", example "\"hardware\"";
-        /// The rate that it lets through in the long run: one per interval (bursty: `burst` per period). Rounded so that it is never above; the outcome must lie
-        /// between the source's `expected` and `tolerated`. With a shared timer it may be left out; if stated, the limit may not be above.
+        /// The rate that it lets through in the long run: one per interval (bursty: `burst` per
+        /// period). Rounded so that it is never above; the outcome must lie between the source's
+        /// `expected` and `tolerated`. With a shared timer it may be left out; if stated, the limit
+        /// may not be above.
         optional rate: ExactRate, default "`rate` or `interval` must be stated, but for `off` and with a shared timer", example "\"1kHz\"";
-        /// In place of `rate`: the time between two (bursty: the period; bucket: between two tokens). Never rounded to less.
+        /// In place of `rate`: the time between two (bursty: the period; bucket: between two
+        /// tokens). Never rounded to less.
         optional interval: ExactTime, default "see `rate`", example "\"1ms\"";
         /// Bursty: the requests per period. Bucket: its tokens.
         optional burst: Whole<1, 255>, default "1", example "4";
@@ -296,7 +321,8 @@ choice! {
     SiliconForm "form" {
         /// In registers: an interval is exact to the clock.
         Registers = "registers",
-        /// In memories that a scan goes through: small for many sources. An interval is a whole number of scans, and a request waits for one.
+        /// In memories that a scan goes through: small for many sources. An interval is a whole
+        /// number of scans, and a request waits for one.
         Memory = "memory",
     }
 }
@@ -324,15 +350,20 @@ choice! {
 }
 
 section! {
-    /// The limiter in silicon (rtl/limit) between the lines and the interrupt controller: its shape, the same for all sources whose limit has `place = "hardware"`. It runs
-    /// with the processor's clock. An interval is exactly tick · ⌈2^`phase_bits` / rate⌉ clocks, where the whole number `rate` is at most 2^`rate_bits` - 1 and a tick is one
-    /// clock, or the period of a memory's scan; what a limit asks for is rounded up to the next of these. `weir generate --rtl` tells the fewest bits that would do.
+    /// The limiter in silicon (rtl/limit) between the lines and the interrupt controller: its
+    /// shape, the same for all sources whose limit has `place = "hardware"`. It runs with the
+    /// processor's clock. An interval is exactly tick · ⌈2^`phase_bits` / rate⌉ clocks, where the
+    /// whole number `rate` is at most 2^`rate_bits` - 1 and a tick is one clock, or the period of a
+    /// memory's scan; what a limit asks for is rounded up to the next of these.
+    /// `weir generate --rtl` tells the fewest bits that would do.
     Silicon "[silicon]" {
         /// Where it keeps the state of its sources.
         optional form: SiliconForm, default "\"registers\" for up to 32 sources, else \"memory\"", example "\"memory\"";
-        /// Bits of a phase: the longest interval is 2^`phase_bits` ticks. Intervals up to the root of that are exact.
+        /// Bits of a phase: the longest interval is 2^`phase_bits` ticks. Intervals up to the root
+        /// of that are exact.
         optional phase_bits: Whole<8, 32>, default "24", example "16";
-        /// Bits of a rate: the more, the shorter an interval may be. What is stated here is also the room for changes at run time.
+        /// Bits of a rate: the more, the shorter an interval may be. What is stated here is also
+        /// the room for changes at run time.
         optional rate_bits: Whole<1, 32>, default "as `phase_bits`", example "10";
         /// Bits of a burst; 0 is strict only.
         optional burst_bits: Whole<0, 8>, default "those that the largest burst of the file needs; 0 if all are 1", example "4";
@@ -352,7 +383,8 @@ section! {
         optional overload: Truth, default "true", example "false";
         /// Can a source's limit be locked until reset?
         optional lock: Truth, default "true", example "false";
-        /// Has it an input and an output for streams of interrupt numbers (MSI)? What waits there for the other side is in no bound.
+        /// Has it an input and an output for streams of interrupt numbers (MSI)? What waits there
+        /// for the other side is in no bound.
         optional messages: Truth, default "false", example "true";
         /// Does it let lines through while its clock is stopped?
         optional bypass: Truth, default "true", example "false";
@@ -364,7 +396,8 @@ section! {
 section! {
     /// Moderation by the device. Times are the device's, rounded down to whole cycles.
     Moderation "[source.moderation]" {
-        /// The longest wait of a packet for its interrupt, whatever comes after it. Without it, a packet timer can starve, and a count may never be reached.
+        /// The longest wait of a packet for its interrupt, whatever comes after it. Without it, a
+        /// packet timer can starve, and a count may never be reached.
         required absolute: ExactTime, default "", example "\"1ms\"";
         /// The interrupt comes when no packet came for so long.
         optional packet: ExactTime, default "none", example "\"50us\"";
@@ -386,15 +419,18 @@ section! {
         optional interarrival: ExactTime, default "see `period`", example "\"10ms\"";
         /// How late after its nominal instant it may be released.
         optional jitter: Amount, default "\"0 cycles\"", example "\"100us\"";
-        /// From its release to its end; without a period: from the delivery of a packet. It may be above the period.
+        /// From its release to its end; without a period: from the delivery of a packet. It may be
+        /// above the period.
         optional deadline: ExactTime, default "none", example "\"10ms\"";
-        /// Its longest execution time, alone on the processor; without a period: per packet that a flow delivers.
+        /// Its longest execution time, alone on the processor; without a period: per packet that a
+        /// flow delivers.
         optional wcet: StatedCost, default "\"0 cycles\": it only receives", example "\"2ms\"";
         /// The longest time that it waits for what less urgent tasks hold.
         optional blocking: StatedCost, default "\"0 cycles\"", example "\"50us\"";
         /// The longest time for which it keeps all interrupts off.
         optional critical_section: StatedCost, default "\"0 cycles\"", example "\"40 cycles\"";
-        /// The packets or events that can wait for it after their bottom half, as in a socket's buffer.
+        /// The packets or events that can wait for it after their bottom half, as in a socket's
+        /// buffer.
         optional backlog: Count, default "not stated", example "32";
         /// Which sockets are its, for `weir linux`.
         optional matches as "match": Match, default "none", example "{ port = 502 }";
@@ -448,7 +484,9 @@ section! {
         optional demux: StatedCost, default "\"0 cycles\"", example "\"20 cycles\"";
         /// What is done for each packet at the receiver's urgency.
         optional bottom_half: StatedCost, default "\"0 cycles\"", example "\"300 cycles\"";
-        /// The packets that can wait for the bottom half. In the mode `exact` of `weir linux` those of all flows to receivers of one urgency are one queue, at least 1,000 where ordinary processes share it.
+        /// The packets that can wait for the bottom half. In the mode `exact` of `weir linux` those
+        /// of all flows to receivers of one urgency are one queue, at least 1,000 where ordinary
+        /// processes share it.
         optional queue: Count, default "not stated", example "16";
         /// From a packet's arrival to the end of its bottom half.
         optional deadline: ExactTime, default "none", example "\"5ms\"";

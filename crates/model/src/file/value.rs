@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How the system file's TOML becomes Rust values, each with its place in the text.
 //!
-//! The text is read by hand from the syntax tree, not through serde: serde stops at the first error, loses the place of tables that only a dotted key mentions, and
-//! knows neither defaults nor examples. A [`section!`] is a struct that is read, checked for unknown keys and described in the reference from one
-//! definition.
+//! The text is read by hand from the syntax tree, not through serde: serde stops at the first
+//! error, loses the place of tables that only a dotted key mentions, and knows neither defaults nor
+//! examples. A [`section!`] is a struct that is read, checked for unknown keys and described in the
+//! reference from one definition.
 use miette::SourceSpan;
 use toml_edit::{Item, TableLike, Value as Toml};
 
@@ -91,7 +92,8 @@ pub(crate) trait Value: Sized {
     /// What it looks like.
     const SHAPE: Shape;
 
-    /// Reads it from `item`, which stands at `at`. None, and at least one problem more, if it is not so.
+    /// Reads it from `item`, which stands at `at`. None, and at least one problem more, if it is
+    /// not so.
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self>;
 }
 
@@ -348,7 +350,8 @@ fn first_sentence(docs: &[&str]) -> String {
     }
 }
 
-/// Defines a section: a struct of [`Key`]s which knows its keys, their defaults and examples, and is read from a table.
+/// Defines a section: a struct of [`Key`]s which knows its keys, their defaults and examples, and
+/// is read from a table.
 macro_rules! section {
     (@required required) => { true };
     (@required optional) => { false };

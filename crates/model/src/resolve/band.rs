@@ -125,7 +125,8 @@ pub(crate) fn check(
             all.join(", then ")
         )
     };
-    // An interval is long enough for a rate iff it has at least the cycles that the rate's events take, and so on: no division loses anything here.
+    // An interval is long enough for a rate iff it has at least the cycles that the rate's events
+    // take, and so on: no division loses anything here.
     if let Some(expected) = rates.expected.get() {
         let most = expected.interval(events, clock.hz, Round::Down);
         if most.is_some_and(|most| cycles > most) {

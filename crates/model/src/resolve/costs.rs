@@ -38,7 +38,8 @@ impl Table {
         vec![policy.name(), timing.name()]
     }
 
-    /// The events that a limiter of this kind has. `clear_served` depends on the port: a request that waits may take its own interrupt.
+    /// The events that a limiter of this kind has. `clear_served` depends on the port: a request
+    /// that waits may take its own interrupt.
     fn needs(self) -> &'static [Need] {
         match self {
             Self::Off => &[("request_served", |e| e.request_served)],

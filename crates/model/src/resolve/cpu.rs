@@ -45,7 +45,8 @@ impl Processor<'_> {
         }
     }
 
-    /// What the flavour of the board's port can do; none: there is no board, or nothing in software that is analysed.
+    /// What the flavour of the board's port can do; none: there is no board, or nothing in software
+    /// that is analysed.
     pub fn rules(&self) -> Option<&'static Rules> {
         let (board, flavour) = self.board()?;
         board.rules(flavour)

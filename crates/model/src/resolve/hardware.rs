@@ -82,7 +82,8 @@ impl Hardware<'_> {
         })
     }
 
-    /// What a limiter on the channel of this index can count, by divisor in ascending order; empty: the channel cannot serve it.
+    /// What a limiter on the channel of this index can count, by divisor in ascending order; empty:
+    /// the channel cannot serve it.
     #[must_use]
     pub fn ranges(&self, channel: usize, limiter: Limiter) -> Vec<TickRange> {
         let Some((range, counter)) = self
@@ -123,7 +124,8 @@ impl Hardware<'_> {
         }
     }
 
-    /// What a limiter on the channel costs the source of this index; none: the source cannot be limited so.
+    /// What a limiter on the channel costs the source of this index; none: the source cannot be
+    /// limited so.
     #[must_use]
     pub fn costs(&self, source: usize, channel: usize, limiter: Limiter) -> Option<EventCosts> {
         let source = self.root.source.elements().get(source)?;

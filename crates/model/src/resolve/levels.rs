@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where interrupts stand among each other: the board's vectors, or the file's own groups and orders.
+//! Where interrupts stand among each other: the board's vectors, or the file's own groups and
+//! orders.
 use std::collections::HashMap;
 
 use miette::SourceSpan;
@@ -84,7 +85,8 @@ fn of_board(
     level
 }
 
-/// Where a vector of a board stands. No interrupt of any board preempts another, so there is one group; the vector's number is the order.
+/// Where a vector of a board stands. No interrupt of any board preempts another, so there is one
+/// group; the vector's number is the order.
 pub(crate) fn of_vector(board: &Board, vector: &str) -> Option<Level> {
     Some(Level {
         vector: vector.to_owned(),

@@ -383,7 +383,8 @@ fn own(
     })
 }
 
-/// The cycles between two (bursty: of a period), at least, and where they are stated. `burst` is that of a bursty limit or bucket.
+/// The cycles between two (bursty: of a period), at least, and where they are stated. `burst` is
+/// that of a bursty limit or bucket.
 fn interval(
     limit: &Limit,
     burst: u64,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what is written to what it means: names become indices, quantities cycles, limits ticks, and everything gets its cost.
+//! From what is written to what it means: names become indices, quantities cycles, limits ticks,
+//! and everything gets its cost.
 //!
-//! Everything that can be looked at is looked at, so that a file's errors are reported together. A function that gives none has reported why.
+//! Everything that can be looked at is looked at, so that a file's errors are reported together. A
+//! function that gives none has reported why.
 mod allocate;
 mod band;
 mod costs;
@@ -59,7 +61,8 @@ pub(crate) fn system(
 /// Where names lead.
 type Names<'a> = HashMap<&'a str, usize>;
 
-/// The names of sources and receivers; reports those that are there twice, also of timers and flows.
+/// The names of sources and receivers; reports those that are there twice, also of timers and
+/// flows.
 fn names<'a>(root: &'a Root, problems: &mut Problems<'_>) -> (Names<'a>, Names<'a>) {
     let sources = unique(
         "sources",

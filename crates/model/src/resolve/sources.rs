@@ -379,7 +379,8 @@ fn one(
     })
 }
 
-/// The device's ring, which packets wait in: of a source of packets, and not shorter than the count that moderation waits for.
+/// The device's ring, which packets wait in: of a source of packets, and not shorter than the count
+/// that moderation waits for.
 fn queue(
     source: &raw::Source,
     with_flows: &HashSet<&Name>,
@@ -418,7 +419,8 @@ fn queue(
     Some(Some(queue))
 }
 
-/// What saving all registers that a compiler may keep values in costs at most: 30 of them, 4 cycles each (ATmega128 data sheet, PUSH and POP).
+/// What saving all registers that a compiler may keep values in costs at most: 30 of them, 4 cycles
+/// each (ATmega128 data sheet, PUSH and POP).
 const ALL_REGISTERS: u64 = 120;
 
 /// Of the handler's cycles, those that save registers.
@@ -458,8 +460,8 @@ pub(crate) fn registers(
     Some(cycles)
 }
 
-/// The costs of a limiter with a timer of its own whose handler saves registers: its interrupts that do not run the handler save them, too. (A shared timer's
-/// do not: they hold no handler.)
+/// The costs of a limiter with a timer of its own whose handler saves registers: its interrupts
+/// that do not run the handler save them, too. (A shared timer's do not: they hold no handler.)
 pub(crate) fn with_registers(costs: EventCosts, registers: u64) -> EventCosts {
     let also = |cost: u64| match cost {
         0 => 0,

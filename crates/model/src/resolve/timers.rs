@@ -312,7 +312,8 @@ impl Bank {
         found
     }
 
-    /// What the `timer` of a limit refers to. None: nothing, which is reported, or a timer that was reported.
+    /// What the `timer` of a limit refers to. None: nothing, which is reported, or a timer that was
+    /// reported.
     pub fn find(&self, name: &str, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Found> {
         if let Some(shared) = self.shared.iter().position(|timer| timer.name == name) {
             return Some(Found::Shared(shared));

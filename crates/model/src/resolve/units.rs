@@ -15,7 +15,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A time that must not be taken for longer than it is: a period, a deadline. At least one cycle.
+    /// A time that must not be taken for longer than it is: a period, a deadline. At least one
+    /// cycle.
     pub fn at_most(
         self,
         time: ExactTime,
@@ -39,7 +40,8 @@ impl Clock {
         }
     }
 
-    /// A time that must not be taken for shorter than it is: a cost, an interval. At least one cycle.
+    /// A time that must not be taken for shorter than it is: a cost, an interval. At least one
+    /// cycle.
     pub fn at_least(
         self,
         time: ExactTime,
@@ -135,7 +137,8 @@ impl Clock {
     }
 }
 
-/// How a number is cut to the digits that are shown. What the reader is told to write has to work when he writes it.
+/// How a number is cut to the digits that are shown. What the reader is told to write has to work
+/// when he writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Digits {
     Nearest,

@@ -29,7 +29,8 @@ use super::lines::{Gate, Line};
 use super::tasks::{Releases, Task, scramble};
 use super::{Engine, Running, Slots, Stream};
 
-/// Packets that wait where the system does not say how many can: enough that nobody misses what is lost, and a bound on the memory of a run.
+/// Packets that wait where the system does not say how many can: enough that nobody misses what is
+/// lost, and a bound on the memory of a run.
 pub(super) const UNSTATED: usize = 4096;
 
 impl<'a, O: Observer> Engine<'a, O> {
@@ -258,7 +259,8 @@ struct AllRanks {
     timers: Vec<usize>,
 }
 
-/// All interrupts of a run by rank: the higher group first, in a group the lower order. The clock tick ranks above all.
+/// All interrupts of a run by rank: the higher group first, in a group the lower order. The clock
+/// tick ranks above all.
 fn ranks(system: &System, options: &Options) -> (Vec<Interrupt>, AllRanks) {
     let mut all: Vec<(Level, Track)> = Vec::new();
     for (index, source) in system.sources.iter().enumerate() {

@@ -18,7 +18,8 @@ pub(super) struct Packet {
     /// Its flow; none: it has no receiver.
     pub flow: Option<u32>,
     pub arrived: u64,
-    /// Cycles that its interrupt spent on it: its share of the handler, its top half, finding out its receiver.
+    /// Cycles that its interrupt spent on it: its share of the handler, its top half, finding out
+    /// its receiver.
     pub spent: u64,
 }
 
@@ -146,7 +147,8 @@ impl<O: Observer> Engine<'_, O> {
         self.moderation_changed();
     }
 
-    /// What the interrupt does for the packet at this place in the device: the top half, and finding out the receiver.
+    /// What the interrupt does for the packet at this place in the device: the top half, and
+    /// finding out the receiver.
     pub(super) fn packet_costs(&mut self, source: usize, place: usize) -> (u64, u64) {
         let costs = match self.flow_of(source, place) {
             Some(flow) => self.costs.flows[flow],
@@ -161,7 +163,8 @@ impl<O: Observer> Engine<'_, O> {
         (top_half, demux)
     }
 
-    /// The interrupt spends cycles on the packet at this place in the device: they are for its receiver.
+    /// The interrupt spends cycles on the packet at this place in the device: they are for its
+    /// receiver.
     pub(super) fn spend(&mut self, source: usize, place: usize, cycles: u64) {
         match self.flow_of(source, place) {
             Some(flow) => {
@@ -184,7 +187,8 @@ impl<O: Observer> Engine<'_, O> {
         packet.flow.map(|flow| flow as usize)
     }
 
-    /// The handler hands so many packets over to the bottom half. What is left in the device asks again.
+    /// The handler hands so many packets over to the bottom half. What is left in the device asks
+    /// again.
     pub(super) fn hand_over(&mut self, source: usize, packets: usize) {
         self.tally.sources[source].taken += packets as u64;
         let mut asks = false;

@@ -107,7 +107,8 @@ impl<O: Observer> Engine<'_, O> {
         self.ended(frame.track);
     }
 
-    /// Counts `cycles` of a service by stage: first what limiting costs, then the handler, then the demultiplexing.
+    /// Counts `cycles` of a service by stage: first what limiting costs, then the handler, then the
+    /// demultiplexing.
     pub(super) fn account_service(&mut self, service: &Service, cycles: u64) {
         let mut left = cycles;
         for (stage, part) in [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bottom halves: where packets wait for theirs, and which of them runs when (zhang2006 §3.2, lee2010 §4). The decisions are those of core/defer.
+//! Bottom halves: where packets wait for theirs, and which of them runs when (zhang2006 §3.2,
+//! lee2010 §4). The decisions are those of core/defer.
 
 use std::collections::VecDeque;
 
@@ -20,11 +21,13 @@ use super::{Engine, Running, Thread};
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     packets: VecDeque<Packet>,
-    /// Cycles that the bottom half of the first one costs, once it has begun, and those that are left.
+    /// Cycles that the bottom half of the first one costs, once it has begun, and those that are
+    /// left.
     begun: Option<(u64, u64)>,
 }
 
-/// All that waits for its bottom half, in classes: one per urgency where the receivers are known, one per device where they are predicted, else one for all.
+/// All that waits for its bottom half, in classes: one per urgency where the receivers are known,
+/// one per device where they are predicted, else one for all.
 pub(super) struct Halves {
     mode: Defer,
     /// Of each class.
@@ -65,7 +68,8 @@ struct Predicted {
     devices_of: Vec<(Vec<usize>, u8)>,
 }
 
-/// The class of what has no receiver, and of what nobody waits for: the lowest, so that address resolution and the like survive.
+/// The class of what has no receiver, and of what nobody waits for: the lowest, so that address
+/// resolution and the like survive.
 const LOWEST: u8 = 0;
 
 /// The most packets that wait in a class: core/ counts them in 16 bits.
@@ -138,7 +142,8 @@ impl Halves {
         Ok(halves)
     }
 
-    /// The class whose first bottom half runs now, if a task of this urgency would run, or none would.
+    /// The class whose first bottom half runs now, if a task of this urgency would run, or none
+    /// would.
     pub fn choose(&mut self, running: Option<u8>) -> Option<usize> {
         if self.is_empty() {
             return None;
@@ -224,7 +229,8 @@ impl Halves {
         cycles
     }
 
-    /// A packet waits for its bottom half. None if there is no room; else how many of its flow wait.
+    /// A packet waits for its bottom half. None if there is no room; else how many of its flow
+    /// wait.
     fn push(&mut self, packet: Packet) -> Option<usize> {
         let class = self.class_of(&packet);
         let (count, room) = self.count_of(&packet);
@@ -242,7 +248,8 @@ impl Halves {
         Some(count)
     }
 
-    /// The bottom half of the first packet in a class is done: it, its cycles, and how many of its flow still wait.
+    /// The bottom half of the first packet in a class is done: it, its cycles, and how many of its
+    /// flow still wait.
     fn pop(&mut self, class: usize) -> Option<(Packet, u64, usize)> {
         let packet = self.queues[class].packets.pop_front()?;
         self.packets -= 1;
@@ -263,7 +270,8 @@ impl Halves {
         Some((packet, cycles, count))
     }
 
-    /// A top half is over, or a clock tick has come: devices whose bottom halves are put off are told, for history may be wrong.
+    /// A top half is over, or a clock tick has come: devices whose bottom halves are put off are
+    /// told, for history may be wrong.
     pub fn put_off(&mut self, running: Option<u8>) {
         if self.predicted.is_none() || self.pending.would_run(running, self.ties()) {
             return;
@@ -371,8 +379,9 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A bottom half that costs nothing is none: the handler has done it all, and the receiver is told at once. Where the receiver is only predicted, finding it out is
-    /// the bottom half's work.
+    /// A bottom half that costs nothing is none: the handler has done it all, and the receiver is
+    /// told at once. Where the receiver is only predicted, finding it out is the bottom half's
+    /// work.
     fn is_done_in_the_top_half(&self, packet: &Packet) -> bool {
         let costs = packet.flow.map(|flow| self.costs.flows[flow as usize]);
         let is_free = costs.is_some_and(|costs| costs.bottom_half == 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources as the interrupt controller sees them: pending and enable bits, and the limiters behind them.
+//! Sources as the interrupt controller sees them: pending and enable bits, and the limiters behind
+//! them.
 
 use weir_model::{EventCosts, Policy};
 
@@ -16,7 +17,8 @@ pub(super) struct Line {
     pub limiter: Option<Limiter>,
     /// In hardware: between the device and the interrupt controller.
     pub gate: Option<Gate>,
-    /// The source's rank, and its own timer's; none for a source that is only polled, or a timer that others share.
+    /// The source's rank, and its own timer's; none for a source that is only polled, or a timer
+    /// that others share.
     pub request_rank: Option<usize>,
     pub expiry_rank: Option<usize>,
     /// Cycles between two looks, for a source that is polled.
@@ -46,8 +48,9 @@ pub(super) struct Line {
     pub device: Option<Device>,
 }
 
-/// A limiter in hardware: it notes one request that comes too early and delivers it when the limit opens (regehr2005 §3.4). It delivers at once what may pass: the
-/// way through silicon, K of docs/analysis.md, is in the bounds and not in the runs.
+/// A limiter in hardware: it notes one request that comes too early and delivers it when the limit
+/// opens (regehr2005 §3.4). It delivers at once what may pass: the way through silicon, K of
+/// docs/analysis.md, is in the bounds and not in the runs.
 pub(super) struct Gate {
     pub limiter: Limiter,
     pub open: bool,
@@ -93,7 +96,8 @@ impl Service {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// The source asks for an interrupt. Without a device a request that finds one pending is lost; with one there is nothing to lose.
+    /// The source asks for an interrupt. Without a device a request that finds one pending is lost;
+    /// with one there is nothing to lose.
     pub(super) fn ask(&mut self, source: usize) {
         if self.lines[source].gate.is_some() {
             self.ask_gate(source);
@@ -260,7 +264,8 @@ impl<O: Observer> Engine<'_, O> {
         service
     }
 
-    /// The interrupt of the source's own timer is taken: the limiter is asked, or the line is looked at.
+    /// The interrupt of the source's own timer is taken: the limiter is asked, or the line is
+    /// looked at.
     pub(super) fn take_expiry(&mut self, source: usize) -> Service {
         self.tally.sources[source].expiries += 1;
         self.clear(source)
@@ -270,7 +275,8 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn clear(&mut self, source: usize) -> Service {
         let now = self.now;
         let line = &mut self.lines[source];
-        // Where the port does not serve inside the timer's interrupt, what is pending takes its own.
+        // Where the port does not serve inside the timer's interrupt, what is pending takes its
+        // own.
         let pending = line.pending && (line.costs.expiry_served > 0 || line.poll.is_some());
         let orders = match &mut line.limiter {
             Some(limiter) => limiter.expired(now, pending),
@@ -303,7 +309,8 @@ impl<O: Observer> Engine<'_, O> {
         service
     }
 
-    /// The handler runs: `entry` cycles for taking and leaving the interrupt, `overhead` for the limiter.
+    /// The handler runs: `entry` cycles for taking and leaving the interrupt, `overhead` for the
+    /// limiter.
     fn serve(&mut self, source: usize, asked: Option<u64>, entry: u64, overhead: u64) -> Service {
         let line = &self.lines[source];
         let (handler, work) = (line.handler, line.work);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One processor in virtual time.
 //!
-//! The engine goes from one instant at which something happens to the next: something arrives, a timer matches, or what runs comes to an end. When all that
-//! happens at an instant has happened, [`Engine::dispatch`] decides what runs from then on: the highest-ranking interrupt that may preempt what runs; else,
-//! where no interrupt is under way, the most urgent of tasks and bottom halves.
+//! The engine goes from one instant at which something happens to the next: something arrives, a
+//! timer matches, or what runs comes to an end. When all that happens at an instant has happened,
+//! [`Engine::dispatch`] decides what runs from then on: the highest-ranking interrupt that may
+//! preempt what runs; else, where no interrupt is under way, the most urgent of tasks and bottom
+//! halves.
 
 mod build;
 mod costs;

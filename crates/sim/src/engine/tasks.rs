@@ -56,8 +56,8 @@ pub(super) struct Job {
     pub started: bool,
 }
 
-/// The instant of job `number`: its nominal one and a jitter that follows from the seed and the number alone, so that no job has to be remembered; never before the job
-/// before it.
+/// The instant of job `number`: its nominal one and a jitter that follows from the seed and the
+/// number alone, so that no job has to be remembered; never before the job before it.
 fn release_of(seed: u64, number: u64, before: u64, period: u64, jitter: u64) -> u64 {
     let late = if jitter == 0 {
         0
@@ -70,7 +70,8 @@ fn release_of(seed: u64, number: u64, before: u64, period: u64, jitter: u64) -> 
         .max(before)
 }
 
-/// The finaliser of the SplitMix64 generator (Steele, Lea, Flood 2014): every bit of the result depends on every bit of `of`.
+/// The finaliser of the SplitMix64 generator (Steele, Lea, Flood 2014): every bit of the result
+/// depends on every bit of `of`.
 pub(super) fn scramble(of: u64) -> u64 {
     let mut z = of.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -36,7 +36,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A task's slice gets back what was taken from it, or pays for what was done for it (zhang2006 §3.1: timeslice).
+    /// A task's slice gets back what was taken from it, or pays for what was done for it (zhang2006
+    /// §3.1: timeslice).
     fn give_back(&mut self, task: usize, adjusted: i64) {
         let (Some(slice), Some(tick)) = (self.system.cpu.time_slice, self.options.tick) else {
             return;

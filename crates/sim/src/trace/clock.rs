@@ -11,7 +11,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The whole nanoseconds in so many cycles, [`i64::MAX`] at most (292 years): Perfetto counts them with a sign.
+    /// The whole nanoseconds in so many cycles, [`i64::MAX`] at most (292 years): Perfetto counts
+    /// them with a sign.
     pub fn nanoseconds(self, cycles: u64) -> u64 {
         // Below a second apart, so that the division is one of 64 bits at any clock below 18 GHz.
         let (seconds, rest) = (cycles / self.hz, cycles % self.hz);

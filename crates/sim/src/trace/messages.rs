@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The part of Perfetto's messages that a trace of ours needs, under Perfetto's names and field numbers.
+//! The part of Perfetto's messages that a trace of ours needs, under Perfetto's names and field
+//! numbers.
 //!
-//! They are declared in protos/perfetto/trace/{trace,trace_packet}.proto, track_event/{track_event,track_descriptor,counter_descriptor}.proto and
-//! interned_data/interned_data.proto of <https://github.com/google/perfetto>. Members of a oneof are plain optional fields here: on the wire they are the same.
+//! They are declared in protos/perfetto/trace/{trace,trace_packet}.proto,
+//! track_event/{track_event,track_descriptor,counter_descriptor}.proto and
+//! interned_data/interned_data.proto of <https://github.com/google/perfetto>. Members of a oneof
+//! are plain optional fields here: on the wire they are the same.
 
 /// A trace file.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -109,7 +112,8 @@ pub struct TrackEvent {
     /// The counter's value from now on.
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
-    /// Slices with the same number are joined by arrows. Perfetto allows several; one is written, which is the same as a list of one.
+    /// Slices with the same number are joined by arrows. Perfetto allows several; one is written,
+    /// which is the same as a list of one.
     #[prost(fixed64, optional, tag = "47")]
     pub flow_ids: Option<u64>,
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run as a trace that the Perfetto UI opens: who runs when, what waits, what is lost (docs/trace.md).
+//! A run as a trace that the Perfetto UI opens: who runs when, what waits, what is lost
+//! (docs/trace.md).
 //!
-//! The file is a Perfetto trace in protocol buffers; [`messages`] is the part of the format that is used.
+//! The file is a Perfetto trace in protocol buffers; [`messages`] is the part of the format that is
+//! used.
 mod clock;
 pub mod messages;
 mod tracks;
@@ -24,7 +26,8 @@ const BUFFER: usize = 64 * 1024;
 /// There is one sequence of packets, so any number other than 0 does.
 const SEQUENCE: u32 = 1;
 
-/// Writes a trace while a run goes on, in memory that depends on the system only. [`finish`](Self::finish) makes it whole; without it the end is missing.
+/// Writes a trace while a run goes on, in memory that depends on the system only.
+/// [`finish`](Self::finish) makes it whole; without it the end is missing.
 #[derive(Debug)]
 pub struct PerfettoTrace<W> {
     writer: W,
@@ -89,7 +92,8 @@ impl<W: Write> PerfettoTrace<W> {
         trace
     }
 
-    /// Ends what runs and what is masked at the end of the run, `at` cycles after its start, and gives the writer back when all is written and flushed.
+    /// Ends what runs and what is masked at the end of the run, `at` cycles after its start, and
+    /// gives the writer back when all is written and flushed.
     ///
     /// # Errors
     /// The first error that the writer returned, whenever that was: a full disk, for example.
@@ -118,7 +122,8 @@ impl<W: Write> PerfettoTrace<W> {
         }
     }
 
-    /// Notes something at a source. What is said again in the same nanosecond would only be drawn below itself.
+    /// Notes something at a source. What is said again in the same nanosecond would only be drawn
+    /// below itself.
     fn note_at_source(&mut self, at: u64, source: usize, note: Note) {
         let line = &mut self.lines[source];
         if line.at != at {

@@ -17,7 +17,8 @@ const INTERRUPTS: u64 = 3;
 const BOTTOM_HALVES: u64 = 4;
 const TASKS: u64 = 5;
 const QUEUES: u64 = 6;
-/// The uuid of the first track; what the slices of a track are called is interned under the track's uuid, other names are below it.
+/// The uuid of the first track; what the slices of a track are called is interned under the track's
+/// uuid, other names are below it.
 const FIRST: u64 = 16;
 
 /// What is said on a track beside what runs there.
@@ -168,7 +169,8 @@ impl Declarations {
         }
     }
 
-    /// In the order of their urgency; where they nest, each preemption group has a group of its own.
+    /// In the order of their urgency; where they nest, each preemption group has a group of its
+    /// own.
     fn interrupts(&mut self, system: &System, uuids: Uuids) {
         let about = "Which interrupt runs, the most urgent first";
         self.group(INTERRUPTS, Some(SYSTEM), "interrupts", about);

@@ -35,7 +35,8 @@ pub fn costs() -> String {
     text
 }
 
-/// A limit of any kind, or none, for the source with this index; and the timer that it takes, whose GROUP is left to fill in.
+/// A limit of any kind, or none, for the source with this index; and the timer that it takes, whose
+/// GROUP is left to fill in.
 pub fn random(rng: &mut ChaCha8Rng, index: usize) -> (String, String) {
     let interval = rng.random_range(150..2000);
     let burst = rng.random_range(2..5);

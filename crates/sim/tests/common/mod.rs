@@ -10,7 +10,8 @@ use weir_sim::{
     Costs, Defer, Event, Feed, Observer, Options, Spread, Tally, Target, Ties, simulate_observed,
 };
 
-/// A processor of 1 MHz, so that a cycle is a microsecond. Interrupts take 10 cycles beside their handlers if nothing limits them.
+/// A processor of 1 MHz, so that a cycle is a microsecond. Interrupts take 10 cycles beside their
+/// handlers if nothing limits them.
 pub const CPU: &str = r#"
 schema = 1
 [cpu]

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs against SimSo 0.8.5, a simulator of real-time scheduling by other authors: the same task sets, an interrupt being a task above all others, have the same responses.
+//! Runs against SimSo 0.8.5, a simulator of real-time scheduling by other authors: the same task
+//! sets, an interrupt being a task above all others, have the same responses.
 //!
-//! Python's packages live in an environment of their own below target/, installed by the first run; `scripts/bootstrap host` brings what that needs.
+//! Python's packages live in an environment of their own below target/, installed by the first run;
+//! `scripts/bootstrap host` brings what that needs.
 #[path = "../common/mod.rs"]
 mod common;
 mod python;

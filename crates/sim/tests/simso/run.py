@@ -17,7 +17,8 @@ asked = json.load(sys.stdin)
 
 configuration = Configuration()
 configuration.duration = asked["duration"]
-# SimSo takes milliseconds as floating-point numbers and rounds to cycles; so that nothing is rounded, a cycle is a millisecond here.
+# SimSo takes milliseconds as floating-point numbers and rounds to cycles; so that nothing is
+# rounded, a cycle is a millisecond here.
 configuration.cycles_per_ms = 1
 for index, task in enumerate(asked["tasks"]):
     configuration.add_task(

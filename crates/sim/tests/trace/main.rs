@@ -206,7 +206,8 @@ fn releases_misses_and_queues_are_shown() {
     );
 }
 
-/// The field numbers: Perfetto's own classes (`perfetto_trace_pb2` of the Python package perfetto 0.59) read these bytes as it is said beside them.
+/// The field numbers: Perfetto's own classes (`perfetto_trace_pb2` of the Python package perfetto
+/// 0.59) read these bytes as it is said beside them.
 #[test]
 fn the_bytes_are_those_of_perfettos_messages() {
     let task = Track::Task(1);
@@ -222,27 +223,33 @@ fn the_bytes_are_those_of_perfettos_messages() {
         64,
     );
     let packets = [
-        // trusted_packet_sequence_id: 1 (in every packet), interned_data { event_names { iid: 1 name: "arrived" } … (400 bytes) } sequence_flags: 3
+        // trusted_packet_sequence_id: 1 (in every packet), interned_data { event_names { iid: 1
+        // name: "arrived" } … (400 bytes) } sequence_flags: 3
         ("0a97035001", "629003120b0801120761727269766564"),
-        // track_descriptor { uuid: 1 name: "plant" child_ordering: EXPLICIT sibling_order_rank: 0 description: "Processor time and queues, in virtual time" }
+        // track_descriptor { uuid: 1 name: "plant" child_ordering: EXPLICIT sibling_order_rank: 0
+        // description: "Processor time and queues, in virtual time" }
         (
             "0a3e5001",
             "e2033908011205706c616e7458036000722a50726f636573736f722074696d6520616e64207175657565732c20696e207669727475616c2074696d65",
         ),
-        // track_descriptor { uuid: 24 name: "eth: in the device" parent_uuid: 6 counter { unit: UNIT_COUNT } sibling_order_rank: 21 }
+        // track_descriptor { uuid: 24 name: "eth: in the device" parent_uuid: 6 counter { unit:
+        // UNIT_COUNT } sibling_order_rank: 21 }
         (
             "0a235001",
             "e2031e081812126574683a20696e20746865206465766963652806420218026015",
         ),
-        // timestamp: 1000 track_event { type: TYPE_SLICE_BEGIN name_iid: 34 track_uuid: 34 } sequence_flags: 2
+        // timestamp: 1000 track_event { type: TYPE_SLICE_BEGIN name_iid: 34 track_uuid: 34 }
+        // sequence_flags: 2
         ("0a0f40e8075001", "5a064801502258226802"),
         // timestamp: 2000 track_event { type: TYPE_SLICE_END track_uuid: 34 flow_ids: 1 }
         ("0a1540d00f5001", "5a0e48025822f9020100000000000000"),
-        // timestamp: 3000 track_event { type: TYPE_SLICE_BEGIN name_iid: 34 track_uuid: 34 flow_ids: 1 } sequence_flags: 2
+        // timestamp: 3000 track_event { type: TYPE_SLICE_BEGIN name_iid: 34 track_uuid: 34
+        // flow_ids: 1 } sequence_flags: 2
         ("0a1940b8175001", "5a10480150225822f90201000000000000006802"),
         // timestamp: 4000 track_event { type: TYPE_SLICE_END track_uuid: 34 }
         ("0a0b40a01f5001", "5a0448025822"),
-        // timestamp: 4000 track_event { type: TYPE_INSTANT name_iid: 3 track_uuid: 34 } sequence_flags: 2
+        // timestamp: 4000 track_event { type: TYPE_INSTANT name_iid: 3 track_uuid: 34 }
+        // sequence_flags: 2
         ("0a0f40a01f5001", "5a064803500358226802"),
         // timestamp: 4000 track_event { type: TYPE_COUNTER track_uuid: 24 counter_value: 300 }
         ("0a0f40a01f5001", "5a0848045818f001ac02"),

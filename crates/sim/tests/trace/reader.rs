@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads a trace back, as Perfetto's trace processor would, and refuses what that would have to mend.
+//! Reads a trace back, as Perfetto's trace processor would, and refuses what that would have to
+//! mend.
 use std::collections::{BTreeMap, HashMap};
 
 use prost::Message;

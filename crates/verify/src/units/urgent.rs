@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps a unit waiting: more urgent work, and less urgent work that has begun (docs/analysis.md, "Units and ranks").
+//! What keeps a unit waiting: more urgent work, and less urgent work that has begun
+//! (docs/analysis.md, "Units and ranks").
 
 use super::{Expected, Standing, Units, is_limited};
 use crate::curve::Demand;
@@ -37,7 +38,8 @@ impl<'a> Urgent<'a> {
 }
 
 impl Units<'_> {
-    /// Can a request come while the one before it is being served, wait until it is in time, and be served as well?
+    /// Can a request come while the one before it is being served, wait until it is in time, and be
+    /// served as well?
     fn queues_behind_itself(&self, unit: Unit) -> bool {
         let Unit(Kind::Request, index) = unit else {
             return false;
@@ -68,8 +70,8 @@ impl Units<'_> {
             .map(|receiver| receiver.critical_section);
         let run = runs.max().unwrap_or(0).saturating_sub(1);
         let section = sections.fold(cpu.critical_section, u64::max);
-        // What blocks has begun before: a run, or code that runs to the end of its section and of the instruction behind that. But between two interrupts a
-        // section can begin.
+        // What blocks has begun before: a run, or code that runs to the end of its section and of
+        // the instruction behind that. But between two interrupts a section can begin.
         let code = section.saturating_add(cpu.longest_instruction);
         let longest = run.max(code.saturating_sub(1));
         let more = match of.unit {
@@ -115,7 +117,8 @@ impl Units<'_> {
             }
             let timer = views.expiry.as_ref().zip(source.timer);
             if of.unit == line {
-                // Runs that refuse come in between, whatever the threshold: it is the same interrupt.
+                // Runs that refuse come in between, whatever the threshold: it is the same
+                // interrupt.
                 found.until_start.extend(views.line.iter().skip(1));
                 if let Some((expiry, timer)) = timer {
                     found.add(me, &timer, [expiry]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a certificate's description back to a system, so that the analysis can judge what a changed certificate claims.
+//! From a certificate's description back to a system, so that the analysis can judge what a changed
+//! certificate claims.
 
 use serde_json::Value;
 use weir_model::{

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A certificate that claims more than is so is rejected, whatever was changed to make it claim that.
+//! A certificate that claims more than is so is rejected, whatever was changed to make it claim
+//! that.
 //!
 //! The judge is the analysis: its bounds are the least, so what is accepted may not lie below them.
 use crate::{described, systems};
@@ -43,7 +44,8 @@ fn places(of: &Value, wanted: &dyn Fn(&Value) -> bool) -> Vec<String> {
     found
 }
 
-/// Panics if the certificate is accepted and claims less than the analysis finds of the system that it describes.
+/// Panics if the certificate is accepted and claims less than the analysis finds of the system that
+/// it describes.
 fn is_no_fraud(changed: &Value) -> bool {
     if !is_accepted(changed) {
         return false;
@@ -100,7 +102,8 @@ fn smaller(number: u64, by: u8) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
-    /// Windows, starts, ends, responses, delays, latencies, queues: what is claimed is the least, so any less is too little.
+    /// Windows, starts, ends, responses, delays, latencies, queues: what is claimed is the least,
+    /// so any less is too little.
     #[test]
     fn no_claimed_number_can_be_smaller(system in systems::system(3), by: u8) {
         let valid = certificate(&system);
@@ -109,7 +112,8 @@ proptest! {
                 let mut changed = valid.clone();
                 let number = changed[part].pointer_mut(&place).unwrap();
                 *number = smaller(number.as_u64().unwrap(), by).into();
-                // The index of a starving unit is a number, too, and another unit may starve as well. What costs nothing may end before it begins.
+                // The index of a starving unit is a number, too, and another unit may starve as
+                // well. What costs nothing may end before it begins.
                 let of_nothing = place.contains("/jobs/") && costs_nothing(&valid[part], &place);
                 let excused = (of_nothing || place.contains("/starved/")) && is_no_fraud(&changed);
                 prop_assert!(excused || !is_accepted(&changed), "{part}{place} of {valid}");
@@ -121,7 +125,8 @@ proptest! {
     fn nothing_can_be_left_out_or_said_twice(system in systems::system(3)) {
         let valid = certificate(&system);
         for place in places(&valid, &|value| value.as_array().is_some_and(|list| !list.is_empty())) {
-            // Without a source or a task it is a certificate of another system, which the next test judges.
+            // Without a source or a task it is a certificate of another system, which the next test
+            // judges.
             if place.starts_with("/system") {
                 continue;
             }

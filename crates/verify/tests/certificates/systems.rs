@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random systems of every kind that the model lets through: small numbers, so that what coincides rarely in practice does so often here.
+//! Random systems of every kind that the model lets through: small numbers, so that what coincides
+//! rarely in practice does so often here.
 
 use proptest::prelude::*;
 use weir_model::{

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The driver of the limiter in silicon (rtl/limit), for any processor that reaches its registers as memory.
+ * The driver of the limiter in silicon (rtl/limit), for any processor that reaches its registers as
+ * memory.
  *
  *     static weir_silicon_t limiter;
  *
@@ -8,12 +9,15 @@
  *     weir_silicon_limit(&limiter, UART, WEIR_LIMIT_BUCKET, WEIR_SILICON_RATE(4000, 1, 32), 4);   // 4 at once, one more every 4000 clocks
  *     weir_silicon_lock(&limiter, UART);
  *
- * The limiter refuses what does not fit, by a bus error, which not every processor tells its program. So each call asks the limiter first what is built
- * (SHAPE, WIDTHS) and whether the source is locked, returns why it could not be done, and then writes nothing.
+ * The limiter refuses what does not fit, by a bus error, which not every processor tells its
+ * program. So each call asks the limiter first what is built (SHAPE, WIDTHS) and whether the source
+ * is locked, returns why it could not be done, and then writes nothing.
  *
- * It needs a limiter that can be read: one built with READBACK = 0 is set up by plain writes of constants (weir generate --rtl makes them).
+ * It needs a limiter that can be read: one built with READBACK = 0 is set up by plain writes of
+ * constants (weir generate --rtl makes them).
  *
- * Context: calls that write CONTROL of one source (all but those that read, and weir_silicon_clear_held()) must not interrupt each other; sources are independent.
+ * Context: calls that write CONTROL of one source (all but those that read, and
+ * weir_silicon_clear_held()) must not interrupt each other; sources are independent.
  */
 #ifndef WEIR_SILICON_H
 #define WEIR_SILICON_H
@@ -48,17 +52,20 @@ typedef enum {
     WEIR_SILICON_LOCKED      /**< until reset */
 } weir_silicon_error_t;
 
-/* ------------------------------------------------------------------------------------------------ intervals
+/*
+ * ------------------------------------------------------------------------------------------------ intervals
  *
- * T = tick * ceil(2^W / RATE). With m = 2^W - 1: ceil((m + 1) / d) = m / d + 1 for whole d from 1 to m + 1, so 32 bits are enough, for W = 32, too.
+ * T = tick * ceil(2^W / RATE). With m = 2^W - 1: ceil((m + 1) / d) = m / d + 1 for whole d from 1
+ * to m + 1, so 32 bits are enough, for W = 32, too.
  */
 
 #define WEIR_SILICON_PHASE_(bits) (0xffffffffu >> (32 - (bits)))
 #define WEIR_SILICON_TICKS_(interval, tick) (((interval) + (tick) - 1u) / (tick))
 
 /**
- * The RATE for at least `interval` clocks, and as few more as possible, at PHASE_BITS = `bits`: the limit is never above the one asked for. For constants.
- * 0, which the register refuses, for less than two ticks and for more than 2^W of them. `interval` + `tick` is below 2^32.
+ * The RATE for at least `interval` clocks, and as few more as possible, at PHASE_BITS = `bits`: the
+ * limit is never above the one asked for. For constants. 0, which the register refuses, for less
+ * than two ticks and for more than 2^W of them. `interval` + `tick` is below 2^32.
  */
 #define WEIR_SILICON_RATE(interval, tick, bits)                                                                                            \
     (WEIR_SILICON_TICKS_(interval, tick) < 2u                                                                                              \
@@ -68,7 +75,10 @@ typedef enum {
 /** The interval in clocks that a RATE, 1 and up, really gives, as 64 bits. For constants. */
 #define WEIR_SILICON_INTERVAL(rate, tick, bits) ((uint64_t) (tick) * ((uint64_t) (WEIR_SILICON_PHASE_(bits) / (rate)) + 1u))
 
-/** WEIR_SILICON_RATE() of this limiter at run time: two divisions in 32 bits. 0 also where RATE has fewer bits than the interval would need. */
+/**
+ * WEIR_SILICON_RATE() of this limiter at run time: two divisions in 32 bits. 0 also where RATE has
+ * fewer bits than the interval would need.
+ */
 static inline uint32_t weir_silicon_rate(const weir_silicon_t *limiter, uint32_t interval)
 {
     uint32_t ticks = interval / limiter->tick;
@@ -79,7 +89,7 @@ static inline uint32_t weir_silicon_rate(const weir_silicon_t *limiter, uint32_t
     return rate > limiter->most_rate ? 0 : rate;
 }
 
-/* ------------------------------------------------------------------------------------------------ registers */
+/* ----------------------------------------------------------------------------------- registers */
 
 /** A register, by its offset (weir_limit.h). */
 WEIR_INLINE volatile uint32_t *weir_silicon_register(const weir_silicon_t *limiter, uint32_t offset)
@@ -125,7 +135,7 @@ static inline weir_silicon_error_t weir_silicon_open(weir_silicon_t *limiter, ui
     return WEIR_SILICON_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ setting up */
+/* ---------------------------------------------------------------------------------- setting up */
 
 /* Sets and clears bits of CONTROL: of ENABLE always, of others unless the source is locked. */
 static inline weir_silicon_error_t weir_silicon_control_(const weir_silicon_t *limiter, uint16_t source, uint32_t clear, uint32_t set)
@@ -143,8 +153,10 @@ static inline weir_silicon_error_t weir_silicon_control_(const weir_silicon_t *l
 }
 
 /**
- * Limits a source: `policy` is WEIR_LIMIT_STRICT, _BUCKET or _BURSTY (one-shot), `rate` a RATE, `burst` 1 with strict. May be called again while it runs: for
- * the few clocks between its writes the new rate is in force with the old burst, then both with the old policy. The enable bit stays as it is.
+ * Limits a source: `policy` is WEIR_LIMIT_STRICT, _BUCKET or _BURSTY (one-shot), `rate` a RATE,
+ * `burst` 1 with strict. May be called again while it runs: for the few clocks between its writes
+ * the new rate is in force with the old burst, then both with the old policy. The enable bit stays
+ * as it is.
  */
 static inline weir_silicon_error_t weir_silicon_limit(const weir_silicon_t *limiter, uint16_t source, uint8_t policy, uint32_t rate,
                                                       uint8_t burst)
@@ -208,9 +220,12 @@ static inline weir_silicon_error_t weir_silicon_lock(const weir_silicon_t *limit
     return weir_silicon_control_(limiter, source, 0, WEIR_LIMIT_CONTROL_LOCK_BIT);
 }
 
-/* ------------------------------------------------------------------------------------------------ what happens */
+/* -------------------------------------------------------------------------------- what happens */
 
-/** Requests of a source that were not delivered at once, since the start or the last clearing; saturates. 0 where there is no count or no such source. */
+/**
+ * Requests of a source that were not delivered at once, since the start or the last clearing;
+ * saturates. 0 where there is no count or no such source.
+ */
 static inline uint32_t weir_silicon_held(const weir_silicon_t *limiter, uint16_t source)
 {
     if (!limiter->counts || source >= limiter->sources) {
@@ -239,8 +254,10 @@ static inline bool weir_silicon_is_overloaded(const weir_silicon_t *limiter, uin
 }
 
 /**
- * In the limiter's own interrupt: the overloads that began since the last call, of the sources 32 * `word` to 32 * `word` + 31, bit by bit, and forgets them.
- * The interrupt is asked for until every word has been asked for. One that begins meanwhile is kept for the next call. 0 where there are no such sources.
+ * In the limiter's own interrupt: the overloads that began since the last call, of the sources 32 *
+ * `word` to 32 * `word` + 31, bit by bit, and forgets them. The interrupt is asked for until every
+ * word has been asked for. One that begins meanwhile is kept for the next call. 0 where there are
+ * no such sources.
  */
 static inline uint32_t weir_silicon_take_began(const weir_silicon_t *limiter, uint8_t word)
 {

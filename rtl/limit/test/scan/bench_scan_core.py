@@ -74,7 +74,8 @@ async def serves_what_core_serves(dut):
         given = await bench.step(edges=sum(1 << source for source in asks))
 
         turn, visits = taken.pop(clock, (None, []))
-        # A write counts for the turns that come after the bus's clock, which is three before its ready.
+        # A write counts for the turns that come after the bus's clock, which is three before its
+        # ready.
         if change and change.done is not None and visits and change.source in dict(visits) and turn > change.done - 3:
             enabled[change.source] = not enabled[change.source]
             machines[change.source].user(enabled[change.source], visit[change.source])

@@ -7,7 +7,8 @@ import cocotb
 from bench_scan_top import ALL, SHAPE, Top
 from model import BEGAN, CONTROL, ENABLE, LIMIT, RATE, SOURCE, STATUS, TICK
 
-# Clocks from an edge at a pin until its output has been seen, at most: the synchroniser, the scan, the output's register and the clock that sees it.
+# Clocks from an edge at a pin until its output has been seen, at most: the synchroniser, the scan,
+# the output's register and the clock that sees it.
 LATEST = SHAPE.sync + SHAPE.lateness + 2
 
 

@@ -125,7 +125,8 @@ async def given_up(dut):
     assert trials > 100 and not wrong, f"{len(wrong)} wrong in {trials} trials, such as: {wrong[:3]}"
 
 
-# Clocks from the one in which a row's requests are taken, and with them what its outputs hold, to the one in which a delivery of its visits is seen.
+# Clocks from the one in which a row's requests are taken, and with them what its outputs hold, to
+# the one in which a delivery of its visits is seen.
 SEEN = SHAPE.group + 3
 
 
@@ -181,7 +182,8 @@ async def interval_and_lateness(dut):
         top.lines, top.acknowledge = 0, 1 << source
         for _ in range(SHAPE.sync + 2):
             await top.step()
-    # The synchroniser's edge is seen after SYNC clocks, and the output holds a delivery from the next clock on.
+    # The synchroniser's edge is seen after SYNC clocks, and the output holds a delivery from the
+    # next clock on.
     assert max(late) == SHAPE.sync + SHAPE.lateness + 1
 
 

@@ -28,10 +28,12 @@ class Access:
 class Bench:
     def __init__(self, dut):
         self.dut = dut
-        # What the outputs of weir_limit would hold; `holds`: they hold a delivery until it is acknowledged.
+        # What the outputs of weir_limit would hold; `holds`: they hold a delivery until it is
+        # acknowledged.
         self.holds = False
         self.held = 0
-        # How probably an access that waits is given up in a clock. None is that may have been done by then: a write to CONTROL, RATE or BURST.
+        # How probably an access that waits is given up in a clock. None is that may have been done
+        # by then: a write to CONTROL, RATE or BURST.
         self.gives_up = 0.0
 
     async def reset(self, clocks=2):

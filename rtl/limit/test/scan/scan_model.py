@@ -75,7 +75,8 @@ class Source(model.Limiter):
 class Model:
     """All sources. Clock 0 is the first one after reset."""
 
-    # Clocks from the decision of a visit to the one in which the model follows it: by then the bus has told what was written before it.
+    # Clocks from the decision of a visit to the one in which the model follows it: by then the bus
+    # has told what was written before it.
     BEHIND = 2
 
     def __init__(self, shape):

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What reading and writing a register does, and in which cycle.
 //!
-//! IN and OUT access a register in their only cycle, LDS, STS and the indirect forms in their second one; SBI and CBI
-//! read in the first and write in the second. A write takes effect at the end of its cycle.
+//! IN and OUT access a register in their only cycle, LDS, STS and the indirect forms in their
+//! second one; SBI and CBI read in the first and write in the second. A write takes effect at the
+//! end of its cycle.
 use std::ffi::c_void;
 
 use simavr_ffi as simavr;
@@ -167,7 +168,8 @@ pub(super) fn connect(core: &mut Core, peripherals: *mut Peripherals) {
 }
 
 unsafe extern "C" fn read(_: *mut simavr::avr_t, address: u16, param: *mut c_void) -> u8 {
-    // SAFETY: `connect` gave the peripherals; the run loop holds no reference to them while instructions run.
+    // SAFETY: `connect` gave the peripherals; the run loop holds no reference to them while
+    // instructions run.
     unsafe { &mut *param.cast::<Peripherals>() }.read(address)
 }
 
@@ -181,7 +183,8 @@ unsafe extern "C" fn read_original(
     address: u16,
     param: *mut c_void,
 ) -> u8 {
-    // SAFETY: as in `read`; simavr's own callback gets simavr's own parameter, and no reference is alive meanwhile.
+    // SAFETY: as in `read`; simavr's own callback gets simavr's own parameter, and no reference is
+    // alive meanwhile.
     unsafe {
         let peripherals = param.cast::<Peripherals>();
         (*peripherals).note_access();
@@ -228,7 +231,8 @@ impl Peripherals {
     }
 
     fn opcode(&self) -> u16 {
-        // SAFETY: the core executes an instruction at `pc`, which it has checked to be inside the flash.
+        // SAFETY: the core executes an instruction at `pc`, which it has checked to be inside the
+        // flash.
         unsafe {
             let at = (*self.avr).flash.add((*self.avr).pc as usize);
             u16::from_le_bytes([*at, *at.add(1)])

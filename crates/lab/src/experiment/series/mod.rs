@@ -399,8 +399,8 @@ mod tests {
         assert!(Over::Spread.of(&points).is_some_and(f64::is_nan));
     }
 
-    /// What a plan makes of runs of the variant `c.a`, whose value `v` is the seed at the first point
-    /// and ten times the seed at the second.
+    /// What a plan makes of runs of the variant `c.a`, whose value `v` is the seed at the first
+    /// point and ten times the seed at the second.
     fn measured(series: &str) -> Measurements {
         #[derive(Deserialize)]
         struct All {

@@ -15,7 +15,8 @@ const MOST: usize = 10;
 /// Significant digits of times.
 const DIGITS: u8 = 3;
 
-/// One for each thing that `status`, of a run, tells of. What it does not tell of has none, so an older run can be read, too.
+/// One for each thing that `status`, of a run, tells of. What it does not tell of has none, so an
+/// older run can be read, too.
 pub(super) fn blocks(status: &Value, coloured: bool) -> Vec<String> {
     let of = |part: &str| status.get(part).cloned().unwrap_or_default();
     let mut blocks = vec![settings(status)];

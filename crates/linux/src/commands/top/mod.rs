@@ -32,7 +32,8 @@ pub(super) struct Args {
     #[arg(long)]
     once: bool,
 
-    /// Print each interval as JSON, an object a line: `rates` of the interval, and the `account` since it was begun
+    /// Print each interval as JSON, an object a line: `rates` of the interval, and the `account`
+    /// since it was begun
     #[arg(long)]
     json: bool,
 }

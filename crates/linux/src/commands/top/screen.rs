@@ -26,7 +26,8 @@ const WIDTHS: [Constraint; 7] = [
 
 const HELP: &str = "q: end   up, down: scroll   charged: interrupts for it while others ran   taken: from it, for others";
 
-/// Shows what `next` finds, every `period`, until the user ends it; what was there before, if it finds nothing new.
+/// Shows what `next` finds, every `period`, until the user ends it; what was there before, if it
+/// finds nothing new.
 ///
 /// # Errors
 /// Those of the terminal and of `next`; the terminal is as before then, too.

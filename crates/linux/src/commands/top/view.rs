@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened between two reports of an account, as shares of a processor: what `weir linux top` shows.
+//! What happened between two reports of an account, as shares of a processor: what `weir linux top`
+//! shows.
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -47,7 +48,8 @@ pub struct Row {
 }
 
 impl View {
-    /// What came since the report `before`, which `now` takes the place of; none if `now` is the same one: a run tells of its account at times of its own.
+    /// What came since the report `before`, which `now` takes the place of; none if `now` is the
+    /// same one: a run tells of its account at times of its own.
     pub fn next(before: &mut Report, now: &Report) -> Option<Self> {
         if now.elapsed_ns == before.elapsed_ns {
             return None;
@@ -57,7 +59,8 @@ impl View {
         Some(view)
     }
 
-    /// What came between two reports of the same account; of two others, what the second has in all.
+    /// What came between two reports of the same account; of two others, what the second has in
+    /// all.
     #[must_use]
     fn between(before: &Report, now: &Report) -> Self {
         let nothing = Report::default();

@@ -32,7 +32,8 @@ pub struct Restoration<S: Adjustable> {
     pub pid: Option<u32>,
     /// Each setting, the last change first.
     pub outcomes: Vec<(S, Outcome<S::Value>)>,
-    /// How many lines of the journal could not be read, besides one that was not written to its end: for such a one nothing was changed yet.
+    /// How many lines of the journal could not be read, besides one that was not written to its
+    /// end: for such a one nothing was changed yet.
     pub unreadable: usize,
     /// What else went wrong, with the files that it is about.
     pub trouble: Vec<String>,
@@ -147,7 +148,8 @@ fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
     }
 }
 
-/// The journals of runs that go on, but for the one at `except`. The folder is locked by the caller.
+/// The journals of runs that go on, but for the one at `except`. The folder is locked by the
+/// caller.
 pub(super) fn living<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -234,7 +236,8 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
         }
     }
     for journal in &dead {
-        // Of an earlier boot nothing is left, and its threads' and interfaces' numbers may be others' now.
+        // Of an earlier boot nothing is left, and its threads' and interfaces' numbers may be
+        // others' now.
         let earlier = journal.boot.as_ref().is_some_and(|its| *its != boot);
         let mut restoration = Restoration {
             pid: journal.pid,
@@ -277,7 +280,8 @@ fn of<'a, S: Adjustable>(
         .filter(move |entry| entry.setting == *setting)
 }
 
-/// Puts `entries` back, the last first. `dead` are the journals of other runs that have ended, `living` of those that go on.
+/// Puts `entries` back, the last first. `dead` are the journals of other runs that have ended,
+/// `living` of those that go on.
 pub(super) fn all<S: Adjustable>(
     entries: &[Entry<S>],
     dead: &[Kept<S>],
@@ -313,7 +317,8 @@ fn one<S: Adjustable>(
     let mine =
         ours.contains(&current) || of(dead, setting).any(|other| other.ours.contains(&current));
     if let Some(other) = of(living, setting).next() {
-        // It knows the values that were recorded when it began, and would take a later one for somebody else's.
+        // It knows the values that were recorded when it began, and would take a later one for
+        // somebody else's.
         if let Some(its) = other
             .ours
             .last()

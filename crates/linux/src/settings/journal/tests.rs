@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The journal on a machine of numbers: whatever happens, the first values come back, and what somebody else set stays.
+//! The journal on a machine of numbers: whatever happens, the first values come back, and what
+//! somebody else set stays.
 mod trouble;
 
 use std::cell::{Cell, RefCell};
@@ -394,7 +395,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// After every end and the start that follows, each knob is at its first value, or where somebody else put it last.
+    /// After every end and the start that follows, each knob is at its first value, or where
+    /// somebody else put it last.
     #[test]
     fn the_first_values_come_back_after_any_end(steps in steps()) {
         let mut right = vec![10, 11, 12, 13];
@@ -406,7 +408,8 @@ proptest! {
                 Step::Ours(knob, value) => {
                     let foreign = values()[usize::from(knob)] >= 100;
                     match log.apply(&Knob(knob), &value) {
-                        // A knob that somebody else has changed is taken on only if this run had not touched it.
+                        // A knob that somebody else has changed is taken on only if this run had
+                        // not touched it.
                         Ok(_) => {}
                         Err(JournalError::Foreign { .. }) => prop_assert!(foreign),
                         Err(error) => return Err(TestCaseError::fail(error.to_string())),

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The `c` flavour: core/limit inlined into ordinary interrupt handlers. It reserves no register of the processor and changes only the bits
- * of its own line and channel, so it lives beside user code in the same I/O registers.
+ * The `c` flavour: core/limit inlined into ordinary interrupt handlers. It reserves no register of
+ * the processor and changes only the bits of its own line and channel, so it lives beside user code
+ * in the same I/O registers.
  *
  *     WEIR_AVR_LIMIT(button, INT0, TIMER1A, .policy = WEIR_LIMIT_STRICT, .timing = WEIR_LIMIT_LAZY, .interval = 1000, .burst = 1)
  *     {
  *         presses++;
  *     }
  *
- * The timer counts freely (normal mode) and may be read by anybody; the channel's compare register and flag are Weir's.
+ * The timer counts freely (normal mode) and may be read by anybody; the channel's compare register
+ * and flag are Weir's.
  */
 #ifndef WEIR_AVR_C_H
 #define WEIR_AVR_C_H
@@ -25,9 +27,12 @@
 #error "ports/avr counts in ticks of a 16-bit timer: compile with -DWEIR_TICK_BITS=16"
 #endif
 
-/* ------------------------------------------------------------------------------------------------ performing a step */
+/* --------------------------------------------------------------------------- performing a step */
 
-/* True iff the channel already watches the instant at which this limiter arms it: only a bucket of several tokens watches another one. */
+/*
+ * True iff the channel already watches the instant at which this limiter arms it: only a bucket of
+ * several tokens watches another one.
+ */
 #define WEIR_AVR_WATCHES_DUE(config) ((config).timing == WEIR_LIMIT_LAZY && ((config).policy != WEIR_LIMIT_BUCKET || (config).burst == 1))
 
 #define WEIR_AVR_PERFORM_LINE(line, step)                                                                                                  \
@@ -68,8 +73,8 @@
     } while (0)
 
 /*
- * True iff `at` has passed, and the channel interrupts within 16 ticks as it is: a match sets the flag one tick later. It is left so: who asks again and
- * again would put it off again and again.
+ * True iff `at` has passed, and the channel interrupts within 16 ticks as it is: a match sets the
+ * flag one tick later. It is left so: who asks again and again would put it off again and again.
  */
 #define WEIR_AVR_IS_COMING(channel, at)                                                                                                    \
     ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) != 0 &&                                                                   \
@@ -97,11 +102,12 @@
         }                                                                                                                                  \
     } while (0)
 
-/* ------------------------------------------------------------------------------------------------ one source, one channel */
+/* --------------------------------------------------------------------- one source, one channel */
 
 /**
- * Limits `line` (INT0 to INT7) with the compare channel `channel` (TIMER1A to TIMER3C); the rest initialises a weir_limit_config_t, in ticks of that
- * timer. The body of the handler follows. The configuration is a constant: the compiler keeps only what its policy needs.
+ * Limits `line` (INT0 to INT7) with the compare channel `channel` (TIMER1A to TIMER3C); the rest
+ * initialises a weir_limit_config_t, in ticks of that timer. The body of the handler follows. The
+ * configuration is a constant: the compiler keeps only what its policy needs.
  */
 #define WEIR_AVR_LIMIT(name, line, channel, ...)                                                                                           \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
@@ -109,7 +115,10 @@
     static weir_limit_state_t name##_state;                                                                                                \
     WEIR_AVR_DEFINE_(name, name##_config, name##_state, WEIR_AVR_##line, WEIR_AVR_##channel)
 
-/** The same with a configuration in RAM, whose rate and burst weir_avr_change(name, interval, burst) changes while it runs. */
+/**
+ * The same with a configuration in RAM, whose rate and burst weir_avr_change(name, interval, burst)
+ * changes while it runs.
+ */
 #define WEIR_AVR_LIMIT_TUNABLE(name, line, channel, ...)                                                                                   \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static weir_limit_t name##_limit = {.config = {__VA_ARGS__}};                                                                          \
@@ -167,8 +176,9 @@
     WEIR_INLINE void name##_handler(void)
 
 /*
- * What a thread may call, by name: weir_avr_start(name), weir_avr_enable(name), weir_avr_disable(name), weir_avr_record(name). `own` is false where the
- * channel is shared: its instants are not this source's, for which no request ever waits there.
+ * What a thread may call, by name: weir_avr_start(name), weir_avr_enable(name),
+ * weir_avr_disable(name), weir_avr_record(name). `own` is false where the channel is shared: its
+ * instants are not this source's, for which no request ever waits there.
  */
 #define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel, own)                                                                     \
     WEIR_INLINE void name##_perform(weir_limit_step_t step)                                                                                \
@@ -216,12 +226,21 @@
         return &(state);                                                                                                                   \
     }
 
-/** Starts limiting: the timer runs, the line's trigger is set up. Enables the line. From a thread, or before interrupts are on. */
+/**
+ * Starts limiting: the timer runs, the line's trigger is set up. Enables the line. From a thread,
+ * or before interrupts are on.
+ */
 #define weir_avr_start(name) name##_start()
-/** The user wants the line on, or off, for as long as he says (regehr2005 §4): use these instead of the line's own enable bit. Any context. */
+/**
+ * The user wants the line on, or off, for as long as he says (regehr2005 §4): use these instead of
+ * the line's own enable bit. Any context.
+ */
 #define weir_avr_enable(name) name##_enable()
 #define weir_avr_disable(name) name##_disable()
-/** Changes the interval (in ticks) and the burst of a WEIR_AVR_LIMIT_TUNABLE; returns a weir_limit_error_t. Any context. */
+/**
+ * Changes the interval (in ticks) and the burst of a WEIR_AVR_LIMIT_TUNABLE; returns a
+ * weir_limit_error_t. Any context.
+ */
 #define weir_avr_change(name, interval, burst) name##_change(interval, burst)
 /** Copies the record of a source to `*copy` (WEIR_LIMIT_RECORD 1). Any context. */
 #define weir_avr_record(name, copy)                                                                                                        \
@@ -230,11 +249,12 @@
         *(copy) = name##_state_of()->record;                                                                                               \
     }
 
-/* ------------------------------------------------------------------------------------------------ several sources, one timer */
+/* ------------------------------------------------------------------ several sources, one timer */
 
 /**
- * A source whose count is cleared by a timer that it shares with others (regehr2005 §3.5): bursty and eager. The body of the handler follows; the
- * shared timer's body clears it: WEIR_AVR_SHARED_TIMER(TIMER1A, period) { weir_avr_clear(a); weir_avr_clear(b); }
+ * A source whose count is cleared by a timer that it shares with others (regehr2005 §3.5): bursty
+ * and eager. The body of the handler follows; the shared timer's body clears it:
+ * WEIR_AVR_SHARED_TIMER(TIMER1A, period) { weir_avr_clear(a); weir_avr_clear(b); }
  */
 #define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check_shared, .policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__)              \
@@ -279,11 +299,17 @@
             WEIR_AVR_AT_SOON(channel, true, WEIR_AVR_NOW(channel) + (period));                                                             \
         }                                                                                                                                  \
     } while (0)
-/* True iff the match at `next` has been missed, since its interrupt comes a whole period late. A period may be longer than half the timer's range. */
+/*
+ * True iff the match at `next` has been missed, since its interrupt comes a whole period late. A
+ * period may be longer than half the timer's range.
+ */
 #define WEIR_AVR_IS_PERIOD_OVER(channel, next, period)                                                                                     \
     ((period) < 32768 ? WEIR_AVR_IS_REACHED(channel, next) : (weir_ticks_t) ((next) - WEIR_AVR_NOW(channel) - 1u) >= (period))
 
-/** The timer that clears the counts of the sources named in the body that follows, once each `period` ticks. */
+/**
+ * The timer that clears the counts of the sources named in the body that follows, once each
+ * `period` ticks.
+ */
 #define WEIR_AVR_SHARED_TIMER(channel, period) WEIR_AVR_SHARED_TIMER_(WEIR_AVR_##channel, period)
 #define WEIR_AVR_SHARED_TIMER_(channel, period)                                                                                            \
     WEIR_INLINE void weir_avr_shared_body(void);                                                                                           \
@@ -313,11 +339,11 @@
 /** Starts the shared timer's interrupts, once, after the sources. */
 #define weir_avr_start_shared() weir_avr_shared_start()
 
-/* ------------------------------------------------------------------------------------------------ no timer of its own */
+/* ------------------------------------------------------------------------- no timer of its own */
 
 /**
- * A source that is unmasked from a tick which exists already. `clock` is an expression: the instant now, counted by that tick. The body of the handler
- * follows; the tick calls weir_avr_tick(name).
+ * A source that is unmasked from a tick which exists already. `clock` is an expression: the instant
+ * now, counted by that tick. The body of the handler follows; the tick calls weir_avr_tick(name).
  */
 #define WEIR_AVR_LIMIT_TICK(name, line, clock, ...)                                                                                        \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * A configuration that cannot be kept does not compile. Needs an optimising compiler (-Os, -O1 and up), like avr-libc's delays: without one nothing
- * is checked here.
+ * A configuration that cannot be kept does not compile. Needs an optimising compiler (-Os, -O1 and
+ * up), like avr-libc's delays: without one nothing is checked here.
  */
 #ifndef WEIR_AVR_CHECK_H
 #define WEIR_AVR_CHECK_H
@@ -65,7 +65,10 @@ WEIR_INLINE void weir_avr_check(const weir_avr_written_t *w, const weir_limit_co
     }
 }
 
-/* Of a source on a shared timer: the timer's period is its interval, and the whole of the ticks may be used. */
+/*
+ * Of a source on a shared timer: the timer's period is its interval, and the whole of the ticks may
+ * be used.
+ */
 WEIR_INLINE void weir_avr_check_shared(const weir_avr_written_t *w, const weir_limit_config_t *c)
 {
     weir_avr_check_widths(w, c);
@@ -84,7 +87,10 @@ WEIR_INLINE void weir_avr_check_period(int64_t period)
     }
 }
 
-/** Defines NAME_check(), which does not compile if the initialiser after it is refused; `check` is one of the functions above. */
+/**
+ * Defines NAME_check(), which does not compile if the initialiser after it is refused; `check` is
+ * one of the functions above.
+ */
 #ifdef __OPTIMIZE__
 #define WEIR_AVR_DEFINE_CHECK_(name, check, ...)                                                                                           \
     WEIR_INLINE void name##_check(void)                                                                                                    \

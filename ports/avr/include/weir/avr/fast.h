@@ -2,22 +2,29 @@
 /**
  * The `fast` flavour: the same API, interrupt entries written by hand.
  *
- * One hot line per firmware, on an 8-bit timer of its own (TIMER0 or TIMER2). What it costs in registers: r2 to r10 belong to it, in every file
- * of the firmware (-ffixed-r2 to -ffixed-r10), and no library function that uses them may run while interrupts are on. What it costs besides: the enable
- * bits of the other external lines change through weir_avr_line_on() and weir_avr_line_off(), a bucket on TIMER0 clears ACME and PUD of SFIOR, and the
- * vector table is its own (link ports/avr/start/start.S with -nostartfiles).
+ * One hot line per firmware, on an 8-bit timer of its own (TIMER0 or TIMER2). What it costs in
+ * registers: r2 to r10 belong to it, in every file
+ * of the firmware (-ffixed-r2 to -ffixed-r10), and no library function that uses them may run while
+ * interrupts are on. What it costs besides: the enable bits of the other external lines change
+ * through weir_avr_line_on() and weir_avr_line_off(), a bucket on TIMER0 clears ACME and PUD of
+ * SFIOR, and the vector table is its own (link ports/avr/start/start.S with -nostartfiles).
  *
  *   r2  SREG while an entry runs
  *   r3  scratch
- *   r4  strict, eager: the clock select; strict, lazy: the compare value one interval less the lag after a restart; bursty: requests left; bucket: the interval
+ *   r4  strict, eager: the clock select; strict, lazy: the compare value one interval less the lag
+ *       after a restart; bursty: requests left; bucket: the interval
  *   r5  EIMSK while the limiter lets pass: the user's bits
- *   r6  strict, bursty: EIMSK while the limiter masks; bucket: the compare value one interval after a restart
+ *   r6  strict, bursty: EIMSK while the limiter masks; bucket: the compare value one interval after
+ *       a restart
  *   r7  the timer's enable and flag bit, also the value from which it restarts (strict, eager: 0)
  *   r8  the line's pending bit
- *   r9  strict, eager: the timer's flag bit; lazy: HELD, SUSTAINED and AGED; bucket: HELD, SUSTAINED and STAY; bursty: the line's pending bit, 0 while a request is held
- *   r10 strict, lazy: the compare value one interval after a restart; bursty: SUSTAINED; bucket: the next token's instant while the limiter masks, else scratch
+ *   r9  strict, eager: the timer's flag bit; lazy: HELD, SUSTAINED and AGED; bucket: HELD,
+ *       SUSTAINED and STAY; bursty: the line's pending bit, 0 while a request is held
+ *   r10 strict, lazy: the compare value one interval after a restart; bursty: SUSTAINED; bucket:
+ *       the next token's instant while the limiter masks, else scratch
  *
- * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt function, with every register and SREG as they were.
+ * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt
+ * function, with every register and SREG as they were.
  */
 #ifndef WEIR_AVR_FAST_H
 #define WEIR_AVR_FAST_H
@@ -41,8 +48,8 @@ register uint8_t weir_fast_r9 __asm__("r9");
 register uint8_t weir_fast_r10 __asm__("r10");
 
 /*
- * A register that interrupts change as well, read and written when that is said: the compiler takes these variables for its own, and would use again what it
- * has read or written before.
+ * A register that interrupts change as well, read and written when that is said: the compiler takes
+ * these variables for its own, and would use again what it has read or written before.
  */
 #define WEIR_FAST_GET(number)                                                                                                              \
     __extension__({                                                                                                                        \
@@ -52,13 +59,19 @@ register uint8_t weir_fast_r10 __asm__("r10");
     })
 #define WEIR_FAST_SET(number, value) __asm__ volatile("mov " number ", %0" ::"r"((uint8_t) (value)))
 
-/* Bits of r9; for bursty of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from r7 clears them without touching SREG. */
+/*
+ * Bits of r9; for bursty of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from
+ * r7 clears them without touching SREG.
+ */
 #define WEIR_FAST_HELD 3
 #define WEIR_FAST_SUSTAINED 4
 #define WEIR_FAST_STAY 5
 #define WEIR_FAST_AGED 5
 
-/* Which entry: known to the assembler as a number. A bursty one counts down to below 0 in a byte: from 128 at most. */
+/*
+ * Which entry: known to the assembler as a number. A bursty one counts down to below 0 in a byte:
+ * from 128 at most.
+ */
 #define WEIR_FAST_STRICT_EAGER 1
 #define WEIR_FAST_STRICT_LAZY 2
 #define WEIR_FAST_BURSTY 3
@@ -70,7 +83,10 @@ register uint8_t weir_fast_r10 __asm__("r10");
          ? WEIR_FAST_BURSTY                                                                                                                \
      : (config).policy == WEIR_LIMIT_BUCKET && (config).timing == WEIR_LIMIT_LAZY && (config).burst > 1 ? WEIR_FAST_BUCKET                 \
                                                                                                         : 0)
-/* The longest interval (in ticks) that fits: the timer has 8 bits, and a bucket looks `burst` intervals ahead. */
+/*
+ * The longest interval (in ticks) that fits: the timer has 8 bits, and a bucket looks `burst`
+ * intervals ahead.
+ */
 #define WEIR_FAST_FITS(config)                                                                                                             \
     ((config).interval >= 4 && (config).lag < (config).interval &&                                                                         \
      ((config).policy == WEIR_LIMIT_BUCKET ? (uint32_t) (config).interval * (config).burst <= 240u : (config).interval <= 250u))
@@ -80,7 +96,7 @@ void weir_avr_fast_lacks_this_policy(void)
 void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interval must be 4 to 250 ticks of the 8-bit timer, for a bucket "
                                                                     "burst intervals together at most 240: choose another prescaler")));
 
-/* ------------------------------------------------------------------------------------------------ the entries */
+/* --------------------------------------------------------------------------------- the entries */
 
 /* clang-format off */
 #define WEIR_FAST_TABLE                                                                                                                    \
@@ -106,8 +122,9 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".popsection\n"
 
 /*
- * regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in the vector's slot: mask, start; stop, unmask. Its flag is
- * cleared in between: one taken a whole wrap late may find a second match before it has stopped the timer.
+ * regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in
+ * the vector's slot: mask, start; stop, unmask. Its flag is cleared in between: one taken a whole
+ * wrap late may find a second match before it has stopped the timer.
  */
 #define WEIR_FAST_STRICT_EAGER_CODE                                                                                                        \
     ".if %[kind] == 1\n"                                                                                                                   \
@@ -117,8 +134,8 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endif\n"
 
 /*
- * The compare flag says that the interval has passed; a request that finds it starts the next one. The lag is that of an expiry: an interval that a request
- * may end has none.
+ * The compare flag says that the interval has passed; a request that finds it starts the next one.
+ * The lag is that of an expiry: an interval that a request may end has none.
  */
 #define WEIR_FAST_STRICT_LAZY_CODE                                                                                                         \
     ".if %[kind] == 2\n"                                                                                                                   \
@@ -165,8 +182,9 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endif\n"
 
 /*
- * regehr2005 §3.3, its optimisation without its losses. The timer restarts itself at each match; its flag says that the period is over. r4 goes below
- * zero at one request too many, or one earlier while requests keep waiting (SUSTAINED).
+ * regehr2005 §3.3, its optimisation without its losses. The timer restarts itself at each match;
+ * its flag says that the period is over. r4 goes below zero at one request too many, or one earlier
+ * while requests keep waiting (SUSTAINED).
  */
 #define WEIR_FAST_BURSTY_CODE                                                                                                              \
     ".if %[kind] == 3\n"                                                                                                                   \
@@ -218,16 +236,22 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endif\n"
 
 /*
- * The compare register holds the instant at which the bucket is full; the flag says that it is. While masked it holds the next token's instant, and so does
- * r10, unless that has passed when it is written: then the line is unmasked. While a request is held, r10 lies one interval further back, so that an expiry
- * which adds one to it finds that instant passed, too: what is late and what was held share a branch, and what is neither pays for one comparison.
- * An expiry that comes a wrap late may find a second match before the register has moved on. That interrupts at once, an interval early: forgotten where
- * this could be taken for late, and else no harm, since a bucket is full by then and both have their tokens.
- * An expiry later than can be told finds neither. It serves what is pending in place of what is held, and leaves r10 equal to the compare register. Who
- * serves what is held then finds r10 an interval ahead of itself, and takes that back.
- * The flag is set one tick after the match. Timer 0 restarts its prescaler with the count, and so matches one tick earlier: the flag is set after exactly
- * one interval. A whole bucket is 240 ticks at most, an interval 120. A token counts as late up to 127 ticks after its instant where its limiter need not tell
- * more (L <= (N-1)T in core/CONTRACTS.md), which is a cycle cheaper, and up to 255 less an interval else.
+ * The compare register holds the instant at which the bucket is full; the flag says that it is.
+ * While masked it holds the next token's instant, and so does r10, unless that has passed when it
+ * is written: then the line is unmasked. While a request is held, r10 lies one interval further
+ * back, so that an expiry which adds one to it finds that instant passed, too: what is late and
+ * what was held share a branch, and what is neither pays for one comparison. An expiry that comes a
+ * wrap late may find a second match before the register has moved on. That interrupts at once, an
+ * interval early: forgotten where this could be taken for late, and else no harm, since a bucket is
+ * full by then and both have their tokens.
+ * An expiry later than can be told finds neither. It serves what is pending in place of what is
+ * held, and leaves r10 equal to the compare register. Who serves what is held then finds r10 an
+ * interval ahead of itself, and takes that back.
+ * The flag is set one tick after the match. Timer 0 restarts its prescaler with the count, and so
+ * matches one tick earlier: the flag is set after exactly one interval. A whole bucket is 240 ticks
+ * at most, an interval 120. A token counts as late up to 127 ticks after its instant where its
+ * limiter need not tell more (L <= (N-1)T in core/CONTRACTS.md), which is a cycle cheaper, and up
+ * to 255 less an interval else.
  */
 #define WEIR_FAST_BUCKET_CODE                                                                                                              \
     ".if %[kind] == 4\n"                                                                                                                   \
@@ -333,8 +357,9 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
 /* clang-format on */
 
 /*
- * Bytes that the entries read: the burst, what is left of it once an expiry has served one and the last is to mask; by how many ticks a bucket with a token
- * is not full at most; EIMSK while masked, and whether an expiry waits.
+ * Bytes that the entries read: the burst, what is left of it once an expiry has served one and the
+ * last is to mask; by how many ticks a bucket with a token is not full at most; EIMSK while masked,
+ * and whether an expiry waits.
  */
 extern uint8_t weir_fast_burst, weir_fast_rest, weir_fast_slack, weir_fast_off, weir_fast_parked;
 /* Whether r6 holds EIMSK while masked, too. */
@@ -354,8 +379,9 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
 }
 
 /*
- * The entries run into the handler: same section, entries in subsection 0, handler in subsection 1, whichever of the two the compiler emits first. (The
- * semicolon turns the rest of the compiler's .section line into a comment.)
+ * The entries run into the handler: same section, entries in subsection 0, handler in subsection 1,
+ * whichever of the two the compiler emits first. (The semicolon turns the rest of the compiler's
+ * .section line into a comment.)
  */
 #define WEIR_FAST_SECTION ".lowtext.weir"
 #define WEIR_FAST_HANDLER __attribute__((signal, used, noinline, section(WEIR_FAST_SECTION ",\"ax\",@progbits\n\t.subsection 1 ;")))
@@ -365,7 +391,10 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
     static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
     WEIR_AVR_DEFINE_FAST_(name, name##_config, WEIR_AVR_##line, WEIR_AVR_##timer, "")
 
-/** Limits an interrupt function that exists already and ends in reti, say a vendor's: no body follows. */
+/**
+ * Limits an interrupt function that exists already and ends in reti, say a vendor's: no body
+ * follows.
+ */
 #define WEIR_AVR_WRAP(name, line, timer, handler, ...)                                                                                     \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
@@ -485,13 +514,19 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
         }                                                                                                                                  \
     }
 
-/** Starts limiting: the timer runs (weir_avr_run_timer), the line's trigger is set up. Enables the line. From a thread, or before interrupts are on. */
+/**
+ * Starts limiting: the timer runs (weir_avr_run_timer), the line's trigger is set up. Enables the
+ * line. From a thread, or before interrupts are on.
+ */
 #define weir_avr_start(name) name##_start()
 /** The user wants the line on, or off, for as long as he says (regehr2005 §4). Any context. */
 #define weir_avr_enable(name) name##_enable()
 #define weir_avr_disable(name) name##_disable()
 
-/** Switches another external line on or off, beside the limited one: instead of EIMSK, whose next value the entries keep in registers. Any context. */
+/**
+ * Switches another external line on or off, beside the limited one: instead of EIMSK, whose next
+ * value the entries keep in registers. Any context.
+ */
 #define weir_avr_line_on(line) weir_fast_other_line((uint8_t) (1u << (line)), true)
 #define weir_avr_line_off(line) weir_fast_other_line((uint8_t) (1u << (line)), false)
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The `fast` flavour of several sources on one timer (regehr2005 §3.5). Lines INT0 to INT3; a 16-bit timer's channel A, which restarts at each match.
+ * The `fast` flavour of several sources on one timer (regehr2005 §3.5). Lines INT0 to INT3; a
+ * 16-bit timer's channel A, which restarts at each match.
  *
  *   r2  SREG while an entry runs        r4, r6, r7, r8  requests left of INT0, INT1, INT2, INT3
  *   r3  scratch                         r5              EIMSK while nothing is masked: the user's bits
  *
- * The clearing interrupt touches no other register and not SREG: two instructions per source, one that unmasks them all.
+ * The clearing interrupt touches no other register and not SREG: two instructions per source, one
+ * that unmasks them all.
  */
 #ifndef WEIR_AVR_FAST_SHARED_H
 #define WEIR_AVR_FAST_SHARED_H
@@ -20,7 +22,10 @@
 #define WEIR_FAST_TEXT_(x) #x
 #define WEIR_FAST_TEXT(x) WEIR_FAST_TEXT_(x)
 
-/** As in weir/avr/c.h: a bursty source whose count the shared timer clears. The body of the handler follows. */
+/**
+ * As in weir/avr/c.h: a bursty source whose count the shared timer clears. The body of the handler
+ * follows.
+ */
 #define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check_shared, .policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__)              \
     static const weir_limit_config_t name##_config = {.policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__};               \
@@ -79,7 +84,10 @@
     __attribute__((signal, used, noinline,                                                                                                 \
                    section(".text.weir_" #name ",\"ax\",@progbits\n\t.subsection 1 ;"))) void __vector_weir_fast_##name(void)
 
-/** As in weir/avr/c.h: the timer that clears the counts of the sources named in the body that follows, which may do nothing else. */
+/**
+ * As in weir/avr/c.h: the timer that clears the counts of the sources named in the body that
+ * follows, which may do nothing else.
+ */
 #define WEIR_AVR_SHARED_TIMER(channel, period) WEIR_AVR_FAST_SHARED_TIMER_(WEIR_AVR_##channel, period)
 #define WEIR_AVR_FAST_SHARED_TIMER_(channel, period)                                                                                       \
     uint8_t weir_fast_off;                                                                                                                 \

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The policies that most sources need, in as few instructions as C allows: the limit machine of core/limit.h specialised to a constant
- * configuration on a timer whose compare register can hold `due` and whose compare flag can hold "`due` has passed".
+ * The policies that most sources need, in as few instructions as C allows: the limit machine of
+ * core/limit.h specialised to a constant configuration on a timer whose compare register can hold
+ * `due` and whose compare flag can hold "`due` has passed".
  *
- * Same states, same steps: the tests hold these against core/ event by event. What is special here is only where the state lives:
- *   weir_limit_state_t.due    in the compare register, while masked; else the register holds due + slack, when the past stops to matter
- *   "elapsed"                 in the compare flag, which cannot wrap: an idle source needs no ageing
+ * Same states, same steps: the tests hold these against core/ event by event. What is special here
+ * is only where the state lives:
+ *   weir_limit_state_t.due    in the compare register, while masked; else the register holds due +
+ *                             slack, when the past stops to matter
+ *   "elapsed"                 in the compare flag, which cannot wrap: an idle source needs no
+ *                             ageing
  *   weir_limit_state_t.flags  in RAM, without the record's bits
  */
 #ifndef WEIR_AVR_LEAN_H
@@ -14,15 +18,19 @@
 #include "weir/avr/registers.h"
 #include "weir/limit.h"
 
-/** True iff lean.h has the policy; a constant if the configuration is one. Records and changes at run time need the general machine. */
+/**
+ * True iff lean.h has the policy; a constant if the configuration is one. Records and changes at
+ * run time need the general machine.
+ */
 #define WEIR_AVR_IS_LEAN(config)                                                                                                           \
     (!WEIR_LIMIT_RECORD && __builtin_constant_p((config).policy) && (config).trigger == WEIR_LIMIT_EDGE &&                                 \
      (((config).policy == WEIR_LIMIT_STRICT && (config).timing != WEIR_LIMIT_ONE_SHOT) ||                                                  \
       ((config).policy != WEIR_LIMIT_OFF && (config).timing == WEIR_LIMIT_LAZY)))
 
 /*
- * From GCC 8 on the assembler saves r0 and r1 only in interrupts that use them. To test a bit the compiler reads a register into r0, and it stores zeros
- * from r1: here it takes a register that is saved anyway, which makes an interrupt 9 cycles shorter.
+ * From GCC 8 on the assembler saves r0 and r1 only in interrupts that use them. To test a bit the
+ * compiler reads a register into r0, and it stores zeros from r1: here it takes a register that is
+ * saved anyway, which makes an interrupt 9 cycles shorter.
  */
 #if __GNUC__ >= 8
 #define WEIR_AVR_READ(from)                                                                                                                \
@@ -53,18 +61,23 @@
 #define WEIR_AVR_NOW(channel) WEIR_AVR_OF(channel, COUNT)
 #define WEIR_AVR_AT(channel) WEIR_AVR_OF(channel, COMPARE)
 
-/** True iff all instants of a limiter lie within 240 ticks: then one byte of the timer tells them apart. */
+/**
+ * True iff all instants of a limiter lie within 240 ticks: then one byte of the timer tells them
+ * apart.
+ */
 #define WEIR_AVR_IS_SHORT(config) ((uint32_t) (config).burst * (config).interval <= 240u)
 /**
- * True iff an instant one interval from now is ahead even when it has been written and the flag cleared, at any prescaler: see WEIR_AVR_AT_IN. Shorter ones
- * are looked at; `weir generate` takes none, since their interrupts take longer than the board's costs say.
+ * True iff an instant one interval from now is ahead even when it has been written and the flag
+ * cleared, at any prescaler: see WEIR_AVR_AT_IN. Shorter ones are looked at; `weir generate` takes
+ * none, since their interrupts take longer than the board's costs say.
  */
 #define WEIR_AVR_IS_LONG(config) ((config).interval - (config).lag >= 16u)
 
 /*
- * Has the channel match `ahead` ticks from now, and forgets what it matched before. Whatever the compiler is, at most 13 cycles pass from reading the
- * counter to clearing the flag, so that the match is still ahead then if `ahead` ticks are longer: it is neither missed for a whole wrap nor forgotten. TIMER1C
- * and timer 3 have registers beyond the reach of `in` and `out`.
+ * Has the channel match `ahead` ticks from now, and forgets what it matched before. Whatever the
+ * compiler is, at most 13 cycles pass from reading the counter to clearing the flag, so that the
+ * match is still ahead then if `ahead` ticks are longer: it is neither missed for a whole wrap nor
+ * forgotten. TIMER1C and timer 3 have registers beyond the reach of `in` and `out`.
  */
 #define WEIR_AVR_AT_IN(channel, ahead)                                                                                                     \
     do {                                                                                                                                   \
@@ -84,8 +97,10 @@
                      : "memory")
 
 /*
- * True iff the channel's instant, `at`, has passed or is reached right now: a match may have missed it. Instants lie less than half the timer's range away.
- * Before GCC 8 the temporary register is saved in any interrupt; later two that the handler has anyway cost less, and the instant is read back.
+ * True iff the channel's instant, `at`, has passed or is reached right now: a match may have missed
+ * it. Instants lie less than half the timer's range away. Before GCC 8 the temporary register is
+ * saved in any interrupt; later two that the handler has anyway cost less, and the instant is read
+ * back.
  */
 #define WEIR_AVR_IS_REACHED(channel, at)                                                                                                   \
     __extension__({                                                                                                                        \
@@ -120,8 +135,9 @@
 #endif
 
 /**
- * Has the channel match at once, and once. Three ticks are longer than 13 cycles but at prescaler 1, which leaves the flag unset and the instant behind: 16
- * are longer at any. `is_short` tries three first.
+ * Has the channel match at once, and once. Three ticks are longer than 13 cycles but at prescaler
+ * 1, which leaves the flag unset and the instant behind: 16 are longer at any. `is_short` tries
+ * three first.
  */
 #define WEIR_AVR_AT_ONCE(channel, is_short)                                                                                                \
     do {                                                                                                                                   \
@@ -136,8 +152,9 @@
     } while (0)
 
 /**
- * Has the channel match at an instant even if it has passed or is reached while the register is being written: a little later, not a whole wrap later, and
- * once. (Forgotten first, looked at then: an instant that is ahead at the look is not forgotten.)
+ * Has the channel match at an instant even if it has passed or is reached while the register is
+ * being written: a little later, not a whole wrap later, and once. (Forgotten first, looked at
+ * then: an instant that is ahead at the look is not forgotten.)
  */
 #define WEIR_AVR_AT_SOON(channel, is_short, instant)                                                                                       \
     do {                                                                                                                                   \
@@ -149,8 +166,8 @@
         }                                                                                                                                  \
     } while (0)
 /**
- * One interval from now. What was matched before is forgotten in the channel's own interrupt, too: one taken a whole wrap late may find a second match before
- * the register has moved on.
+ * One interval from now. What was matched before is forgotten in the channel's own interrupt, too:
+ * one taken a whole wrap late may find a second match before the register has moved on.
  */
 #define WEIR_AVR_AT_INTERVAL(channel, config, lag)                                                                                         \
     do {                                                                                                                                   \
@@ -161,7 +178,10 @@
         }                                                                                                                                  \
     } while (0)
 
-/** A held request whose interval ends while the user has the source off waits for the user; without one the limiter lets go. */
+/**
+ * A held request whose interval ends while the user has the source off waits for the user; without
+ * one the limiter lets go.
+ */
 #define WEIR_AVR_LEAN_USER_OFF(channel, state, aged)                                                                                       \
     do {                                                                                                                                   \
         if (((state).flags & WEIR_LIMIT_IS_HELD) != 0) {                                                                                   \
@@ -173,8 +193,8 @@
     } while (0)
 
 /**
- * The user wants the source on. The limiter has it masked iff the channel's interrupt is on, or a request waits: that is served from the channel's
- * interrupt, at once.
+ * The user wants the source on. The limiter has it masked iff the channel's interrupt is on, or a
+ * request waits: that is served from the channel's interrupt, at once.
  */
 #define WEIR_AVR_LEAN_ENABLE(line, channel, config, state)                                                                                 \
     do {                                                                                                                                   \
@@ -188,7 +208,7 @@
         }                                                                                                                                  \
     } while (0)
 
-/* ------------------------------------------------------------------------------------------------ strict, eager (regehr2005 §3.2) */
+/* ------------------------------------------------------------- strict, eager (regehr2005 §3.2) */
 
 #define WEIR_AVR_STRICT_EAGER_REQUEST(line, channel, config, state, serve)                                                                 \
     do {                                                                                                                                   \
@@ -212,7 +232,7 @@
         }                                                                                                                                  \
     } while (0)
 
-/* ------------------------------------------------------------------------------------------------ strict, lazy */
+/* -------------------------------------------------------------------------------- strict, lazy */
 
 #define WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
     do {                                                                                                                                   \
@@ -228,8 +248,9 @@
     } while (0)
 
 /*
- * The next instant from the nominal one; from now if that is a whole interval late. The flag is left as it
- * is: a second match, a whole wrap late, serves one more. That is within J, and a bucket is full by then.
+ * The next instant from the nominal one; from now if that is a whole interval late. The flag is
+ * left as it is: a second match, a whole wrap late, serves one more. That is within J, and a bucket
+ * is full by then.
  */
 #define WEIR_AVR_AT_NEXT(channel, config)                                                                                                  \
     do {                                                                                                                                   \
@@ -271,7 +292,9 @@
         serve;                                                                                                                             \
     } while (0)
 
-/* strict: counted from the service, less the least latency if the next service is an expiry's, too. */
+/*
+ * strict: counted from the service, less the least latency if the next service is an expiry's, too.
+ */
 #define WEIR_AVR_STRICT_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
     WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_INTERVAL(channel, config, 0u),                           \
                                  WEIR_AVR_AT_INTERVAL(channel, config, (config).lag))
@@ -281,7 +304,7 @@
 #define WEIR_AVR_PACED_LAZY_EXPIRED(line, channel, config, state, serve)                                                                   \
     WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_NEXT(channel, config), WEIR_AVR_AT_NEXT(channel, config))
 
-/* ------------------------------------------------------------------------------------------------ bursty, lazy (regehr2005 §3.3) */
+/* -------------------------------------------------------------- bursty, lazy (regehr2005 §3.3) */
 
 /* The first request too many takes the count of a burst of 255 to 0. */
 #define WEIR_AVR_BURSTY_WRAPPED(config, state) ((config).burst == UINT8_MAX && (state).count == 0)
@@ -340,9 +363,12 @@
         serve;                                                                                                                             \
     } while (0)
 
-/* ------------------------------------------------------------------------------------------------ bursty, eager, on a shared timer (§3.5) */
+/* ----------------------------------------------------- bursty, eager, on a shared timer (§3.5) */
 
-/** True iff a source on a shared timer needs no general machine. What waits in the pending bit interrupts by itself once the source is unmasked. */
+/**
+ * True iff a source on a shared timer needs no general machine. What waits in the pending bit
+ * interrupts by itself once the source is unmasked.
+ */
 #define WEIR_AVR_SHARED_IS_LEAN(config) (!WEIR_LIMIT_RECORD && (config).trigger == WEIR_LIMIT_EDGE)
 
 #define WEIR_AVR_SHARED_REQUEST(line, config, state, serve)                                                                                \
@@ -364,11 +390,14 @@
         }                                                                                                                                  \
     } while (0)
 
-/* ------------------------------------------------------------------------------------------------ bucket, lazy */
+/* -------------------------------------------------------------------------------- bucket, lazy */
 
 #define WEIR_AVR_BUCKET_SLACK(config) ((weir_ticks_t) ((weir_ticks_t) ((config).burst - 1u) * (config).interval))
 
-/* True iff the bucket is empty: it will be full too far ahead. One byte tells if a whole bucket fits into it; just past the instant counts as full. */
+/*
+ * True iff the bucket is empty: it will be full too far ahead. One byte tells if a whole bucket
+ * fits into it; just past the instant counts as full.
+ */
 #define WEIR_AVR_BUCKET_EMPTY(channel, config)                                                                                             \
     (WEIR_AVR_IS_SHORT(config)                                                                                                             \
          ? (uint8_t) ((uint8_t) (WEIR_AVR_OF(channel, COMPARE_LOW) - WEIR_AVR_OF(channel, COUNT_LOW)) -                                    \
@@ -378,11 +407,15 @@
                (weir_ticks_t) (WEIR_TICKS_HALF - WEIR_AVR_BUCKET_SLACK(config)))
 
 /*
- * True iff an instant one interval after another that has just been ahead is still ahead when it has been written. At most 40 cycles pass meanwhile, and
- * intervals that are told apart by one byte have a prescaler of 8 or more.
+ * True iff an instant one interval after another that has just been ahead is still ahead when it
+ * has been written. At most 40 cycles pass meanwhile, and intervals that are told apart by one byte
+ * have a prescaler of 8 or more.
  */
 #define WEIR_AVR_BUCKET_IS_LONG(config) (WEIR_AVR_IS_LONG(config) && ((config).interval >= 40u || WEIR_AVR_IS_SHORT(config)))
-/* The register moves on to the instant, about an interval ahead or more, at which the bucket will be full. */
+/*
+ * The register moves on to the instant, about an interval ahead or more, at which the bucket will
+ * be full.
+ */
 #define WEIR_AVR_BUCKET_FULL_AT(channel, config, instant)                                                                                  \
     do {                                                                                                                                   \
         if (WEIR_AVR_BUCKET_IS_LONG(config)) {                                                                                             \
@@ -402,7 +435,10 @@
             WEIR_AVR_AT_ONCE(channel, WEIR_AVR_IS_SHORT(config));                                                                          \
         }                                                                                                                                  \
     } while (0)
-/* The register holds the next token's instant, which has passed. If the bucket has been full for a while, it lacks one token only. */
+/*
+ * The register holds the next token's instant, which has passed. If the bucket has been full for a
+ * while, it lacks one token only.
+ */
 #define WEIR_AVR_BUCKET_LATE(channel, config)                                                                                              \
     do {                                                                                                                                   \
         weir_ticks_t weir_last_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config) - (config).interval);               \
@@ -484,7 +520,7 @@
         serve;                                                                                                                             \
     } while (0)
 
-/* ------------------------------------------------------------------------------------------------ the one that is configured */
+/* ------------------------------------------------------------------ the one that is configured */
 
 #define WEIR_AVR_LEAN(event, line, channel, config, state, serve)                                                                          \
     do {                                                                                                                                   \

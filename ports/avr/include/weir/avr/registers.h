@@ -2,7 +2,8 @@
 /**
  * Which bits of an ATmega128 belong to a line and to a compare channel.
  *
- * A name such as INT0 is itself a macro (its bit number), so it is joined to WEIR_AVR_ before anything else can expand it.
+ * A name such as INT0 is itself a macro (its bit number), so it is joined to WEIR_AVR_ before
+ * anything else can expand it.
  */
 #ifndef WEIR_AVR_REGISTERS_H
 #define WEIR_AVR_REGISTERS_H
@@ -13,7 +14,10 @@
 /** A property of a line or channel: WEIR_AVR_OF(WEIR_AVR_INT0, ENABLES) is EIMSK. */
 #define WEIR_AVR_OF(what, property) WEIR_AVR_JOIN_(what, property)
 
-/* Lines: vector (and its number), register and bit that enable it, register that holds its pending bit (the same bit and its position). */
+/*
+ * Lines: vector (and its number), register and bit that enable it, register that holds its pending
+ * bit (the same bit and its position).
+ */
 #define WEIR_AVR_INT0_VECTOR INT0_vect
 #define WEIR_AVR_INT0_NUMBER 1
 #define WEIR_AVR_INT0_POSITION 0
@@ -63,7 +67,10 @@
 #define WEIR_AVR_INT7_FLAGS EIFR
 #define WEIR_AVR_INT7_BIT 0x80
 
-/* Compare channels: vector, counter, compare register, register and bit that enable it, register that holds its compare flag (the same bit). */
+/*
+ * Compare channels: vector, counter, compare register, register and bit that enable it, register
+ * that holds its compare flag (the same bit).
+ */
 #define WEIR_AVR_TIMER1A_VECTOR TIMER1_COMPA_vect
 #define WEIR_AVR_TIMER1A_COUNT TCNT1
 #define WEIR_AVR_TIMER1A_COUNT_LOW TCNT1L
@@ -152,7 +159,8 @@
 #define WEIR_AVR_TIMER2_BIT (1u << OCIE2)
 
 /*
- * One bit more or less in a register that others use too. Fixed-width arithmetic, so that no bit is lost in a conversion. Called with interrupts off.
+ * One bit more or less in a register that others use too. Fixed-width arithmetic, so that no bit is
+ * lost in a conversion. Called with interrupts off.
  */
 #define WEIR_AVR_SET(reg, bit) ((reg) = (uint8_t) ((reg) | (uint8_t) (bit)))
 #define WEIR_AVR_CLEAR(reg, bit) ((reg) = (uint8_t) ((reg) & (uint8_t) ~(uint8_t) (bit)))

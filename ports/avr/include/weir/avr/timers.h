@@ -7,8 +7,11 @@
 
 #include "weir/avr/registers.h"
 
-/* The clock-select bits for a prescaler; 0 where the timer does not have it (ATmega128 data sheet, tables 56 and 62). The 8-bit timers serve the fast
- * flavour, whose entries need a few cycles between two ticks: not at prescaler 1. */
+/*
+ * The clock-select bits for a prescaler; 0 where the timer does not have it (ATmega128 data sheet,
+ * tables 56 and 62). The 8-bit timers serve the fast flavour, whose entries need a few cycles
+ * between two ticks: not at prescaler 1.
+ */
 #define WEIR_AVR_SELECT_16BIT(prescaler)                                                                                                   \
     ((prescaler) == 1 ? 1u : (prescaler) == 8 ? 2u : (prescaler) == 64 ? 3u : (prescaler) == 256 ? 4u : (prescaler) == 1024 ? 5u : 0u)
 #define WEIR_AVR_SELECT_TIMER2(prescaler) ((prescaler) == 1 ? 0u : WEIR_AVR_SELECT_16BIT(prescaler))
@@ -22,8 +25,8 @@
                            : 0u)
 
 /**
- * Runs the timer of a channel, counting freely: weir_avr_run_timer(TIMER1A, 8) counts once in 8 cycles. A prescaler that the timer lacks does
- * not compile.
+ * Runs the timer of a channel, counting freely: weir_avr_run_timer(TIMER1A, 8) counts once in 8
+ * cycles. A prescaler that the timer lacks does not compile.
  */
 #define weir_avr_run_timer(channel, prescaler) WEIR_AVR_RUN_TIMER_(WEIR_AVR_##channel, prescaler)
 #define WEIR_AVR_RUN_TIMER_(channel, prescaler)                                                                                            \
@@ -33,8 +36,8 @@
     } while (0)
 
 /**
- * The ticks of an interval that admits at most `hertz`: rounded up, so that the limit is never above it. 0, which no limiter accepts, for a rate of 0
- * or one beyond the timer's own.
+ * The ticks of an interval that admits at most `hertz`: rounded up, so that the limit is never
+ * above it. 0, which no limiter accepts, for a rate of 0 or one beyond the timer's own.
  */
 #define WEIR_AVR_TICKS(hertz, prescaler)                                                                                                   \
     ((hertz) > 0 && (hertz) <= (F_CPU) / (prescaler)                                                                                       \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The `c` flavour around an interrupt function that exists already and ends in reti, say a vendor's in a library: every register is saved around the
- * decision, then the function is entered as if by the interrupt itself.
+ * The `c` flavour around an interrupt function that exists already and ends in reti, say a vendor's
+ * in a library: every register is saved around the decision, then the function is entered as if by
+ * the interrupt itself.
  *
  * The library's handler keeps its code and only changes its name:
  *     avr-objcopy --redefine-sym __vector_1=vendor_int0 vendor.o
@@ -23,7 +24,9 @@
     "pop r31\n pop r30\n pop r27\n pop r26\n pop r25\n pop r24\n pop r23\n pop r22\n pop r21\n pop r20\n pop r19\n pop r18\n pop r1\n"     \
     " pop r0\n out __SREG__, r0\n pop r0\n"
 
-/* Runs `decide` and, iff it returns true, the handler: both as the interrupt found the registers. */
+/*
+ * Runs `decide` and, iff it returns true, the handler: both as the interrupt found the registers.
+ */
 #define WEIR_AVR_ENTER(vector, decide, handler)                                                                                            \
     ISR(vector, ISR_NAKED)                                                                                                                 \
     {                                                                                                                                      \
@@ -31,7 +34,10 @@
                                        "1: " WEIR_AVR_RESTORE "reti");                                                                     \
     }
 
-/** Limits the interrupt function `handler` on `line` with the compare channel `channel`: no body follows. Else as WEIR_AVR_LIMIT. */
+/**
+ * Limits the interrupt function `handler` on `line` with the compare channel `channel`: no body
+ * follows. Else as WEIR_AVR_LIMIT.
+ */
 #define WEIR_AVR_WRAP(name, line, channel, handler, ...)                                                                                   \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
     static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \

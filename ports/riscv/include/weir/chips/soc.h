@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The chip-specific part of ports/riscv for boards/soc: VexRiscv_Min, a 64-bit timer and 32 lines that latch a rising edge.
+ * The chip-specific part of ports/riscv for boards/soc: VexRiscv_Min, a 64-bit timer and 32 lines
+ * that latch a rising edge.
  *
- * A line goes through two enable bits: the controller's ENABLE, set once when a source is started, and the processor's own, in a CSR of VexRiscv. Weir masks
- * by the latter: one instruction, which needs no address and cannot tear.
+ * A line goes through two enable bits: the controller's ENABLE, set once when a source is started,
+ * and the processor's own, in a CSR of VexRiscv. Weir masks by the latter: one instruction, which
+ * needs no address and cannot tear.
  *
- * Another chip is another header with these names, chosen by -DWEIR_RISCV_CHIP='"its/header.h"' (ports/riscv/README.md).
+ * Another chip is another header with these names, chosen by -DWEIR_RISCV_CHIP='"its/header.h"'
+ * (ports/riscv/README.md).
  */
 #ifndef WEIR_CHIPS_SOC_H
 #define WEIR_CHIPS_SOC_H
@@ -22,7 +25,10 @@
 #define WEIR_CHIP_TAKEN_CSR "0xfc0" /* the lines that ask, both enable bits applied */
 #define WEIR_CHIP_BIT(line) (1u << (line))
 
-/** Masks a line, 0 to 31, or ends that. With interrupts off. The bits of the lines 0 to 4 fit into the instruction. */
+/**
+ * Masks a line, 0 to 31, or ends that. With interrupts off. The bits of the lines 0 to 4 fit into
+ * the instruction.
+ */
 #define WEIR_CHIP_MASK(line) __asm__ volatile("csrc " WEIR_CHIP_MASK_CSR ", %0" ::"rK"(WEIR_CHIP_BIT(line)) : "memory")
 #define WEIR_CHIP_UNMASK(line) __asm__ volatile("csrs " WEIR_CHIP_MASK_CSR ", %0" ::"rK"(WEIR_CHIP_BIT(line)) : "memory")
 /** Lets a line through to the masking bit, for good. With interrupts off. */
@@ -32,12 +38,16 @@
 #define WEIR_CHIP_ACK(line) (WEIR_CHIP_PENDINGS = WEIR_CHIP_BIT(line))
 
 /**
- * In the trap's entry, in assembler: t0 is not 0 iff line %0 asks and is on. Only t0 is free. A line above 10 does not fit into an immediate; the shifts, a
- * clock a bit on this processor, are the price of having no second register.
+ * In the trap's entry, in assembler: t0 is not 0 iff line %0 asks and is on. Only t0 is free. A
+ * line above 10 does not fit into an immediate; the shifts, a clock a bit on this processor, are
+ * the price of having no second register.
  */
 #define WEIR_CHIP_DISPATCH                                                                                                                 \
     "csrr t0, " WEIR_CHIP_TAKEN_CSR "\n .if %0 < 11\n andi t0, t0, 1 << %0\n .else\n srli t0, t0, %0\n andi t0, t0, 1\n .endif"
-/** In a trap, before the handler: this line's request is what the trap is about. Here the pending bit is cleared, so that the next edge is kept. */
+/**
+ * In a trap, before the handler: this line's request is what the trap is about. Here the pending
+ * bit is cleared, so that the next edge is kept.
+ */
 #define WEIR_CHIP_BEGIN(line) WEIR_CHIP_ACK(line)
 /** In a trap, after the handler: what an interrupt controller wants to be told. Here nothing. */
 #define WEIR_CHIP_END(line) ((void) 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * A configuration that cannot be kept does not compile. Needs an optimising compiler (-Os, -O1 and up): without one nothing is checked here.
+ * A configuration that cannot be kept does not compile. Needs an optimising compiler (-Os, -O1 and
+ * up): without one nothing is checked here.
  */
 #ifndef WEIR_RISCV_CHECK_H
 #define WEIR_RISCV_CHECK_H
@@ -14,10 +15,16 @@ WEIR_RISCV_REFUSES(burst, "the burst must be 1 to 255, and 1 with WEIR_LIMIT_STR
 WEIR_RISCV_REFUSES(interval, "the interval must be 1 to 2^29 ticks, for a bucket at most 2^30 / (burst + 1)");
 WEIR_RISCV_REFUSES(lag, "the lag must be below the interval, and 0 with any policy but WEIR_LIMIT_STRICT");
 
-/** The most ticks that a limiter may look ahead and back together: with them and WEIR_RISCV_REST a quarter of a wrap is left for latencies. */
+/**
+ * The most ticks that a limiter may look ahead and back together: with them and WEIR_RISCV_REST a
+ * quarter of a wrap is left for latencies.
+ */
 #define WEIR_RISCV_SPAN_MOST 0x40000000u
 
-/** True iff an ageing in WEIR_RISCV_REST ticks is often enough for this configuration; 2^29 ticks at most, and for a bucket 2^30 / (N + 1). */
+/**
+ * True iff an ageing in WEIR_RISCV_REST ticks is often enough for this configuration; 2^29 ticks at
+ * most, and for a bucket 2^30 / (N + 1).
+ */
 WEIR_INLINE bool weir_riscv_can_keep_young(const weir_limit_config_t *c)
 {
     uint32_t span = c->policy == WEIR_LIMIT_BUCKET ? (uint32_t) c->burst + 1u : 2u;

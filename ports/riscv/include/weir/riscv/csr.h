@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The control registers of RISC-V's machine mode that the port uses, and sections with interrupts off.
+ * The control registers of RISC-V's machine mode that the port uses, and sections with interrupts
+ * off.
  */
 #ifndef WEIR_RISCV_CSR_H
 #define WEIR_RISCV_CSR_H
@@ -14,7 +15,10 @@
 #define WEIR_RISCV_MIE_TIMER 0x80u
 #define WEIR_RISCV_MIE_EXTERNAL 0x800u
 
-/** Switches interrupts off and returns what weir_riscv_restore() wants: whether they were on. A barrier for the compiler, both. */
+/**
+ * Switches interrupts off and returns what weir_riscv_restore() wants: whether they were on. A
+ * barrier for the compiler, both.
+ */
 WEIR_INLINE uint32_t weir_riscv_lock(void)
 {
     uint32_t before;

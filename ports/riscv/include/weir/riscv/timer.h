@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * mtime and mtimecmp as the limiters' timer: ticks are the low word of mtime, the compare register is written whole.
+ * mtime and mtimecmp as the limiters' timer: ticks are the low word of mtime, the compare register
+ * is written whole.
  *
- * The timer's interrupt stays enabled. Where no limiter wants it, it is set WEIR_RISCV_REST ahead, and then keeps idle sources young (CONTRACTS.md, Ageing):
- * so an instant that is compared is never half a wrap old, and no register needs to be switched on and off.
+ * The timer's interrupt stays enabled. Where no limiter wants it, it is set WEIR_RISCV_REST ahead,
+ * and then keeps idle sources young (CONTRACTS.md, Ageing): so an instant that is compared is never
+ * half a wrap old, and no register needs to be switched on and off.
  */
 #ifndef WEIR_RISCV_TIMER_H
 #define WEIR_RISCV_TIMER_H
@@ -17,7 +19,10 @@
 /** Ticks from one ageing to the next, an eighth of a wrap (weir_riscv_can_keep_young()). */
 #define WEIR_RISCV_REST ((weir_ticks_t) 0x20000000u)
 
-/** WEIR_RISCV_REST, made where it is wanted: from a constant the compiler would shift it out of a condition, a clock a bit where there is no shifter. */
+/**
+ * WEIR_RISCV_REST, made where it is wanted: from a constant the compiler would shift it out of a
+ * condition, a clock a bit where there is no shifter.
+ */
 WEIR_INLINE weir_ticks_t weir_riscv_rest(void)
 {
     weir_ticks_t rest = WEIR_RISCV_REST;
@@ -38,12 +43,16 @@ typedef struct {
 } weir_riscv_instant_t;
 
 /**
- * Now. The high word is read before the low one: if the carry comes between them the instant is a whole wrap early, once in a wrap, and so is an alarm that is
- * counted from it: its interrupt finds nothing due. In the other order the alarm would be a whole wrap late.
+ * Now. The high word is read before the low one: if the carry comes between them the instant is a
+ * whole wrap early, once in a wrap, and so is an alarm that is counted from it: its interrupt finds
+ * nothing due. In the other order the alarm would be a whole wrap late.
  */
 WEIR_INLINE weir_riscv_instant_t weir_riscv_instant(void)
 {
-    /* An address of its own: one that the compiler knew would live through all of an interrupt, in a register more to save. */
+    /*
+     * An address of its own: one that the compiler knew would live through all of an interrupt, in
+     * a register more to save.
+     */
     volatile uint32_t *mtime;
     __asm__("li %0, %1" : "=r"(mtime) : "i"(WEIR_CHIP_MTIME));
     weir_riscv_instant_t now;
@@ -53,8 +62,9 @@ WEIR_INLINE weir_riscv_instant_t weir_riscv_instant(void)
 }
 
 /**
- * Has the timer interrupt `left` ticks, less than half a wrap, after `now`, an instant of a moment ago. With interrupts off. The timer may compare with a
- * half-written instant meanwhile, which nobody sees.
+ * Has the timer interrupt `left` ticks, less than half a wrap, after `now`, an instant of a moment
+ * ago. With interrupts off. The timer may compare with a half-written instant meanwhile, which
+ * nobody sees.
  */
 WEIR_INLINE void weir_riscv_alarm_after(weir_riscv_instant_t now, weir_ticks_t left)
 {

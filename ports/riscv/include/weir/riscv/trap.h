@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The trap of a machine in direct mode, and the interrupt functions behind it: one for each source that it is told of, and the timer's.
+ * The trap of a machine in direct mode, and the interrupt functions behind it: one for each source
+ * that it is told of, and the timer's.
  *
- * The entry finds out who asks with one register, which it puts below the stack (the ABI keeps nothing there, and interrupts are off), and jumps to a function
- * that saves what it itself needs: no source pays for the registers of another one's limiter. The first source that is listed is asked first, the timer
- * last, in the machine's own order of causes. A trap serves one request and returns, so that the background is interrupted as with a vector for each line.
+ * The entry finds out who asks with one register, which it puts below the stack (the ABI keeps
+ * nothing there, and interrupts are off), and jumps to a function that saves what it itself needs:
+ * no source pays for the registers of another one's limiter. The first source that is listed is
+ * asked first, the timer last, in the machine's own order of causes. A trap serves one request and
+ * returns, so that the background is interrupted as with a vector for each line.
  *
- * A source that is alone has a timer function for the common case only. What is rare would make it save more registers: that nothing is due (the timer was set
- * too early, or for the ageing), the user's part, an exception. Then it points mtvec at the general function and returns. What asked asks again at once, and
- * the general function, after putting mtvec back, takes care of it.
+ * A source that is alone has a timer function for the common case only. What is rare would make it
+ * save more registers: that nothing is due (the timer was set too early, or for the ageing), the
+ * user's part, an exception. Then it points mtvec at the general function and returns. What asked
+ * asks again at once, and the general function, after putting mtvec back, takes care of it.
  */
 #ifndef WEIR_RISCV_TRAP_H
 #define WEIR_RISCV_TRAP_H
 
 #include "weir/riscv/limit.h"
 
-/** Called for a trap that is no interrupt: an exception, which is the program's own fault. In place of this, it hangs where a debugger finds it. */
+/**
+ * Called for a trap that is no interrupt: an exception, which is the program's own fault. In place
+ * of this, it hangs where a debugger finds it.
+ */
 #ifndef WEIR_RISCV_ON_EXCEPTION
 #define WEIR_RISCV_ON_EXCEPTION()                                                                                                          \
     for (;;) {                                                                                                                             \
@@ -65,7 +72,10 @@ WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
         }                                                                                                                                  \
     }
 
-/** Defines the trap for one to eight sources of this file. What weir_limits_next() decides at run time is decided here for a list known to the compiler. */
+/**
+ * Defines the trap for one to eight sources of this file. What weir_limits_next() decides at run
+ * time is decided here for a list known to the compiler.
+ */
 #define WEIR_RISCV_TRAP(...)                                                                                                               \
     __attribute__((naked, aligned(4))) void weir_riscv_trap(void);                                                                         \
     enum { weir_riscv_alone = WEIR_RISCV_IS_ALONE(__VA_ARGS__) };                                                                          \
@@ -106,7 +116,10 @@ WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
     }                                                                                                                                      \
     struct weir_riscv_semicolon
 
-/** Lets the timer's and the lines' interrupts in; the program still says weir_riscv_interrupts_on(). Before the first weir_riscv_start(). */
+/**
+ * Lets the timer's and the lines' interrupts in; the program still says weir_riscv_interrupts_on().
+ * Before the first weir_riscv_start().
+ */
 WEIR_INLINE void weir_riscv_run(void)
 {
     uint32_t before = weir_riscv_lock();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What others do to the folder of the state, and a disk that is full: nothing of theirs is carried out, and nothing keeps the first values from coming back.
+//! What others do to the folder of the state, and a disk that is full: nothing of theirs is carried
+//! out, and nothing keeps the first values from coming back.
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::Instant;
 
