@@ -204,6 +204,61 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
     });
 }
 
+/// What crates/target says of the port is what its headers take: a limit compiles if its flavour offers
+/// it, with the most ticks and not with one more.
+#[test]
+fn the_headers_take_what_the_rules_offer() {
+    let board = weir_target::Board::named("atmega128").unwrap();
+    let mut cases = Vec::new();
+    for flavour in weir_target::Flavour::ALL {
+        let rules = board.rules(flavour).unwrap();
+        for policy in weir_target::Policy::ALL {
+            if matches!(policy, weir_target::Policy::Off | weir_target::Policy::Poll) {
+                continue;
+            }
+            for timing in weir_target::Timing::ALL {
+                for burst in [0, 1, 2, 60, 61, 128, 129, 255, 256] {
+                    let offer = (rules.offers)(policy, timing, burst, rules.own_bits);
+                    let limit = (flavour, policy.name(), timing.name(), burst);
+                    match offer {
+                        Some(range) => {
+                            cases.push((limit, range.most, true));
+                            cases.push((limit, range.most + 1, false));
+                        }
+                        None => cases.push((limit, 4, false)),
+                    }
+                }
+            }
+        }
+    }
+    assert!(cases.len() > 200);
+    cases
+        .par_iter()
+        .for_each(|&((flavour, policy, timing, burst), interval, is_kept)| {
+            let of_port = match flavour {
+                weir_target::Flavour::C => Flavour::C,
+                weir_target::Flavour::Fast => Flavour::Fast,
+            };
+            let name = |word: &str| format!("WEIR_LIMIT_{}", word.to_uppercase());
+            let (burst, interval) = (burst.to_string(), interval.to_string());
+            let built = try_build(&limited(
+                of_port,
+                &[
+                    ("TEST_POLICY", &name(policy)),
+                    ("TEST_TIMING", &name(timing)),
+                    ("TEST_BURST", &burst),
+                    ("TEST_INTERVAL", &interval),
+                ],
+            ));
+            assert_eq!(
+                built.is_ok(),
+                is_kept,
+                "{flavour:?} {policy} {timing}, {interval} ticks, burst {burst}: {:?}",
+                built.err().map(|error| error.to_string())
+            );
+        });
+}
+
 /// Text of one C file, compiled with the port's headers.
 fn source(folder: &Path, text: &str, flavour: Flavour) -> Firmware {
     let file = folder.join("source.c");
