@@ -204,8 +204,8 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
     });
 }
 
-/// What crates/target says of the port is what its headers take: a limit compiles if its flavour offers
-/// it, with the most ticks and not with one more.
+/// What crates/target says of the port is what its headers take: a limit compiles if its flavour
+/// offers it, with the most ticks and not with one more.
 #[test]
 fn the_headers_take_what_the_rules_offer() {
     let board = weir_target::Board::named("atmega128").unwrap();
