@@ -3,8 +3,8 @@
 """Finds comments and prose beyond 100 columns in what git tracks, and prints where they are.
 
 Left out are tables, headings, code that a comment shows, and a single word (a link, a command in
-backticks) that cannot be broken; docs/system-file.md, which is generated; and the RTL of rtl/, whose
-lines are part of netlists that have been placed.
+backticks) that cannot be broken; what is generated; and the RTL of rtl/, whose lines are part of
+netlists that have been placed.
 Exit: 0 none, 1 some.
 """
 
@@ -17,6 +17,7 @@ COMMENT = {kind: re.compile(rf"\s*({marks})(.*)") for kind, marks in {
     "rs": r"//[/!]?", "sv": "//", "c": r"//|/\*+|\*(?=\s)", "h": r"//|/\*+|\*(?=\s)", "S": r"//|/\*+|\*(?=\s)", "toml": "#", "": "#", "py": "#",
 }.items()}
 UNBROKEN = re.compile(r"\W*(`[^`]*`|!?\[[^\]]*\]\([^)]*\)|\S)+")
+LEFT_OUT = re.compile(r"docs/system-file\.md|.*/generated/.*|rtl/.*\.sv")
 SHOWN = re.compile(r" {4}|\s*\||.*\S {2,}\S.* {2,}\S")
 
 
@@ -35,7 +36,7 @@ def main():
     too_long = 0
     for name in listed.stdout.split("\0"):
         kind = name.rpartition("/")[2].partition(".")[2].rpartition(".")[2]
-        if (kind != "md" and kind not in COMMENT) or name == "docs/system-file.md" or re.fullmatch(r"rtl/.*\.sv", name):
+        if (kind != "md" and kind not in COMMENT) or LEFT_OUT.fullmatch(name):
             continue
         try:
             with open(name, encoding="utf-8") as file:

@@ -28,7 +28,7 @@ def load(folder):
     """Compiles core/ into the folder."""
     library = Path(folder).resolve() / "core.so"
     flags = ["-std=c11", "-O1", "-shared", "-fPIC", "-DWEIR_TICK_BITS=64", "-DWEIR_LIMIT_RECORD=0", f"-I{CORE / 'include'}"]
-    subprocess.run([os.environ.get("CC", "cc"), *flags, "-o", library, CORE / "src/ffi.c"], check=True)
+    subprocess.run([os.environ.get("CC", "cc"), *flags, "-o", library, CORE.parent / "crates/core-sys/shims/limit.c"], check=True)
     loaded = ctypes.CDLL(str(library))
     loaded.weir_ffi_size.restype = ctypes.c_size_t
     loaded.weir_ffi_is_on.restype = ctypes.c_bool

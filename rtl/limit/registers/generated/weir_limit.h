@@ -2,9 +2,8 @@
 /**
  * Generated from weir_limit.rdl by rtl/limit/registers/generate.
  *
- * Byte offsets from the base of a weir_limit, and its fields: _BIT for those of one bit, _SHIFT and
- * _MASK (unshifted) for others. weir_limit.md says what they mean. All registers are 32 bits wide;
- * what does not fit is refused by a bus error.
+ * Byte offsets from the base of a weir_limit, and its fields: _BIT for those of one bit, _SHIFT and _MASK (unshifted) for others. weir_limit.md
+ * says what they mean. All registers are 32 bits wide; what does not fit is refused by a bus error.
  */
 #ifndef WEIR_LIMIT_REGISTERS_H
 #define WEIR_LIMIT_REGISTERS_H
