@@ -103,18 +103,22 @@ const MEANS: &str = "
 ";
 
 const LIMITERS: &str = "
-# The worst of every interrupt that a limiter causes, by flavour, policy and timing, in whole cycles from its taking (the 4 cycles of the response
-# included, not the 4 more when a sleeping processor is woken) to the end of its RETI:
+# The worst of every interrupt that a limiter causes, by flavour, policy and timing, in whole cycles
+# from its taking (the 4 cycles of the response included, not the 4 more when a sleeping processor
+# is woken) to the end of its RETI:
 #   request_served   the line's interrupt that runs the handler
 #   request_refused  the line's that does not; missing where the policy never refuses
 #   expiry_served    the timer's that runs the handler for a request which waited
 #   expiry_empty     the timer's that does not
 #   expiry_base      a shared timer's without the sources
-#   clear_empty      what each source adds to that; a request that waits then takes its own interrupt
-# The body of the handler is not included: an interrupt that runs it takes the cost and the body. The registers that the body needs, up to 4 cycles
-# each on the stack, are a part of the body; in the flavour c (not in fast) the compiler saves them in every interrupt of the line and of its timer, also
-# in one that does not run the body. What the user's own switching and changes need is not included. Without the record (WEIR_LIMIT_RECORD=0).
-# off is an ordinary handler, poll a timer that looks at the line. These are the worst of all channels:
+#   clear_empty      what each source adds to that; a request that waits then takes its own
+#                    interrupt
+# The body of the handler is not included: an interrupt that runs it takes the cost and the body.
+# The registers that the body needs, up to 4 cycles each on the stack, are a part of the body; in
+# the flavour c (not in fast) the compiler saves them in every interrupt of the line and of its
+# timer, also in one that does not run the body. What the user's own switching and changes need is
+# not included. Without the record (WEIR_LIMIT_RECORD=0). off is an ordinary handler, poll a timer
+# that looks at the line. These are the worst of all channels:
 ";
 
 const CHANNELS: &str = "
@@ -152,9 +156,10 @@ pub(super) fn to_toml(
         .collect();
     let mut text = format!(
         "# SPDX-License-Identifier: MIT OR Apache-2.0\n\
-         # What limiting an interrupt costs on the ATmega128, in cycles, by flavour and compiler. Measured, not edited: weir reproduce\n\
-         # regehr2005/table2 writes the column of the compiler that is installed; experiments/regehr2005/table2.toml says how each is measured.\n\
-         # It holds for these compilers. The analysis takes the worst of them, and warns of any other.\n\
+         # What limiting an interrupt costs on the ATmega128, in cycles, by flavour and compiler. Measured,\n\
+         # not edited: weir reproduce regehr2005/table2 writes the column of the compiler that is installed;\n\
+         # experiments/regehr2005/table2.toml says how each is measured. It holds for these compilers. The\n\
+         # analysis takes the worst of them, and warns of any other.\n\
          compilers = {compilers:?}\n{MEANS}"
     );
     for (flavour, constants) in cycles {
