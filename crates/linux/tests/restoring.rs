@@ -27,6 +27,16 @@ fn ended(run: Child) -> (Option<i32>, String) {
     (ended.status.code(), said(&ended))
 }
 
+/// Ends a run by this signal and stops what it may have left. The result is what both said.
+fn put_back(machine: &Machine, run: Child, how: Signal) -> String {
+    signal(&run, how);
+    let (code, text) = ended(run);
+    assert_eq!(code, (how == Signal::SIGTERM).then_some(0), "{text}");
+    let stopped = machine.weir("stop").output().unwrap();
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    format!("{text}{}", said(&stopped))
+}
+
 /// Moves the machine's interface to the sender's namespace, under another name if the machine asks
 /// for one.
 fn moved(machine: &Machine, name: &str) {
@@ -135,12 +145,8 @@ fn an_interface_in_a_namespace_that_no_thread_is_in_is_found_there() {
             receiver.ip(&format!("link set {name} netns {path}"));
             up(name, &path);
             assert_ne!(files(name, Path::new(&path)), before.files);
-            signal(&run, how);
-            let (code, text) = ended(run);
-            assert_eq!(code, (how == Signal::SIGTERM).then_some(0), "{text}");
-            let stopped = machine.weir("stop").output().unwrap();
-            assert!(stopped.status.success(), "{}", said(&stopped));
-            assert_eq!(files(name, Path::new(&path)), before.files, "{text}");
+            let all = put_back(&machine, run, how);
+            assert_eq!(files(name, Path::new(&path)), before.files, "{all}");
             assert!(machine.is_clean());
         }
     }
@@ -200,13 +206,8 @@ fn an_interface_in_a_namespace_that_only_a_socket_keeps_is_found_there() {
             up(name, &path);
             assert_ne!(files(name, Path::new(&path)), before.files);
         }
-        signal(&run, how);
-        let (code, text) = ended(run);
-        assert_eq!(code, (how == Signal::SIGTERM).then_some(0), "{text}");
-        let stopped = machine.weir("stop").output().unwrap();
-        assert!(stopped.status.success(), "{}", said(&stopped));
+        let all = put_back(&machine, run, how);
         let (_held, path) = space();
-        let all = format!("{text}{}", said(&stopped));
         assert_eq!(files(name, Path::new(&path)), before.files, "{all}");
         assert!(machine.is_clean());
     }

@@ -277,15 +277,22 @@ fn a_run_that_died_leaves_its_lock_to_nobody() {
     assert!(begin(&folder).lock("../eth0").is_err());
 }
 
-#[test]
-fn another_boots_journal_is_thrown_away() {
+/// The journal that a run leaves which died after it had set the first knob to 5, with `from`
+/// replaced by `to`; its folder and its path.
+fn left_with(from: &str, to: &str) -> (TempDir, PathBuf) {
     start(&[1]);
     let folder = folder();
     let mut log = begin(&folder);
     log.apply(&Knob(0), &5).unwrap();
     let path = die(log);
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace(&boot().unwrap(), "another")).unwrap();
+    fs::write(&path, text.replace(from, to)).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn another_boots_journal_is_thrown_away() {
+    let (folder, _) = left_with(&boot().unwrap(), "another");
     let restored = Log::<Knob>::recover(folder.path()).unwrap();
     assert!(outcomes(restored).is_empty());
     assert_eq!((values(), left(&folder)), (vec![5], 0));
@@ -313,13 +320,7 @@ fn a_spoilt_line_spoils_no_other() {
 
 #[test]
 fn a_journal_of_another_version_is_named_and_not_carried_out() {
-    start(&[1]);
-    let folder = folder();
-    let mut log = begin(&folder);
-    log.apply(&Knob(0), &5).unwrap();
-    let path = die(log);
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("\"version\":1", "\"version\":2")).unwrap();
+    let (folder, path) = left_with("\"version\":1", "\"version\":2");
     let restored = Log::<Knob>::recover(folder.path()).unwrap();
     assert!(restored[0].trouble[0].contains(&path.display().to_string()));
     assert!(outcomes(restored).is_empty());
