@@ -58,7 +58,8 @@ fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Ran
             } else {
                 16
             },
-            short: SHORT_TICKS / burst.max(1),
+            short: SHORT_TICKS / burst,
+            short_divisor: SHORT_DIVISOR,
             ..core
         }),
     }
@@ -93,6 +94,7 @@ fn fast_offers(policy: Policy, timing: Timing, burst: u64, _bits: u32) -> Option
         most,
         least_divisor: FAST.least_divisor,
         short: 0,
+        short_divisor: SHORT_DIVISOR,
     })
 }
 

@@ -34,7 +34,7 @@ pub struct Board {
     /// What only AVR microcontrollers have.
     pub avr: Option<Avr>,
     #[serde(skip)]
-    costs: Option<Costs>,
+    costs: Costs,
 }
 
 /// What taking an interrupt costs.
@@ -121,7 +121,7 @@ impl Board {
     /// What the reader of TOML says.
     pub fn parse(facts: &str, costs: &str) -> Result<Self, toml::de::Error> {
         let mut board: Self = toml::from_str(facts)?;
-        board.costs = Some(toml::from_str(costs)?);
+        board.costs = toml::from_str(costs)?;
         Ok(board)
     }
 
@@ -188,7 +188,7 @@ impl Board {
     /// The flavours of its port whose costs were measured.
     #[must_use]
     pub fn flavours(&self) -> Vec<&'static str> {
-        let measured = |flavour: &Flavour| self.costs().limiter.contains_key(flavour.name());
+        let measured = |flavour: &Flavour| self.costs.limiter.contains_key(flavour.name());
         Flavour::ALL
             .into_iter()
             .filter(measured)
@@ -206,19 +206,19 @@ impl Board {
     /// `channel` if that was measured, else the worst of all. None: the flavour does not have this.
     #[must_use]
     pub fn events(&self, flavour: Flavour, path: &[&str], channel: Option<&str>) -> Option<Events> {
-        self.costs().events(flavour.name(), path, channel)
+        self.costs.events(flavour.name(), path, channel)
     }
 
     /// What a flavour can do: `bucket (eager, lazy)`, `off`, ….
     #[must_use]
     pub fn abilities(&self, flavour: Flavour) -> Vec<String> {
-        self.costs().abilities(flavour.name())
+        self.costs.abilities(flavour.name())
     }
 
     /// The compilers with which its costs were measured: `avr-gcc 14.2.0`.
     #[must_use]
     pub fn compilers(&self) -> &[String] {
-        &self.costs().compilers
+        &self.costs.compilers
     }
 
     /// What its costs rest on.
@@ -229,11 +229,6 @@ impl Board {
             self.name,
             self.compilers().join(" and ")
         )
-    }
-
-    fn costs(&self) -> &Costs {
-        static NONE: LazyLock<Costs> = LazyLock::new(Costs::default);
-        self.costs.as_ref().unwrap_or(&NONE)
     }
 }
 

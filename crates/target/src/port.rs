@@ -102,9 +102,10 @@ pub struct Range {
     pub most: u64,
     /// The smallest prescaler.
     pub least_divisor: u64,
-    /// Up to so many ticks the prescaler must be [`avr::SHORT_DIVISOR`] or more: the port then
-    /// compares one byte of the counter.
+    /// Up to so many ticks the interval is short: the port then compares one byte of the counter.
     pub short: u64,
+    /// The smallest prescaler of short intervals.
+    pub short_divisor: u64,
 }
 
 /// Why an interval does not fit.
@@ -127,6 +128,7 @@ impl Range {
             most: 1_u64.checked_shl(bits).map_or(u64::MAX, |wrap| wrap - 1),
             least_divisor: 1,
             short: 0,
+            short_divisor: 1,
         }
     }
 
@@ -154,7 +156,7 @@ impl Range {
     /// The fewest and the most ticks with a divisor; none: it does not fit.
     #[must_use]
     pub fn ticks_of(&self, divisor: u64) -> Option<(u64, u64)> {
-        let least = if divisor < avr::SHORT_DIVISOR {
+        let least = if divisor < self.short_divisor {
             self.least.max(self.short + 1)
         } else {
             self.least
