@@ -323,7 +323,10 @@ fn job(
     let settled = ahead
         .saturating_add(own.cost)
         .saturating_add(sum(problem.until_start, started));
-    let finish = within(limits.response)(if problem.throughout.is_empty() {
+    let finish = within(limits.response)(if own.cost == 0 {
+        // It ends where its first cycle would begin.
+        Search::Found(started - 1)
+    } else if problem.throughout.is_empty() {
         if settled <= arrival.saturating_add(limits.response).min(LONGEST_WINDOW) {
             Search::Found(settled)
         } else {

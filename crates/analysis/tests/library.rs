@@ -155,4 +155,27 @@ proptest! {
             prop_assert!(u64::from(least) <= solution.response && solution.response <= u64::from(most));
         }
     }
+
+    /// A certificate's checker takes any end into which the demand fits, from the start on. What the
+    /// analysis says has to be the least of them, for a job that costs nothing as well.
+    #[test]
+    fn every_end_is_the_least((own, urgent, blocking) in set(), preempts: u8, is_free: bool) {
+        let own = Demand { cost: if is_free { 0 } else { own.cost }, ..own };
+        let (throughout, until_start): (Vec<_>, Vec<_>) = (0..)
+            .zip(&urgent)
+            .partition(|(index, _)| preempts >> index & 1 == 1);
+        let throughout: Vec<&Demand> = throughout.into_iter().map(|(_, demand)| demand).collect();
+        let until_start: Vec<&Demand> = until_start.into_iter().map(|(_, demand)| demand).collect();
+        let problem =
+            Problem { own: &own, blocking, until_start: &until_start, throughout: &throughout };
+        for job in solve(&problem).map_or(Vec::new(), |solution| solution.jobs) {
+            let sum = |of: &[&Demand], window| -> u64 {
+                of.iter().map(|demand| demand.cycles(window)).sum()
+            };
+            let ahead = own.cycles(job.arrival + 1) + blocking;
+            let fits = |end| ahead + sum(&until_start, job.start + 1) + sum(&throughout, end) <= end;
+            prop_assert!(job.finish >= job.start && fits(job.finish));
+            prop_assert!(job.finish == job.start || !fits(job.finish - 1));
+        }
+    }
 }

@@ -152,6 +152,11 @@ fn check_job(
     blocking: u64,
     Job(arrival, start, finish): Job,
 ) -> Result<(), String> {
+    if finish.saturating_add(1) < start {
+        return Err(format!(
+            "{place} finish: {finish} is before its first cycle"
+        ));
+    }
     let earlier = own
         .curve
         .events(arrival.saturating_add(1))
