@@ -156,8 +156,8 @@ proptest! {
         }
     }
 
-    /// A certificate's checker takes any end into which the demand fits, from the start on. What the
-    /// analysis says has to be the least of them, for a job that costs nothing as well.
+    /// A certificate's checker takes any end into which the demand fits, from the start on. What
+    /// the analysis says has to be the least of them, for a job that costs nothing as well.
     #[test]
     fn every_end_is_the_least((own, urgent, blocking) in set(), preempts: u8, is_free: bool) {
         let own = Demand { cost: if is_free { 0 } else { own.cost }, ..own };

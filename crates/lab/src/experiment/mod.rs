@@ -36,7 +36,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Reads `experiments/NAME.toml`.
+    /// Reads `experiments/PAPER/NAME.toml`.
     ///
     /// # Errors
     /// An unknown name, a file that is not as it should be (the message points at the place), a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The `c` flavour: core/limit inlined into ordinary interrupt handlers. It reserves no register of
- * the processor and changes only the bits of its own line and channel, so it lives beside user code
- * in the same I/O registers.
+ * The `c` flavour: the limiter of core/ inlined into ordinary interrupt handlers. It reserves no
+ * register of the processor and changes only the bits of its own line and channel, so it lives
+ * beside user code in the same I/O registers.
  *
  *     WEIR_AVR_LIMIT(button, INT0, TIMER1A, .policy = WEIR_LIMIT_STRICT, .timing = WEIR_LIMIT_LAZY, .interval = 1000, .burst = 1)
  *     {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * The policies that most sources need, in as few instructions as C allows: the limit machine of
- * core/limit.h specialised to a constant configuration on a timer whose compare register can hold
+ * The limiter of core/ specialised to a constant configuration on a timer whose compare register can hold
  * `due` and whose compare flag can hold "`due` has passed".
  *
  * Same states, same steps: the tests hold these against core/ event by event. What is special here

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Sources: core/limit inlined into the machine's one trap.
+ * Sources: the limiter of core/ inlined into the machine's one trap.
  *
  *     WEIR_RISCV_LIMIT(button, 0, .policy = WEIR_LIMIT_STRICT, .timing = WEIR_LIMIT_LAZY, .interval = 12500, .burst = 1)
  *     {
