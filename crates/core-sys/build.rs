@@ -24,28 +24,23 @@ fn main() {
         println!("cargo::rerun-if-changed={folder}");
     }
     for bits in ["16", "32", "64"] {
-        for (record, suffix) in [("1", ""), ("0", "bare")] {
-            let library = format!("weir{bits}{suffix}");
+        for (machine, record, suffix) in [
+            ("limit", "1", ""),
+            ("limit", "0", "bare"),
+            ("moderate", "1", ""),
+        ] {
+            let prefix = format!("weir_ffi{bits}{suffix}_{machine}_");
             compile(
-                "shims/limit.c",
-                &library,
+                &format!("shims/{machine}.c"),
+                &prefix,
                 &[
                     ("WEIR_TICK_BITS", bits),
                     ("WEIR_LIMIT_RECORD", record),
-                    ("WEIR_FFI_PREFIX", &format!("{library}_")),
+                    ("WEIR_FFI_PREFIX", &prefix),
                 ],
             );
         }
-        let library = format!("weir_moderate{bits}");
-        compile(
-            "shims/moderate.c",
-            &library,
-            &[
-                ("WEIR_TICK_BITS", bits),
-                ("WEIR_FFI_PREFIX", &format!("{library}_")),
-            ],
-        );
     }
-    compile("shims/account.c", "weir_account", &[]);
-    compile("shims/classes.c", "weir_classes", &[]);
+    compile("shims/account.c", "weir_ffi_account", &[]);
+    compile("shims/classes.c", "weir_ffi_classes", &[]);
 }

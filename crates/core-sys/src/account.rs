@@ -167,7 +167,7 @@ impl Account {
         };
         let mut account = RawAccount::default();
         // SAFETY: both live through the call; both sides assert their layouts.
-        result(unsafe { ffi::weir_account_ffi_start(&raw mut account, &raw const raw) })?;
+        result(unsafe { ffi::weir_ffi_account_start(&raw mut account, &raw const raw) })?;
         let cells = match config.mode {
             Mode::Measured => 0,
             Mode::Counted => processes * devices,
@@ -232,9 +232,9 @@ impl Account {
         // and `x` is read only where it is not.
         unsafe {
             match self.mode {
-                Mode::Measured => ffi::weir_account_ffi_handled(account, device, receiver, cycles),
+                Mode::Measured => ffi::weir_ffi_account_handled(account, device, receiver, cycles),
                 Mode::Counted => {
-                    ffi::weir_account_ffi_handled_counted(account, device, receiver, x, cycles);
+                    ffi::weir_ffi_account_handled_counted(account, device, receiver, x, cycles);
                 }
             }
         }
@@ -256,9 +256,9 @@ impl Account {
         // `count` elements. A process may be null, and `x` is used only where it is not.
         let ticks = unsafe {
             match self.mode {
-                Mode::Measured => ffi::weir_account_ffi_tick(account, process),
+                Mode::Measured => ffi::weir_ffi_account_tick(account, process),
                 Mode::Counted => {
-                    ffi::weir_account_ffi_tick_counted(account, devices, count, process, x)
+                    ffi::weir_ffi_account_tick_counted(account, devices, count, process, x)
                 }
             }
         };
@@ -279,9 +279,9 @@ impl Account {
         // counted mode, `x` have `count` elements.
         unsafe {
             match self.mode {
-                Mode::Measured => ffi::weir_account_ffi_exit(account, leaving),
+                Mode::Measured => ffi::weir_ffi_account_exit(account, leaving),
                 Mode::Counted => {
-                    ffi::weir_account_ffi_exit_counted(account, devices, count, leaving, x);
+                    ffi::weir_ffi_account_exit_counted(account, devices, count, leaving, x);
                 }
             }
         }
@@ -300,7 +300,7 @@ impl Account {
             &raw mut to.processes[process],
         );
         // SAFETY: `self` and `to` are borrowed exclusively, and so are different accounts.
-        unsafe { ffi::weir_account_ffi_move(from, to) }
+        unsafe { ffi::weir_ffi_account_move(from, to) }
     }
 
     /// What was handled for a process, and in its ticks.
@@ -323,7 +323,7 @@ impl Account {
         let (account, devices) = (&raw const self.account, self.devices.as_ptr());
         // SAFETY: all point to elements of `self`; `devices` and the row have `count` elements.
         unsafe {
-            ffi::weir_account_ffi_worth_counted(
+            ffi::weir_ffi_account_worth_counted(
                 account,
                 devices,
                 self.count(),

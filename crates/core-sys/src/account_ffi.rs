@@ -56,41 +56,41 @@ const _: () = {
 
 // A process may be null; `count` devices follow each other, and so do as many balances.
 unsafe extern "C" {
-    pub fn weir_account_ffi_start(account: *mut RawAccount, config: *const RawConfig) -> u32;
-    pub fn weir_account_ffi_handled(
+    pub fn weir_ffi_account_start(account: *mut RawAccount, config: *const RawConfig) -> u32;
+    pub fn weir_ffi_account_handled(
         account: *mut RawAccount,
         device: *mut RawDevice,
         process: *mut RawProcess,
         cost: u64,
     );
-    pub fn weir_account_ffi_tick(account: *mut RawAccount, process: *mut RawProcess) -> i32;
-    pub fn weir_account_ffi_handled_counted(
+    pub fn weir_ffi_account_tick(account: *mut RawAccount, process: *mut RawProcess) -> i32;
+    pub fn weir_ffi_account_handled_counted(
         account: *mut RawAccount,
         device: *mut RawDevice,
         process: *mut RawProcess,
         x: *mut i64,
         cost: u64,
     );
-    pub fn weir_account_ffi_tick_counted(
+    pub fn weir_ffi_account_tick_counted(
         account: *mut RawAccount,
         devices: *mut RawDevice,
         count: u16,
         process: *mut RawProcess,
         x: *mut i64,
     ) -> i32;
-    pub fn weir_account_ffi_worth_counted(
+    pub fn weir_ffi_account_worth_counted(
         account: *const RawAccount,
         devices: *const RawDevice,
         count: u16,
         x: *const i64,
     ) -> i64;
-    pub fn weir_account_ffi_exit(account: *mut RawAccount, process: *mut RawProcess);
-    pub fn weir_account_ffi_exit_counted(
+    pub fn weir_ffi_account_exit(account: *mut RawAccount, process: *mut RawProcess);
+    pub fn weir_ffi_account_exit_counted(
         account: *mut RawAccount,
         devices: *const RawDevice,
         count: u16,
         process: *mut RawProcess,
         x: *mut i64,
     );
-    pub fn weir_account_ffi_move(from: *mut RawProcess, to: *mut RawProcess);
+    pub fn weir_ffi_account_move(from: *mut RawProcess, to: *mut RawProcess);
 }

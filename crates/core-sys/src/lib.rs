@@ -11,6 +11,7 @@ mod classes_ffi;
 pub mod curve;
 pub mod defer;
 pub mod demux;
+mod functions;
 mod limit_ffi;
 mod limiter;
 pub mod moderate;

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-use crate::limit_ffi::{self as ffi, Functions, RawConfig, RawRecord, RawStep};
+use crate::limit_ffi::{self as ffi, Functions, RawLimit, RawRecord, RawStep};
 
 /// How the requests of a source are limited (regehr2005 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -226,8 +226,8 @@ pub struct Limiter<W: Width> {
 }
 
 impl Config {
-    fn raw(&self) -> RawConfig {
-        RawConfig {
+    fn raw(&self) -> RawLimit {
+        RawLimit {
             interval: self.interval,
             lag: self.lag,
             burst: self.burst,

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 
 use crate::Width;
-use crate::moderate_ffi::{self as ffi, Functions, RawConfig, RawQueue};
+use crate::moderate_ffi::{self as ffi, Functions, RawQueue, RawQueueState};
 
 /// What a queue is told: `weir_moderate_config_t`. Without `absolute` the queue interrupts as soon
 /// as a packet waits.
@@ -75,14 +75,14 @@ fn functions<W: Width>() -> &'static Functions {
 }
 
 impl QueueConfig {
-    fn raw(&self) -> Result<RawConfig, QueueError> {
+    fn raw(&self) -> Result<RawQueue, QueueError> {
         // 0 stands for "none" in C, and so must not come in as a value.
         let nonzero = |value: Option<u64>, error| match value {
             Some(0) => Err(error),
             value => Ok(value.unwrap_or(0)),
         };
         let count = nonzero(self.count.map(u64::from), QueueError::Count)?;
-        Ok(RawConfig {
+        Ok(RawQueue {
             absolute: nonzero(self.absolute, QueueError::Absolute)?,
             packet: nonzero(self.packet, QueueError::Packet)?,
             size: u16::try_from(self.size).map_err(|_| QueueError::Size)?,
@@ -98,7 +98,7 @@ impl QueueConfig {
         self.checked::<W>().map(|_| ())
     }
 
-    fn checked<W: Width>(&self) -> Result<RawConfig, QueueError> {
+    fn checked<W: Width>(&self) -> Result<RawQueue, QueueError> {
         let raw = self.raw()?;
         if W::wrap(raw.absolute) != raw.absolute {
             return Err(QueueError::Absolute);
@@ -184,9 +184,9 @@ impl<W: Width> Moderator<W> {
         queue as u16
     }
 
-    fn read(&self, queue: usize) -> RawQueue {
+    fn read(&self, queue: usize) -> RawQueueState {
         let queue = self.index(queue);
-        let mut raw = RawQueue::default();
+        let mut raw = RawQueueState::default();
         // SAFETY: `queue` is a started queue of `memory`; `raw` lives through the call; the
         // function only reads `memory`.
         unsafe { (functions::<W>().read)(self.memory.as_ptr().cast(), queue, &raw mut raw) };
