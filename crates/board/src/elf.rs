@@ -12,7 +12,7 @@ mod avr;
 mod riscv;
 
 pub use avr::Image;
-pub(crate) use riscv::Program;
+pub(crate) use riscv::MemoryImage;
 
 /// A variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ pub enum ElfError {
 }
 
 /// The board's side of a file that is to be loaded.
-struct Wanted<'a> {
+struct LoadTarget<'a> {
     path: &'a Path,
     /// As ELF numbers architectures.
     machine: u16,
@@ -103,7 +103,7 @@ struct Wanted<'a> {
     capacity: u32,
 }
 
-impl Wanted<'_> {
+impl LoadTarget<'_> {
     fn not_elf(&self, cause: impl Into<String>) -> ElfError {
         ElfError::NotElf {
             path: self.path.to_owned(),

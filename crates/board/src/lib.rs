@@ -5,12 +5,12 @@
 //! ATmega128 or a simulated RISC-V. This crate links simavr (GPL-3), and is the only package of
 //! Weir that does.
 pub mod atmega128;
+pub mod board;
 pub mod chip;
 pub mod elf;
 pub mod firmware;
 pub mod limiter;
 pub mod line;
-pub mod machine;
 pub mod run;
 pub mod soc;
 pub mod stimulus;

@@ -3,14 +3,14 @@
 
 /// Passes a request when its counter is at zero and reloads the counter; otherwise notes that there
 /// was one, and passes one when the counter reaches zero. There is no other queue.
-pub struct Limiter<I: Iterator> {
+pub struct IdealLimiter<I: Iterator> {
     requests: std::iter::Peekable<I>,
     interval: u64,
     /// When the counter reaches zero.
     free_at: u64,
 }
 
-impl<I: Iterator<Item = u64>> Limiter<I> {
+impl<I: Iterator<Item = u64>> IdealLimiter<I> {
     /// Filters `requests`, which ascend; `interval` is the counter's initial value in the requests'
     /// unit of time.
     pub fn new(requests: I, interval: u64) -> Self {
@@ -22,7 +22,7 @@ impl<I: Iterator<Item = u64>> Limiter<I> {
     }
 }
 
-impl<I: Iterator<Item = u64>> Iterator for Limiter<I> {
+impl<I: Iterator<Item = u64>> Iterator for IdealLimiter<I> {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
@@ -44,13 +44,14 @@ mod tests {
 
     #[test]
     fn one_request_is_held_and_the_others_are_dropped() {
-        let passed: Vec<u64> = Limiter::new([0, 10, 20, 30, 250, 600].into_iter(), 100).collect();
+        let passed: Vec<u64> =
+            IdealLimiter::new([0, 10, 20, 30, 250, 600].into_iter(), 100).collect();
         assert_eq!(passed, [0, 100, 250, 600]);
     }
 
     #[test]
     fn a_held_request_reloads_the_counter() {
-        let passed: Vec<u64> = Limiter::new([0, 10, 150, 160].into_iter(), 100).collect();
+        let passed: Vec<u64> = IdealLimiter::new([0, 10, 150, 160].into_iter(), 100).collect();
         assert_eq!(passed, [0, 100, 200]);
     }
 
@@ -73,7 +74,7 @@ mod tests {
         #[test]
         fn it_does_what_the_counter_does(mut requests in proptest::collection::vec(0_u64..300, 0..60), interval in 1_u64..50) {
             requests.sort_unstable();
-            let passed: Vec<u64> = Limiter::new(requests.iter().copied(), interval).collect();
+            let passed: Vec<u64> = IdealLimiter::new(requests.iter().copied(), interval).collect();
             prop_assert_eq!(&passed, &by_counting(&requests, interval, 400));
             prop_assert!(passed.windows(2).all(|pair| pair[1] - pair[0] >= interval));
         }
@@ -81,7 +82,7 @@ mod tests {
         #[test]
         fn below_the_limit_it_changes_nothing(gaps in proptest::collection::vec(50_u64..500, 0..40)) {
             let requests: Vec<u64> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();
-            prop_assert_eq!(Limiter::new(requests.iter().copied(), 50).collect::<Vec<_>>(), requests);
+            prop_assert_eq!(IdealLimiter::new(requests.iter().copied(), 50).collect::<Vec<_>>(), requests);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// An external interrupt line, `INT0` upwards. How many there are is the board's:
-/// [`Machine::lines`](crate::machine::Machine::lines). A text is read as a line of the ATmega128,
-/// which has eight.
+/// [`EmulatedBoard::lines`](crate::board::EmulatedBoard::lines). A text is read as a line of the
+/// ATmega128, which has eight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line(u8);
 

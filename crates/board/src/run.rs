@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::board::EmulatedBoard;
 use crate::elf::ElfError;
 use crate::line::{Line, Pin};
-use crate::machine::Machine;
 use crate::soc::{Simulator, SimulatorError};
 use crate::stimulus::StimulusError;
-pub use crate::stimulus::{Flood, Stimulus};
+pub use crate::stimulus::{LineStimulus, Stimulus};
 
 mod check;
 
@@ -25,10 +25,10 @@ pub enum Target {
 impl Target {
     /// The board.
     #[must_use]
-    pub fn machine(&self) -> Machine {
+    pub fn board(&self) -> EmulatedBoard {
         match self {
-            Self::Atmega128 => Machine::Atmega128,
-            Self::Soc(_) => Machine::Soc,
+            Self::Atmega128 => EmulatedBoard::Atmega128,
+            Self::Soc(_) => EmulatedBoard::Soc,
         }
     }
 }
@@ -47,7 +47,7 @@ pub struct RunSpec {
     /// Counted, in cycles. A run ends between two instructions, so up to a few cycles later.
     pub cycles: u64,
     /// Start at cycle 0, which is the reset.
-    pub floods: Vec<Flood>,
+    pub floods: Vec<LineStimulus>,
     /// Filters between a flood and its pin.
     pub hardware_limits: Vec<HardwareLimit>,
     /// A second microcontroller between a flood and its pin.
@@ -137,7 +137,7 @@ pub struct RunResult {
     /// to execute there.
     pub marks: BTreeMap<String, Vec<u64>>,
     /// What [`RunSpec::trace`] asked for, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<BoardEvent>,
     /// What the firmware wrote to the serial port, on boards that listen to it (soc).
     pub said: String,
     /// The code with which the firmware ended the run before its time, on boards that can (soc).
@@ -181,7 +181,7 @@ pub struct LineUse {
 
 /// Something that happened at a cycle, counted from the begin of the counted part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct BoardEvent {
     /// When.
     pub cycle: u64,
     /// What.

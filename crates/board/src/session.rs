@@ -2,14 +2,14 @@
 //! Carries out a [`RunSpec`] on the emulated ATmega128: the boards, their pins, the counters.
 use std::collections::BTreeMap;
 
-use crate::atmega128::{Board, Driver};
+use crate::atmega128::{Atmega128Board, Driver};
 use crate::chip::{ATMEGA128, Chip};
 use crate::elf::{DataSymbol, Image};
 use crate::line::Line;
 use crate::run::{LineUse, RunError, RunResult, RunSpec, VectorUse};
 
-/// Counters are looked at this often, so that one byte which grows once in five cycles at most does
-/// not wrap unseen.
+/// Cycles between two samples of the variables: a byte that grows once in five cycles at most cannot
+/// wrap between them.
 const SAMPLE_CYCLES: u64 = 512;
 /// How long a begin or an end may wait for a counter whose bytes are being stored one by one.
 const SETTLE_CYCLES: u64 = 4096;
@@ -25,11 +25,11 @@ pub(crate) fn run(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunRe
         .map(|front| Image::load(&front.elf, chip))
         .transpose()?;
     let mut boards = Boards::new(spec, chip, &image, front_image.as_ref())?;
-    let mut counters = Counters::new(spec, &image)?;
+    let mut counters = Variables::new(spec, &image)?;
 
     let mut told = 0;
     let mut run_to =
-        |boards: &mut Boards<'_>, counters: &mut Counters, end: u64| -> Result<(), RunError> {
+        |boards: &mut Boards<'_>, counters: &mut Variables, end: u64| -> Result<(), RunError> {
             while boards.main.cycle() < end {
                 boards.run_until(end.min(boards.main.cycle() + SAMPLE_CYCLES))?;
                 counters.sample(&boards.main);
@@ -56,8 +56,8 @@ pub(crate) fn run(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunRe
 fn result(
     spec: &RunSpec,
     chip: &Chip,
-    mut board: Board<'_>,
-    counters: &Counters,
+    mut board: Atmega128Board<'_>,
+    counters: &Variables,
     start: u64,
 ) -> RunResult {
     let mut vectors = Vec::new();
@@ -121,8 +121,8 @@ fn result(
 /// The board, and the chip in front of it. Nothing goes back to the chip in front, so it may run
 /// ahead.
 struct Boards<'a> {
-    main: Board<'a>,
-    front: Option<(Board<'a>, Line)>,
+    main: Atmega128Board<'a>,
+    front: Option<(Atmega128Board<'a>, Line)>,
 }
 
 impl<'a> Boards<'a> {
@@ -132,13 +132,13 @@ impl<'a> Boards<'a> {
         image: &'a Image,
         front_image: Option<&'a Image>,
     ) -> Result<Self, RunError> {
-        let mut main = Board::new(chip, image, spec.clock_hz, spec.trace)?;
+        let mut main = Atmega128Board::new(chip, image, spec.clock_hz, spec.trace)?;
         for symbol in &spec.marks {
             main.mark(symbol)?;
         }
         let mut front = match (&spec.front, front_image) {
             (Some(controller), Some(image)) => {
-                let mut board = Board::new(chip, image, spec.clock_hz, false)?;
+                let mut board = Atmega128Board::new(chip, image, spec.clock_hz, false)?;
                 board.watch(controller.output);
                 main.drive(
                     controller.to,
@@ -185,11 +185,11 @@ impl<'a> Boards<'a> {
 }
 
 /// Variables that are followed.
-struct Counters {
-    followed: Vec<Counter>,
+struct Variables {
+    followed: Vec<Variable>,
 }
 
-struct Counter {
+struct Variable {
     name: String,
     symbol: DataSymbol,
     last: u64,
@@ -197,14 +197,14 @@ struct Counter {
     settled: bool,
 }
 
-impl Counters {
+impl Variables {
     fn new(spec: &RunSpec, image: &Image) -> Result<Self, RunError> {
         let followed = spec
             .counters
             .iter()
             .map(|name| {
                 let symbol = image.variable(name)?;
-                Ok(Counter {
+                Ok(Variable {
                     name: name.clone(),
                     symbol,
                     last: 0,
@@ -216,7 +216,7 @@ impl Counters {
         Ok(Self { followed })
     }
 
-    fn sample(&mut self, board: &Board<'_>) {
+    fn sample(&mut self, board: &Atmega128Board<'_>) {
         for counter in &mut self.followed {
             let value = board.read(counter.symbol);
             // The difference as a signed number of the variable's size: a program stores a carry

@@ -8,14 +8,14 @@ use std::fmt;
 
 use weir_arrivals::{Arrivals, PatternError, What};
 
+use crate::board::EmulatedBoard;
 use crate::line::{Line, NameError};
-use crate::machine::Machine;
 
 pub use weir_arrivals::Pattern as Stimulus;
 
 /// A stimulus on one line, from cycle 0 to the end of the run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Flood {
+pub struct LineStimulus {
     /// The line whose pin is driven.
     pub line: Line,
     /// What is done to it.
@@ -43,13 +43,13 @@ pub enum StimulusError {
     NoSeed(Stimulus),
 }
 
-impl Flood {
+impl LineStimulus {
     /// As [`Self::on`], for the ATmega128.
     ///
     /// # Errors
     /// As there.
     pub fn parse(text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
-        Self::on(Machine::Atmega128, text, clock_hz)
+        Self::on(EmulatedBoard::Atmega128, text, clock_hz)
     }
 
     /// Reads the text form of a flood of this board; `clock_hz` turns times into cycles, and a
@@ -58,18 +58,18 @@ impl Flood {
     /// # Errors
     /// An unknown line or pattern, a bad quantity, a trace that cannot be read; the message says
     /// what would be right.
-    pub fn on(machine: Machine, text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
+    pub fn on(board: EmulatedBoard, text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
         let (line, pattern) = text
             .split_once('=')
             .ok_or_else(|| StimulusError::NoLine(text.to_owned()))?;
-        let line = machine.line(line)?;
+        let line = board.line(line)?;
         let stimulus = Stimulus::parse(pattern, clock_hz)?;
         arrivals(&stimulus, clock_hz)?;
         Ok(Self { line, stimulus })
     }
 }
 
-impl fmt::Display for Flood {
+impl fmt::Display for LineStimulus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.line, self.stimulus)
     }
@@ -114,9 +114,9 @@ mod tests {
             "INT0=bursts:16:gap=20us:period=25ms",
             "INT0=level:low=100us:high=1ms",
         ] {
-            let flood = Flood::parse(text, CLOCK).unwrap();
+            let flood = LineStimulus::parse(text, CLOCK).unwrap();
             assert_eq!(
-                Flood::parse(&flood.to_string(), CLOCK).unwrap(),
+                LineStimulus::parse(&flood.to_string(), CLOCK).unwrap(),
                 flood,
                 "{text}"
             );
@@ -139,7 +139,7 @@ mod tests {
             ("INT0=pairs:10us:gap=10us", "do not fit"),
             ("INT0=trace:/nowhere/t.csv", "/nowhere/t.csv"),
         ] {
-            let message = Flood::parse(text, CLOCK).unwrap_err().to_string();
+            let message = LineStimulus::parse(text, CLOCK).unwrap_err().to_string();
             assert!(message.contains(says), "{text}: {message}");
         }
     }
@@ -147,7 +147,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(text in "INT[0-9]=(poisson|pairs|bursts|level)?:?[a-z0-9=:.]*") {
-            let _ = Flood::parse(&text, CLOCK);
+            let _ = LineStimulus::parse(&text, CLOCK);
         }
     }
 }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use systems::{limited, share, source, system};
 use tempfile::TempDir;
 use weir_board::firmware::{Firmware, FirmwareError};
-use weir_board::run::{Flood, RunResult, RunSpec, run};
+use weir_board::run::{LineStimulus, RunResult, RunSpec, run};
 use weir_generate::{Flavour, Plan, chip, header};
 use weir_model::{Policy, System, Timing};
 
@@ -60,7 +60,7 @@ impl Generated {
         let mut spec = RunSpec::new(elf, CLOCK, cycles);
         spec.floods = floods
             .iter()
-            .map(|flood| Flood::parse(flood, CLOCK).unwrap())
+            .map(|flood| LineStimulus::parse(flood, CLOCK).unwrap())
             .collect();
         spec.counters = ["progress"]
             .iter()

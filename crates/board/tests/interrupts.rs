@@ -4,10 +4,10 @@
 mod common;
 
 use weir_board::line::Line;
-use weir_board::run::{Event, EventKind, Flood, RunResult, RunSpec, Stimulus, run};
+use weir_board::run::{BoardEvent, EventKind, LineStimulus, RunResult, RunSpec, Stimulus, run};
 
-fn edges(line: Line, times: &[u64]) -> Flood {
-    Flood {
+fn edges(line: Line, times: &[u64]) -> LineStimulus {
+    LineStimulus {
         line,
         stimulus: Stimulus::Trace {
             name: "test".to_owned(),
@@ -24,8 +24,8 @@ fn run_case(defines: &[&str], cycles: u64, prepare: impl FnOnce(&mut RunSpec)) -
     run(&spec).unwrap()
 }
 
-fn entered(events: &[Event]) -> Vec<(u64, u8)> {
-    let vector = |event: &Event| match event.kind {
+fn entered(events: &[BoardEvent]) -> Vec<(u64, u8)> {
+    let vector = |event: &BoardEvent| match event.kind {
         EventKind::VectorEntered(vector) => Some((event.cycle, vector)),
         _ => None,
     };
@@ -144,7 +144,7 @@ fn a_low_level_lets_one_instruction_through_per_interrupt() {
             low_cycles: 1_000_000,
             high_cycles: 1,
         };
-        spec.floods.push(Flood {
+        spec.floods.push(LineStimulus {
             line: Line::INT0,
             stimulus,
         });
@@ -167,7 +167,7 @@ fn a_low_level_has_no_pending_bit() {
                 low_cycles,
                 high_cycles: 1_000_000,
             };
-            spec.floods.push(Flood {
+            spec.floods.push(LineStimulus {
                 line: Line::INT0,
                 stimulus,
             });

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use weir_board::firmware::Toolchain;
 use weir_board::line::Line;
-use weir_board::run::{Event, EventKind, Flood, RunSpec, Stimulus, run};
+use weir_board::run::{BoardEvent, EventKind, LineStimulus, RunSpec, Stimulus, run};
 
 /// Of NODE_MARK in experiments/regehr2005/firmware/node.h.
 const BODY: u64 = 102;
@@ -148,7 +148,7 @@ impl Limiter {
     }
 
     /// Memoryless requests whose rate changes now and then, from far below the limit to far above.
-    fn attack(&self, seed: u64) -> Vec<Flood> {
+    fn attack(&self, seed: u64) -> Vec<LineStimulus> {
         let mut random = ChaCha12Rng::seed_from_u64(seed);
         let interval = (self.interval * self.prescaler) as f64;
         let mut edges = [Vec::new(), Vec::new()];
@@ -172,7 +172,7 @@ impl Limiter {
         [self.line(), Line::INT0]
             .into_iter()
             .zip(edges)
-            .map(|(line, times)| Flood {
+            .map(|(line, times)| LineStimulus {
                 line,
                 stimulus: Stimulus::Trace {
                     name: format!("adversary {seed}"),
@@ -196,7 +196,7 @@ impl Limiter {
             let EventKind::VectorEntered(number) = begin.kind else {
                 continue;
             };
-            let ran = |event: &Event| matches!(event.kind, EventKind::IoWritten { address, .. } if address == MARK);
+            let ran = |event: &BoardEvent| matches!(event.kind, EventKind::IoWritten { address, .. } if address == MARK);
             let served = interrupt.iter().any(ran);
             let name = match (number, served) {
                 (1, _) => continue,
@@ -214,7 +214,7 @@ impl Limiter {
 }
 
 /// From the taking of each interrupt to its RETI; the last may be cut off.
-fn interrupts(events: &[Event]) -> impl Iterator<Item = &[Event]> {
+fn interrupts(events: &[BoardEvent]) -> impl Iterator<Item = &[BoardEvent]> {
     events
         .split_inclusive(|event| event.kind == EventKind::Reti)
         .filter(|part| part.last().is_some_and(|last| last.kind == EventKind::Reti))

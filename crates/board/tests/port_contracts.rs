@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use weir_board::line::Line;
-use weir_board::run::{Flood, Stimulus};
+use weir_board::run::{LineStimulus, Stimulus};
 use weir_core_sys::{Policy, Timing};
 
 /// 0.5 s.
@@ -78,7 +78,7 @@ fn firmware(limit: &Limit, flavour: Flavour, defines: &[&str]) -> Elf {
     build(&["limited.c"], flavour, &all)
 }
 
-fn watch(elf: &Elf, limit: &Limit, floods: &[Flood], cycles: u64) -> History {
+fn watch(elf: &Elf, limit: &Limit, floods: &[LineStimulus], cycles: u64) -> History {
     let result = trace(elf, floods, cycles);
     let mark = if limit.channel == "TIMER2" {
         0x51
@@ -162,7 +162,7 @@ fn unprotected() -> Elf {
 }
 
 /// Requests whose gaps, at random, never go below what the limit allows.
-fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> Flood {
+fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let (interval, burst) = (
         limit.interval_cycles() + limit.prescaler * 4,
@@ -187,7 +187,7 @@ fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> Flood {
             + random.random_range(0..interval) * random.random_range(0..3);
     }
     times.dedup_by(|later, earlier| *later < *earlier + 150);
-    Flood {
+    LineStimulus {
         line: Line::INT0,
         stimulus: Stimulus::Trace {
             name: "below the limit".to_owned(),
@@ -201,7 +201,7 @@ fn below_the_limit_no_request_is_lost() {
     let bare = unprotected();
     all_limits().into_par_iter().for_each(|(limit, flavour)| {
         let elf = firmware(&limit, flavour, &[]);
-        let mut floods: Vec<Flood> = (0..4)
+        let mut floods: Vec<LineStimulus> = (0..4)
             .map(|seed| below_the_limit(&limit, seed, CYCLES - 400_000))
             .collect();
         floods.push(flood(&format!("INT0={:.3}Hz", limit.rate() * 0.97)));
@@ -239,7 +239,7 @@ fn a_source_comes_back_after_an_overload() {
                 .collect();
             let alone: Vec<u64> = (1..=5).map(|k| end + k * pause).collect();
             times.extend(&alone);
-            let flood = Flood {
+            let flood = LineStimulus {
                 line: Line::INT0,
                 stimulus: Stimulus::Trace {
                     name: "storm and silence".to_owned(),

@@ -6,7 +6,7 @@ use port::curve::curve;
 use port::history::{History, Kind, channel, history};
 use port::{Elf, Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
-use weir_board::run::Flood;
+use weir_board::run::LineStimulus;
 use weir_core_sys::{Policy, Timing};
 
 /// 0.5 s.
@@ -95,7 +95,7 @@ fn ticked(limit: &Limit, fine: bool) -> Elf {
     build(&["ticked.c"], Flavour::C, &defines)
 }
 
-fn watch(elf: &Elf, floods: &[Flood]) -> History {
+fn watch(elf: &Elf, floods: &[LineStimulus]) -> History {
     let result = trace(elf, floods, CYCLES);
     history(&result.events, 0, channel("TIMER3A"), MARK)
 }
@@ -237,7 +237,7 @@ fn shared_with(base: &[String]) -> Vec<(Elf, String)> {
     flavours.into_iter().map(one).collect()
 }
 
-fn watch_line(elf: &Elf, line: u8, floods: &[Flood]) -> History {
+fn watch_line(elf: &Elf, line: u8, floods: &[LineStimulus]) -> History {
     let result = trace(elf, floods, CYCLES);
     history(&result.events, line, channel("TIMER1A"), MARK)
 }
@@ -264,7 +264,7 @@ fn on_a_shared_timer_each_source_keeps_its_curve_and_its_share() {
                 "poisson:9kHz:seed=3",
                 "bursts:12:gap=160cycles:period=20011cycles",
             ] {
-                let floods: Vec<Flood> = (0..sources)
+                let floods: Vec<LineStimulus> = (0..sources)
                     .map(|line| flood(&format!("INT{line}={kind}")))
                     .collect();
                 let history = watch_line(&elf, 0, &floods);
@@ -335,7 +335,7 @@ fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
                 format!("TEST_USER={pause}"),
             ];
             for (elf, what) in shared_with(&base) {
-                let floods: Vec<Flood> = ["INT0=21kHz", "INT1=17kHz"].map(flood).into();
+                let floods: Vec<LineStimulus> = ["INT0=21kHz", "INT1=17kHz"].map(flood).into();
                 let history = watch_line(&elf, 1, &floods);
                 judge_user(&history, &what);
                 judge_shared_curve(&history, 1, &what);

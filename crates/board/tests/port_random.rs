@@ -11,7 +11,7 @@ use port::{CLOCK, Elf, Flavour, Limit, build, flood, storm, trace};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
-use weir_board::run::Flood;
+use weir_board::run::LineStimulus;
 use weir_core_sys::{Policy, Timing};
 
 /// The seeds of `make bench`, for each flavour: with WEIR_RANDOM=1.
@@ -303,7 +303,7 @@ impl Case {
         build(&["limited.c"], flavour, &defines)
     }
 
-    fn run(&self, elf: &Elf, flood: Flood, cycles: u64) -> History {
+    fn run(&self, elf: &Elf, flood: LineStimulus, cycles: u64) -> History {
         let result = trace(elf, &[flood], cycles);
         let mark = if self.limit.channel == "TIMER2" {
             0x51

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use weir_board::line::Line;
-use weir_board::run::{EventKind, Flood, RunResult, RunSpec, Stimulus, run};
+use weir_board::run::{EventKind, LineStimulus, RunResult, RunSpec, Stimulus, run};
 use weir_core_sys::{Policy, Timing};
 
 /// 0.5 s.
@@ -28,7 +28,7 @@ const STARTED: u64 = 3000;
 
 /// Floods of up to 80 requests and quiet times, of every length; the last fifth of the run is
 /// silent.
-fn storm(interval: u64, seed: u64) -> Flood {
+fn storm(interval: u64, seed: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut times = Vec::new();
     let mut now = STARTED;
@@ -41,7 +41,7 @@ fn storm(interval: u64, seed: u64) -> Flood {
         now += random.random_range(interval..interval * 8);
     }
     times.retain(|&at| at < CYCLES * 4 / 5);
-    Flood {
+    LineStimulus {
         line: Line::INT0,
         stimulus: Stimulus::Trace {
             name: "storm".to_owned(),

@@ -5,14 +5,16 @@ mod common;
 use std::path::Path;
 
 use weir_board::line::Line;
-use weir_board::run::{Flood, FrontController, HardwareLimit, RunResult, RunSpec, Stimulus, run};
+use weir_board::run::{
+    FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Stimulus, run,
+};
 
 /// What the background of `counter.c` takes per count: four LDS, ADIW, two ADC, four STS, RJMP and
 /// so on.
 const CYCLES_PER_PROGRESS: u64 = 22;
 
-fn flood(text: &str) -> Flood {
-    Flood::parse(text, 4_000_000).unwrap()
+fn flood(text: &str) -> LineStimulus {
+    LineStimulus::parse(text, 4_000_000).unwrap()
 }
 
 fn taken(result: &RunResult, name: &str) -> u64 {

@@ -3,7 +3,7 @@
 //! emulate.
 mod common;
 
-use weir_board::atmega128::Board;
+use weir_board::atmega128::Atmega128Board;
 use weir_board::chip::ATMEGA128;
 use weir_board::elf::Image;
 use weir_board::run::{RunError, RunSpec, run};
@@ -23,7 +23,7 @@ const OCF3A: u8 = 1 << 4;
 fn outputs(defines: &[&str]) -> [u8; 8] {
     let (_folder, elf) = common::build("timers.S", defines);
     let image = Image::load(&elf, &ATMEGA128).unwrap();
-    let mut board = Board::new(&ATMEGA128, &image, 4_000_000, false).unwrap();
+    let mut board = Atmega128Board::new(&ATMEGA128, &image, 4_000_000, false).unwrap();
     board.run_until(5000).unwrap();
     std::array::from_fn(|index| {
         let variable = image.variable(&format!("out{index}")).unwrap();

@@ -3,7 +3,7 @@
 mod common;
 
 use weir_board::line::Line;
-use weir_board::run::{Event, EventKind, Flood, RunSpec, run};
+use weir_board::run::{BoardEvent, EventKind, LineStimulus, RunSpec, run};
 
 const EIMSK: u16 = 0x59;
 const TIMSK: u16 = 0x57;
@@ -19,11 +19,11 @@ fn a_trace_tells_the_story_of_one_request_in_order() {
     let mut spec = RunSpec::new(&elf, 4_000_000, 4000);
     spec.warmup_cycles = 1000;
     spec.floods
-        .push(Flood::parse("INT5=1kHz", 4_000_000).unwrap());
+        .push(LineStimulus::parse("INT5=1kHz", 4_000_000).unwrap());
     spec.marks = vec!["__vector_6".to_owned()];
     spec.trace = true;
     let result = run(&spec).unwrap();
-    let events: Vec<&Event> = result.events.iter().collect();
+    let events: Vec<&BoardEvent> = result.events.iter().collect();
 
     let at = |wanted: &dyn Fn(&EventKind) -> bool| {
         events.iter().position(|event| wanted(&event.kind)).unwrap()
@@ -87,7 +87,7 @@ fn a_run_without_a_trace_has_no_events() {
     let (_folder, elf) = common::build("traced.c", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 40_000);
     spec.floods
-        .push(Flood::parse("INT5=1kHz", 4_000_000).unwrap());
+        .push(LineStimulus::parse("INT5=1kHz", 4_000_000).unwrap());
     let result = run(&spec).unwrap();
     assert!(result.events.is_empty() && !result.vectors.is_empty());
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use weir_board::board::EmulatedBoard;
 use weir_board::firmware::Firmware;
-use weir_board::machine::Machine;
-use weir_board::run::{Flood, RunSpec, Target, run};
+use weir_board::run::{LineStimulus, RunSpec, Target, run};
 use weir_board::soc::Simulator;
 use weir_report::{Claim, Goal, claims_table};
 
@@ -36,7 +36,7 @@ fn firmware(root: &Path, elf: &Path) -> miette::Result<()> {
         includes: ["core/include", "ports/riscv/include"].map(path).to_vec(),
         flags: flags.into_iter().chain([script]).collect(),
     };
-    Ok(firmware.build_with(Machine::Soc.toolchain(), elf)?)
+    Ok(firmware.build_with(EmulatedBoard::Soc.toolchain(), elf)?)
 }
 
 fn main() -> miette::Result<ExitCode> {
@@ -44,10 +44,10 @@ fn main() -> miette::Result<ExitCode> {
     let folder = tempfile::tempdir().map_err(|error| miette::miette!("{error}"))?;
     let elf = folder.path().join("node.elf");
     firmware(&root, &elf)?;
-    let clock_hz = Machine::Soc.clock_hz();
+    let clock_hz = EmulatedBoard::Soc.clock_hz();
     let mut spec = RunSpec::new(&elf, clock_hz, CYCLES);
     spec.target = Target::Soc(Simulator::find(&root)?);
-    let flood = Flood::on(Machine::Soc, "INT0=16kHz", clock_hz);
+    let flood = LineStimulus::on(EmulatedBoard::Soc, "INT0=16kHz", clock_hz);
     spec.floods
         .push(flood.map_err(|error| miette::miette!("{error}"))?);
     let mut fastest = 0.0_f64;

@@ -95,7 +95,7 @@ fn compile(output: &Path, flags: &[&str]) {
             .collect(),
         ..Default::default()
     };
-    let toolchain = weir_board::machine::Machine::Soc.toolchain();
+    let toolchain = weir_board::board::EmulatedBoard::Soc.toolchain();
     firmware.build_with(toolchain, output).unwrap();
 }
 

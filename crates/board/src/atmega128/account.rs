@@ -3,7 +3,7 @@
 
 /// What one vector used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Use {
+pub struct VectorAccount {
     /// How often it was taken.
     pub taken: u64,
     /// All of its cycles.
@@ -24,7 +24,7 @@ struct Frame {
 /// interrupt is charged to itself only.
 #[derive(Debug, Clone)]
 pub struct Account {
-    vectors: [Use; 64],
+    vectors: [VectorAccount; 64],
     background: u64,
     asleep: u64,
     wakeups: u64,
@@ -35,7 +35,7 @@ pub struct Account {
 impl Account {
     pub fn new() -> Self {
         Self {
-            vectors: [Use::default(); 64],
+            vectors: [VectorAccount::default(); 64],
             background: 0,
             asleep: 0,
             wakeups: 0,
@@ -99,7 +99,7 @@ impl Account {
         };
     }
 
-    pub fn vector(&self, number: u8) -> Use {
+    pub fn vector(&self, number: u8) -> VectorAccount {
         let mut used = self
             .vectors
             .get(usize::from(number))
@@ -149,7 +149,7 @@ mod tests {
         account.charge(200);
         assert_eq!(
             account.vector(1),
-            Use {
+            VectorAccount {
                 taken: 1,
                 cycles: 40,
                 longest: 40
@@ -157,7 +157,7 @@ mod tests {
         );
         assert_eq!(
             account.vector(2),
-            Use {
+            VectorAccount {
                 taken: 1,
                 cycles: 20,
                 longest: 20

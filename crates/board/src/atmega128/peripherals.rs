@@ -10,10 +10,10 @@ use super::core::{Core, Original};
 use super::pins::Move;
 use super::ports::{Ports, Request, Sense};
 use super::registers as reg;
-use super::timer::{Mode, Timer};
+use super::timer::{CountMode, TimerCounter};
 use crate::chip::Chip;
 use crate::line::{Line, Pin};
-use crate::run::{Event, EventKind};
+use crate::run::{BoardEvent, EventKind};
 
 mod bus;
 
@@ -82,7 +82,7 @@ pub struct Peripherals {
     /// without a callback.
     data: *mut u8,
     avr: *mut simavr::avr_t,
-    timers: [Timer; 4],
+    timers: [TimerCounter; 4],
     /// What the chip's prescalers can divide by, per timer.
     divisors: Vec<Vec<u64>>,
     /// The 16-bit timers' byte registers for the other half of an access.
@@ -105,7 +105,7 @@ pub struct Peripherals {
     watched: Option<Pin>,
     watched_level: bool,
     watched_moves: Vec<(u64, bool)>,
-    events: Option<Vec<Event>>,
+    events: Option<Vec<BoardEvent>>,
 }
 
 const DATA_SPACE_IO_END: u16 = 0xff;
@@ -119,7 +119,7 @@ impl Peripherals {
             data: unsafe { (*avr).data },
             avr,
             timers: std::array::from_fn(|index| {
-                Timer::new(chip.board.timers[index].bits, reg::TIMERS[index].flags)
+                TimerCounter::new(chip.board.timers[index].bits, reg::TIMERS[index].flags)
             }),
             divisors: chip
                 .board
@@ -264,11 +264,11 @@ impl Peripherals {
     /// Adds to the trace, if there is one.
     pub fn record(&mut self, cycle: u64, kind: EventKind) {
         if let Some(events) = &mut self.events {
-            events.push(Event { cycle, kind });
+            events.push(BoardEvent { cycle, kind });
         }
     }
 
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<BoardEvent> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -386,8 +386,8 @@ impl Peripherals {
         let (mode, outputs) = match registers.control_a {
             None => {
                 let mode = match (control & 0x40 != 0, control & 0x08 != 0) {
-                    (false, false) => Some(Mode::Normal),
-                    (false, true) => Some(Mode::ClearOnCompare),
+                    (false, false) => Some(CountMode::Normal),
+                    (false, true) => Some(CountMode::ClearOnCompare),
                     (true, _) => None,
                 };
                 (mode, control & 0x30)
@@ -395,9 +395,9 @@ impl Peripherals {
             Some(address) => {
                 let control_a = self.byte(address);
                 let mode = match ((control & 0x18) >> 1) | (control_a & 3) {
-                    0 => Some(Mode::Normal),
-                    4 => Some(Mode::ClearOnCompare),
-                    12 => Some(Mode::ClearOnCapture),
+                    0 => Some(CountMode::Normal),
+                    4 => Some(CountMode::ClearOnCompare),
+                    12 => Some(CountMode::ClearOnCapture),
                     _ => None,
                 };
                 (mode, control_a & 0xfc)
@@ -421,7 +421,7 @@ impl Peripherals {
             }
         }
         self.timers[index].set_divisor(divisor);
-        self.timers[index].set_mode(mode.unwrap_or(Mode::Normal));
+        self.timers[index].set_mode(mode.unwrap_or(CountMode::Normal));
     }
 
     fn raise_touched(&mut self) {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::iter::Peekable;
 
-use crate::limiter::Limiter;
+use crate::limiter::IdealLimiter;
 use crate::stimulus::{Stimulus, StimulusError, arrivals, level};
 
 /// A request's pulse is this long, or half the time to the next one if that is shorter.
@@ -55,7 +55,7 @@ impl Driver {
         }
         let edges = arrivals.map(|edge| edge.at);
         let edges: Box<dyn Iterator<Item = u64> + Send> = match limit {
-            Some(interval) => Box::new(Limiter::new(edges, interval)),
+            Some(interval) => Box::new(IdealLimiter::new(edges, interval)),
             None => Box::new(edges),
         };
         Ok(Self::Requests {
@@ -99,10 +99,10 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stimulus::Flood;
+    use crate::stimulus::LineStimulus;
 
     fn moves(text: &str, limit: Option<u64>, count: usize) -> Vec<(u64, Move)> {
-        let flood = Flood::parse(text, 4_000_000).unwrap();
+        let flood = LineStimulus::parse(text, 4_000_000).unwrap();
         let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit).unwrap();
         (0..count)
             .map(|_| (driver.next_move().unwrap(), driver.take().unwrap()))

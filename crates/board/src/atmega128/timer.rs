@@ -18,7 +18,7 @@ pub struct FlagMasks {
 
 /// When the counter returns to 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum CountMode {
     /// After MAX.
     Normal,
     /// After a match with OCRnA (the only OCR of an 8-bit timer).
@@ -29,10 +29,10 @@ pub enum Mode {
 
 /// A timer/counter.
 #[derive(Debug, Clone)]
-pub struct Timer {
+pub struct TimerCounter {
     max: u16,
     masks: FlagMasks,
-    mode: Mode,
+    mode: CountMode,
     compare: [u16; 3],
     capture: u16,
     /// Cycles per edge; `None` when the timer is stopped.
@@ -49,13 +49,13 @@ pub struct Timer {
     blocked: bool,
 }
 
-impl Timer {
+impl TimerCounter {
     /// Stopped, at 0.
     pub fn new(bits: u32, masks: FlagMasks) -> Self {
         Self {
             max: if bits == 8 { 0xff } else { 0xffff },
             masks,
-            mode: Mode::Normal,
+            mode: CountMode::Normal,
             compare: [0; 3],
             capture: 0,
             divisor: None,
@@ -135,7 +135,7 @@ impl Timer {
         self.capture = value;
     }
 
-    pub fn set_mode(&mut self, mode: Mode) {
+    pub fn set_mode(&mut self, mode: CountMode) {
         self.mode = mode;
     }
 
@@ -175,15 +175,15 @@ impl Timer {
 
     fn top(&self) -> u16 {
         match self.mode {
-            Mode::Normal => self.max,
-            Mode::ClearOnCompare => self.compare[0],
-            Mode::ClearOnCapture => self.capture,
+            CountMode::Normal => self.max,
+            CountMode::ClearOnCompare => self.compare[0],
+            CountMode::ClearOnCapture => self.capture,
         }
     }
 
     fn matches(&self) -> [(u16, u16); 5] {
         let [a, b, c] = self.masks.compare;
-        let capture = if self.mode == Mode::ClearOnCapture {
+        let capture = if self.mode == CountMode::ClearOnCapture {
             self.masks.capture
         } else {
             0
@@ -258,7 +258,7 @@ mod tests {
 
     /// The data sheet's counter, edge by edge.
     struct Counted {
-        timer: Timer,
+        timer: TimerCounter,
     }
 
     impl Counted {
@@ -284,7 +284,7 @@ mod tests {
                             flags |= MASKS.compare[channel];
                         }
                     }
-                    if timer.mode == Mode::ClearOnCapture && value == timer.capture {
+                    if timer.mode == CountMode::ClearOnCapture && value == timer.capture {
                         flags |= MASKS.capture;
                     }
                 }
@@ -300,7 +300,7 @@ mod tests {
         Value(u16),
         Compare(usize, u16),
         Capture(u16),
-        Mode(Mode),
+        Mode(CountMode),
         Divisor(Option<u64>),
         Reset,
     }
@@ -312,9 +312,9 @@ mod tests {
             (0_usize..3, near.clone()).prop_map(|(channel, value)| Change::Compare(channel, value)),
             near.prop_map(Change::Capture),
             prop_oneof![
-                Just(Mode::Normal),
-                Just(Mode::ClearOnCompare),
-                Just(Mode::ClearOnCapture)
+                Just(CountMode::Normal),
+                Just(CountMode::ClearOnCompare),
+                Just(CountMode::ClearOnCapture)
             ]
             .prop_map(Change::Mode),
             prop_oneof![Just(None), Just(Some(1)), Just(Some(8)), Just(Some(32))]
@@ -323,7 +323,7 @@ mod tests {
         ]
     }
 
-    fn apply(timer: &mut Timer, change: &Change, cycle: u64) {
+    fn apply(timer: &mut TimerCounter, change: &Change, cycle: u64) {
         match *change {
             Change::Value(value) => timer.set_value(value),
             Change::Compare(channel, value) => timer.set_compare(channel, value),
@@ -337,8 +337,8 @@ mod tests {
     proptest! {
         #[test]
         fn it_counts_as_the_data_sheet_counts(steps in proptest::collection::vec((changes(), 0_u64..3000), 1..20)) {
-            let mut lazy = Timer::new(8, MASKS);
-            let mut counted = Counted { timer: Timer::new(8, MASKS) };
+            let mut lazy = TimerCounter::new(8, MASKS);
+            let mut counted = Counted { timer: TimerCounter::new(8, MASKS) };
             let mut cycle = 0;
             for (change, wait) in steps {
                 apply(&mut lazy, &change, cycle);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use object::read::elf::ElfFile32;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, elf};
 
-use super::{DataSymbol, ElfError, Symbols, Wanted, to_index};
+use super::{DataSymbol, ElfError, LoadTarget, Symbols, to_index};
 use crate::chip::Chip;
 
 /// Data addresses are above this in an AVR ELF: flash, data and EEPROM share one address space
@@ -32,7 +32,7 @@ impl Image {
     /// # Errors
     /// A file that cannot be read, is no linked ELF file, is for another chip or too large.
     pub fn load(path: &Path, chip: &Chip) -> Result<Self, ElfError> {
-        let wanted = Wanted {
+        let wanted = LoadTarget {
             path,
             machine: elf::EM_AVR,
             chip: chip.name(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use object::read::elf::{ElfFile32, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
 
-use super::{DataSymbol, ElfError, Symbols, Wanted};
+use super::{DataSymbol, ElfError, LoadTarget, Symbols};
 
 /// What the processor executes, as the compiler is told.
 const COMPILER: &str = "riscv64-unknown-elf-gcc -march=rv32i_zicsr -mabi=ilp32";
@@ -14,16 +14,16 @@ const EXTENSIONS: &[&str] = &["zicsr", "zifencei"];
 
 /// A firmware, ready to be loaded.
 #[derive(Debug, Clone)]
-pub(crate) struct Program {
+pub(crate) struct MemoryImage {
     /// The RAM's content from address 0; not longer than the RAM.
     pub memory: Vec<u8>,
     symbols: Symbols,
 }
 
-impl Program {
+impl MemoryImage {
     /// Reads a firmware for a RAM of so many bytes at address 0, where the processor starts.
     pub fn load(path: &Path, chip: &str, ram_bytes: u32) -> Result<Self, ElfError> {
-        let wanted = Wanted {
+        let wanted = LoadTarget {
             path,
             machine: elf::EM_RISCV,
             chip,

@@ -18,13 +18,13 @@ pub(super) fn check(spec: &RunSpec) -> Result<(), RunError> {
     {
         return wrong("the run is too long: at most 2^62 cycles".to_owned());
     }
-    let lines = spec.target.machine().lines();
+    let lines = spec.target.board().lines();
     let named = spec.floods.iter().map(|flood| flood.line);
     let named = named.chain(spec.hardware_limits.iter().map(|limit| limit.line));
     if let Some(missing) = named.into_iter().find(|line| line.number() >= lines) {
         return wrong(format!(
             "the board {} has no line {missing}: its lines are {}",
-            spec.target.machine().name(),
+            spec.target.board().name(),
             listed(lines)
         ));
     }

@@ -10,7 +10,7 @@ use crate::run::{LineUse, RunResult, RunSpec, VectorUse};
 
 /// The simulator's JSON. What it says besides is for other readers.
 #[derive(Debug, Deserialize)]
-pub struct Answer {
+pub struct SimulatorResult {
     cycles: u64,
     background: Share,
     interrupts: Vec<Trap>,
@@ -98,7 +98,7 @@ impl Trap {
     }
 }
 
-impl Answer {
+impl SimulatorResult {
     /// As all boards say it. Of the lines only those are kept that are driven.
     pub fn into_result(self, spec: &RunSpec) -> RunResult {
         let driven = spec.driven_lines();

@@ -27,11 +27,11 @@ pub fn write(driver: &mut Driver, end: u64, file: &mut impl Write) -> io::Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Machine;
-    use crate::run::Flood;
+    use crate::board::EmulatedBoard;
+    use crate::run::LineStimulus;
 
     fn moves(text: &str, limit: Option<u64>, end: u64) -> Vec<(u64, u64)> {
-        let flood = Flood::on(Machine::Soc, text, 4_000_000).unwrap();
+        let flood = LineStimulus::on(EmulatedBoard::Soc, text, 4_000_000).unwrap();
         let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit).unwrap();
         let mut bytes = Vec::new();
         let count = write(&mut driver, end, &mut bytes).unwrap();

@@ -10,12 +10,12 @@ use weir_report::Temporary;
 use super::simulator::{Simulator, SimulatorError};
 use super::{BOARD, moves};
 use crate::atmega128::Driver;
-use crate::elf::Program;
+use crate::elf::MemoryImage;
 use crate::run::{RunError, RunResult, RunSpec};
 
 pub(crate) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, RunError> {
     check(spec)?;
-    let program = Program::load(&spec.elf, &BOARD.name, BOARD.ram_bytes)?;
+    let program = MemoryImage::load(&spec.elf, &BOARD.name, BOARD.ram_bytes)?;
     let written = |cause: io::Error| RunError::from(SimulatorError::Workspace(cause));
     let folder = Temporary::folder("weir-soc-").map_err(written)?;
     let image = folder.path().join("image.bin");

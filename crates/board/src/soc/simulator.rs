@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::answer::Answer;
+use super::answer::SimulatorResult;
 
 /// Names the program, where it is not to be built.
 const VARIABLE: &str = "WEIR_SOC";
@@ -120,7 +120,7 @@ impl Simulator {
     }
 
     /// Lets it run with these arguments.
-    pub(super) fn ask(&self, arguments: &[OsString]) -> Result<Answer, SimulatorError> {
+    pub(super) fn ask(&self, arguments: &[OsString]) -> Result<SimulatorResult, SimulatorError> {
         let output = Command::new(&self.program)
             .args(arguments)
             .stdin(Stdio::null())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A trace as a sequence of events of the limit machine: requests, expiries and calls of the
 //! user's.
-use weir_board::run::{Event, EventKind};
+use weir_board::run::{BoardEvent, EventKind};
 
 use super::mark;
 
@@ -190,7 +190,7 @@ impl Reader {
 }
 
 /// Cuts a trace into episodes. `mark`: the address of TEST_MARK.
-pub fn history(events: &[Event], line: u8, channel: Channel, mark: u16) -> History {
+pub fn history(events: &[BoardEvent], line: u8, channel: Channel, mark: u16) -> History {
     let mut all = History {
         episodes: Vec::new(),
         edges: Vec::new(),

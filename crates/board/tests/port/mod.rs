@@ -14,7 +14,7 @@ use rand_chacha::ChaCha12Rng;
 use tempfile::TempDir;
 use weir_board::firmware::{Firmware, FirmwareError};
 use weir_board::line::Line;
-use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, run};
+use weir_board::run::{LineStimulus, RunResult, RunSpec, Stimulus, run};
 use weir_core_sys::{Config, Policy, Timing, Trigger};
 
 /// Cycles a second, in every test.
@@ -109,7 +109,7 @@ pub fn build(sources: &[&str], flavour: Flavour, defines: &[String]) -> Elf {
 }
 
 /// One run with a trace from the reset on.
-pub fn trace(elf: &Elf, floods: &[Flood], cycles: u64) -> RunResult {
+pub fn trace(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunResult {
     let mut spec = RunSpec::new(&elf.path, CLOCK, cycles);
     spec.floods = floods.to_vec();
     spec.trace = true;
@@ -117,13 +117,13 @@ pub fn trace(elf: &Elf, floods: &[Flood], cycles: u64) -> RunResult {
 }
 
 /// A flood in its text form.
-pub fn flood(text: &str) -> Flood {
-    Flood::parse(text, CLOCK).unwrap_or_else(|error| panic!("{text}: {error}"))
+pub fn flood(text: &str) -> LineStimulus {
+    LineStimulus::parse(text, CLOCK).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// Bursts and pauses of every length, in step with the interval and not: 60 % of the gaps short,
 /// some near multiples of the interval.
-pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> Flood {
+pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let interval = limit.interval_cycles();
     let mut times = Vec::new();
@@ -139,7 +139,7 @@ pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> Flood {
             _ => random.random_range(interval..interval * 12),
         };
     }
-    Flood {
+    LineStimulus {
         line: Line::INT0,
         stimulus: Stimulus::Trace {
             name: "storm".to_owned(),

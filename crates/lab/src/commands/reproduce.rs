@@ -8,7 +8,7 @@ use miette::{IntoDiagnostic, miette};
 use weir_report::{Align, Emphasis, Grid, claims_table, clean_up_when_interrupted, write_all};
 
 use super::{Outcome, print};
-use crate::experiment::{Detail, Experiment, Findings, Picture, Place};
+use crate::experiment::{Checkout, Detail, Experiment, Findings, Picture};
 
 /// Reproduce a figure or table of a paper, beside the paper's values
 #[derive(Debug, clap::Args)]
@@ -60,8 +60,8 @@ not, and 2 if the experiment could not be carried out.";
 /// An unknown experiment, a missing compiler, results that cannot be written.
 pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let place = match &arguments.root {
-        Some(root) => Place::find(root)?,
-        None => Place::find(&std::env::current_dir().into_diagnostic()?)?,
+        Some(root) => Checkout::find(root)?,
+        None => Checkout::find(&std::env::current_dir().into_diagnostic()?)?,
     };
     let Some(name) = arguments.name.as_ref().filter(|_| !arguments.list) else {
         print(&list(&place)?)?;
@@ -120,7 +120,7 @@ fn detail_grid(detail: &Detail, coloured: bool) -> String {
     grid.text()
 }
 
-fn list(place: &Place) -> miette::Result<String> {
+fn list(place: &Checkout) -> miette::Result<String> {
     let lines = place
         .names()
         .into_iter()
@@ -133,7 +133,7 @@ fn list(place: &Place) -> miette::Result<String> {
 }
 
 /// Results go below `out`, in the folder of the paper; costs into the board's folder.
-fn write(place: &Place, out: &Path, findings: &Findings) -> miette::Result<Vec<PathBuf>> {
+fn write(place: &Checkout, out: &Path, findings: &Findings) -> miette::Result<Vec<PathBuf>> {
     let report = &findings.report;
     let (paper, name) = report
         .name

@@ -11,10 +11,10 @@ use weir_model::{Duration, QuantityError, Rate};
 
 use super::print;
 use crate::experiment::bench::target;
+use weir_board::board::EmulatedBoard;
 use weir_board::line::Line;
-use weir_board::machine::Machine;
 use weir_board::run::{
-    Flood, FrontController, HardwareLimit, RunError, RunResult, RunSpec, run, run_with,
+    FrontController, HardwareLimit, LineStimulus, RunError, RunResult, RunSpec, run, run_with,
 };
 
 mod table;
@@ -108,7 +108,7 @@ const SILENT: WallTime = WallTime::from_secs(2);
 /// # Errors
 /// Bad arguments, a firmware that cannot be loaded or goes astray.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
-    let board = Machine::named(&arguments.board).map_err(|message| miette!("{message}"))?;
+    let board = EmulatedBoard::named(&arguments.board).map_err(|message| miette!("{message}"))?;
     let spec = specification(arguments, board)?;
     let result = run_showing_progress(&spec)?;
     if arguments.json {
@@ -120,12 +120,14 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     }
 }
 
-fn specification(arguments: &Args, board: Machine) -> miette::Result<RunSpec> {
+fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSpec> {
     let clock_hz = arguments.clock.map_or(board.clock_hz(), Rate::whole_hertz);
     let floods = arguments
         .flood
         .iter()
-        .map(|text| Flood::on(board, text, clock_hz).map_err(|error| miette!("--flood: {error}")))
+        .map(|text| {
+            LineStimulus::on(board, text, clock_hz).map_err(|error| miette!("--flood: {error}"))
+        })
         .collect::<miette::Result<_>>()?;
     let hardware_limits = arguments
         .hardware_limit
@@ -156,7 +158,11 @@ fn specification(arguments: &Args, board: Machine) -> miette::Result<RunSpec> {
     })
 }
 
-fn hardware_limit(board: Machine, text: &str, clock_hz: u64) -> Result<HardwareLimit, String> {
+fn hardware_limit(
+    board: EmulatedBoard,
+    text: &str,
+    clock_hz: u64,
+) -> Result<HardwareLimit, String> {
     let (line, rate) = text
         .split_once('=')
         .ok_or_else(|| format!("`{text}`: write LINE=RATE, for example INT0=4kHz"))?;
@@ -210,7 +216,7 @@ fn front_controller(text: &str) -> Result<FrontController, String> {
 
 fn run_showing_progress(spec: &RunSpec) -> miette::Result<RunResult> {
     let all = spec.cycles.saturating_add(spec.warmup_cycles);
-    if spec.target.machine() == Machine::Soc {
+    if spec.target.board() == EmulatedBoard::Soc {
         // Its process says nothing until it ends; the spinner shows itself only on a terminal.
         let spinner = ProgressBar::new_spinner().with_message("simulating");
         spinner.enable_steady_tick(WallTime::from_millis(200));
@@ -239,11 +245,11 @@ mod tests {
 
     #[test]
     fn a_hardware_limit_is_rounded_to_the_safe_side() {
-        let limit = hardware_limit(Machine::Atmega128, "INT3=3kHz", 4_000_000).unwrap();
+        let limit = hardware_limit(EmulatedBoard::Atmega128, "INT3=3kHz", 4_000_000).unwrap();
         assert_eq!((limit.line, limit.interval_cycles), (Line::INT3, 1334));
         for text in ["INT0", "INT0=0Hz", "INT9=1kHz", "INT0=1e-300Hz"] {
             assert!(
-                hardware_limit(Machine::Soc, text, 4_000_000).is_err(),
+                hardware_limit(EmulatedBoard::Soc, text, 4_000_000).is_err(),
                 "{text}"
             );
         }

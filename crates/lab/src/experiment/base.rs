@@ -4,7 +4,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::error::ExperimentError;
-use super::place::Place;
+use super::place::Checkout;
 use super::pointer::Pointer;
 
 /// What is read first of a file.
@@ -14,7 +14,7 @@ struct Head {
 }
 
 /// The text of an experiment's file, with that of its base below it, and what messages call it.
-pub(super) fn text(place: &Place, name: &str) -> Result<(String, String), ExperimentError> {
+pub(super) fn text(place: &Checkout, name: &str) -> Result<(String, String), ExperimentError> {
     let (path, text) = read(place, name)?;
     let pointer = Pointer {
         name: &path,
@@ -36,7 +36,7 @@ pub(super) fn text(place: &Place, name: &str) -> Result<(String, String), Experi
     Ok((format!("{path} over {base_path}"), all.to_string()))
 }
 
-fn read(place: &Place, name: &str) -> Result<(String, String), ExperimentError> {
+fn read(place: &Checkout, name: &str) -> Result<(String, String), ExperimentError> {
     let path = place.experiment(name)?;
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok((path.display().to_string(), text)),
@@ -68,7 +68,7 @@ mod tests {
         std::fs::create_dir_all(root.path().join("core")).unwrap();
         std::fs::write(folder.join("small.toml"), small).unwrap();
         std::fs::write(folder.join("large.toml"), large).unwrap();
-        text(&Place::find(root.path()).unwrap(), "paper/small")
+        text(&Checkout::find(root.path()).unwrap(), "paper/small")
     }
 
     #[test]

@@ -11,7 +11,7 @@ use weir_board::run::{RunResult, RunSpec, run};
 
 /// One run, and how its result is found again.
 #[derive(Debug)]
-pub(super) struct Job<K> {
+pub(super) struct BatchRun<K> {
     pub key: K,
     /// The name of the firmware, for messages.
     pub firmware: String,
@@ -30,14 +30,14 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
 /// Carries out all jobs on all processors; the bar is on stderr, and only on a terminal. The first
 /// failure ends it.
 pub(super) fn run_all<K: Ord + Send>(
-    jobs: Vec<Job<K>>,
+    jobs: Vec<BatchRun<K>>,
 ) -> Result<BTreeMap<K, RunResult>, ExperimentError> {
     run_each(jobs, |_, result| result)
 }
 
 /// As [`run_all`], but keeps only what `digest` makes of each result: a trace is long.
 pub(super) fn run_each<K: Ord + Send, T: Send>(
-    jobs: Vec<Job<K>>,
+    jobs: Vec<BatchRun<K>>,
     digest: impl Fn(&K, RunResult) -> T + Sync,
 ) -> Result<BTreeMap<K, T>, ExperimentError> {
     carry_out(jobs, |job| {

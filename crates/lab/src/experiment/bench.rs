@@ -7,14 +7,14 @@ use rayon::prelude::*;
 use weir_report::{Temporary, give_way_to_interruption, uninterrupted};
 
 use super::error::ExperimentError;
-use super::place::Place;
-use super::setup::{Flavour, Setup, Variant};
+use super::place::Checkout;
+use super::setup::{FlavourSources, Setup, Variant};
+use weir_board::board::EmulatedBoard;
 use weir_board::chip::ATMEGA128;
 use weir_board::elf::Image;
 use weir_board::firmware::Firmware;
 use weir_board::line::Line;
-use weir_board::machine::Machine;
-use weir_board::run::{Flood, RunResult, RunSpec, Stimulus, Target};
+use weir_board::run::{LineStimulus, RunResult, RunSpec, Stimulus, Target};
 use weir_board::soc::{Simulator, SimulatorError};
 
 /// The count of the background loop, in every firmware of an experiment.
@@ -24,7 +24,7 @@ const HANDLED: &str = "handled";
 
 /// The compiled firmware of one experiment, and how long it runs.
 pub(super) struct Bench<'a> {
-    pub place: &'a Place,
+    pub place: &'a Checkout,
     pub setup: &'a Setup,
     pub clock_hz: u64,
     pub warmup_cycles: u64,
@@ -36,7 +36,7 @@ pub(super) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Compiles every variant.
-    pub fn new(place: &'a Place, setup: &'a Setup) -> Result<Self, ExperimentError> {
+    pub fn new(place: &'a Checkout, setup: &'a Setup) -> Result<Self, ExperimentError> {
         let run = setup.run.as_ref().ok_or_else(|| {
             ExperimentError::Evaluation("nothing says how long the firmware runs".to_owned())
         })?;
@@ -67,7 +67,7 @@ impl<'a> Bench<'a> {
     /// Compiles a variant with more defines; they are a part of the ELF file's name.
     pub fn compile(&self, variant: &Variant, defines: &[&str]) -> Result<PathBuf, ExperimentError> {
         let name = [&[variant.id()], defines].concat().join("+");
-        let own = Flavour {
+        let own = FlavourSources {
             sources: variant.sources.clone(),
             includes: Vec::new(),
             defines: [
@@ -86,9 +86,9 @@ impl<'a> Bench<'a> {
     pub fn compile_parts(
         &self,
         name: &str,
-        parts: &[&Flavour],
+        parts: &[&FlavourSources],
     ) -> Result<PathBuf, ExperimentError> {
-        let all = |field: fn(&Flavour) -> &Vec<String>| -> Vec<String> {
+        let all = |field: fn(&FlavourSources) -> &Vec<String>| -> Vec<String> {
             parts.iter().flat_map(|part| field(part).clone()).collect()
         };
         let paths = |names: Vec<String>| names.iter().map(|name| self.place.path(name)).collect();
@@ -139,10 +139,10 @@ impl<'a> Bench<'a> {
 
 /// What runs the firmware of a board. The simulator of soc is looked for in a clone of Weir around
 /// `here`, and is built if it is not there yet.
-pub(crate) fn target(here: &Path, board: Machine) -> Result<Target, SimulatorError> {
+pub(crate) fn target(here: &Path, board: EmulatedBoard) -> Result<Target, SimulatorError> {
     Ok(match board {
-        Machine::Atmega128 => Target::Atmega128,
-        Machine::Soc => Target::Soc(Simulator::find(here)?),
+        EmulatedBoard::Atmega128 => Target::Atmega128,
+        EmulatedBoard::Soc => Target::Soc(Simulator::find(here)?),
     })
 }
 
@@ -170,8 +170,8 @@ pub(super) fn free_register(channel: &str) -> (&'static str, u16) {
 }
 
 /// A flood with these edges; `name` is for messages.
-pub(super) fn edges(name: &str, line: Line, times: Vec<u64>) -> Flood {
-    Flood {
+pub(super) fn edges(name: &str, line: Line, times: Vec<u64>) -> LineStimulus {
+    LineStimulus {
         line,
         stimulus: Stimulus::Trace {
             name: name.to_owned(),

@@ -8,18 +8,18 @@ use serde::Deserialize;
 use weir_model::CompilerVersion;
 
 use super::error::ExperimentError;
-use super::place::{COSTS_FILE, Place};
+use super::place::{COSTS_FILE, Checkout};
 
 /// Cycles by the name of the event, by `FLAVOUR.POLICY.TIMING`.
-pub(super) type Costs = BTreeMap<String, BTreeMap<&'static str, u64>>;
+pub(super) type CostTable = BTreeMap<String, BTreeMap<&'static str, u64>>;
 
 /// What was measured.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WorstCosts {
     /// Whatever the channel.
-    pub any: Costs,
+    pub any: CostTable,
     /// The costs by the channel.
-    pub by_channel: BTreeMap<String, Costs>,
+    pub by_channel: BTreeMap<String, CostTable>,
 }
 
 impl WorstCosts {
@@ -125,7 +125,7 @@ const CHANNELS: &str = "
 # And these where the channel is known.
 ";
 
-fn write_limiters(text: &mut String, columns: &Columns, prefix: &str, costs: &Costs) {
+fn write_limiters(text: &mut String, columns: &Columns, prefix: &str, costs: &CostTable) {
     for (id, events) in costs {
         // Writing to a String cannot fail.
         let _ = write!(text, "\n[{prefix}.{id}]\n");
@@ -185,7 +185,7 @@ pub(super) fn to_toml(
 
 /// The constants of one flavour, of the compiler `version`, in cycles.
 pub(super) fn read(
-    place: &Place,
+    place: &Checkout,
     flavour: &str,
     version: &CompilerVersion,
 ) -> Result<BTreeMap<String, f64>, ExperimentError> {
@@ -216,7 +216,7 @@ pub(super) fn read(
 mod tests {
     use super::*;
 
-    fn place_with(costs: Option<&str>) -> (tempfile::TempDir, Place) {
+    fn place_with(costs: Option<&str>) -> (tempfile::TempDir, Checkout) {
         let folder = tempfile::tempdir().unwrap();
         for name in ["experiments", "core", "boards/atmega128"] {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
@@ -224,7 +224,7 @@ mod tests {
         if let Some(costs) = costs {
             std::fs::write(folder.path().join(COSTS_FILE), costs).unwrap();
         }
-        let place = Place::find(folder.path()).unwrap();
+        let place = Checkout::find(folder.path()).unwrap();
         (folder, place)
     }
 

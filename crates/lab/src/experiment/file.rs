@@ -5,17 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
-use weir_board::machine::Machine;
+use weir_board::board::EmulatedBoard;
 use weir_report::{Claim, Curve, Goal, Panel, Plot, Series};
 
 use super::error::{ExperimentError, list};
-use super::kind::{Entry, Kind};
+use super::kind::{Kind, KindEntry};
 use super::pointer::Pointer;
-use super::setup::{Flavour, Name, PanelSpec, Role, RunTimes, Setup, Variant, each};
+use super::setup::{FlavourSources, Name, PanelSpec, Role, RunTimes, Setup, Variant, each};
 
 /// A checked experiment file.
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct ExperimentFile {
     pub title: String,
     pub kind: Box<dyn Kind>,
     pub setup: Setup,
@@ -39,7 +39,7 @@ struct Document {
     claim: Vec<ClaimSpec>,
     run: Option<RunTimes>,
     #[serde(default)]
-    flavour: BTreeMap<String, Flavour>,
+    flavour: BTreeMap<String, FlavourSources>,
     #[serde(default)]
     variant: Vec<Variant>,
     #[serde(default)]
@@ -109,9 +109,9 @@ impl ClaimSpec {
     }
 }
 
-impl File {
+impl ExperimentFile {
     /// Reads the text of the file called `name`, whose kind is one of `kinds`.
-    pub fn parse(kinds: &[Entry], name: &str, text: &str) -> Result<Self, ExperimentError> {
+    pub fn parse(kinds: &[KindEntry], name: &str, text: &str) -> Result<Self, ExperimentError> {
         let pointer = Pointer { name, text };
         let written: Document = pointer.read()?;
         let entry = entry(&pointer, kinds, &written)?;
@@ -230,9 +230,9 @@ impl File {
 /// The kind that the file says it is, and of which it has the table.
 fn entry<'a>(
     pointer: &Pointer,
-    kinds: &'a [Entry],
+    kinds: &'a [KindEntry],
     written: &Document,
-) -> Result<&'a Entry, ExperimentError> {
+) -> Result<&'a KindEntry, ExperimentError> {
     let names: Vec<String> = kinds
         .iter()
         .map(|kind| format!("`{}`", kind.name))
@@ -265,14 +265,14 @@ fn entry<'a>(
 /// The board of the firmware, on which this kind of experiment must be able to run.
 fn board(
     pointer: &Pointer,
-    kinds: &[Entry],
+    kinds: &[KindEntry],
     board: Option<&Spanned<String>>,
-    entry: &Entry,
-) -> Result<Machine, ExperimentError> {
+    entry: &KindEntry,
+) -> Result<EmulatedBoard, ExperimentError> {
     let Some(written) = board else {
-        return Ok(Machine::default());
+        return Ok(EmulatedBoard::default());
     };
-    let board = Machine::named(written.get_ref())
+    let board = EmulatedBoard::named(written.get_ref())
         .map_err(|message| pointer.wrong(written, message, "`board` says where firmware runs"))?;
     if entry.boards.contains(&board) {
         return Ok(board);
@@ -295,8 +295,8 @@ fn board(
 
 fn check_variant(
     pointer: &Pointer,
-    board: Machine,
-    flavours: &BTreeMap<String, Flavour>,
+    board: EmulatedBoard,
+    flavours: &BTreeMap<String, FlavourSources>,
     variant: &Variant,
 ) -> Result<(), ExperimentError> {
     let (id, flavour) = (variant.id(), variant.flavour());
@@ -311,7 +311,7 @@ fn check_variant(
             ),
         ));
     }
-    let is_right = board == Machine::Soc && id == format!("{flavour}.hardware");
+    let is_right = board == EmulatedBoard::Soc && id == format!("{flavour}.hardware");
     if variant.role == Role::Hardware && !is_right {
         return Err(pointer.wrong(
             &variant.id,

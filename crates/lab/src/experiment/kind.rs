@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
-use weir_board::machine::Machine;
+use weir_board::board::EmulatedBoard;
 
 use super::error::ExperimentError;
 use super::findings::Measurements;
-use super::place::Place;
+use super::place::Checkout;
 use super::pointer::Pointer;
 use super::setup::{CurveSpec, Setup};
 
@@ -25,7 +25,7 @@ pub(super) trait Kind: Debug {
     /// # Errors
     /// A missing compiler, a firmware that does not compile or goes astray, costs that were never
     /// measured.
-    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError>;
+    fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError>;
 
     /// A remark on the title, where no board's own firmware was measured.
     fn remark(&self) -> Option<&'static str> {
@@ -49,7 +49,7 @@ pub(super) trait Kind: Debug {
     }
 
     /// Makes the measurements anew that the repository keeps. Nothing means that it keeps none.
-    fn measure_anew(&self, _place: &Place) -> Option<Result<(), ExperimentError>> {
+    fn measure_anew(&self, _place: &Checkout) -> Option<Result<(), ExperimentError>> {
         None
     }
 }
@@ -66,29 +66,29 @@ type Read = fn(&Pointer, &'static str) -> Result<Box<dyn Kind>, ExperimentError>
 
 /// A kind in the list of all kinds.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct KindEntry {
     /// The value of `kind` in a file, and the name of the kind's table.
     pub name: &'static str,
     /// The boards that its firmware can run on; none if it has no firmware.
-    pub boards: &'static [Machine],
+    pub boards: &'static [EmulatedBoard],
     read: Read,
 }
 
-impl Entry {
+impl KindEntry {
     /// A kind without firmware.
     pub const fn of<K: Kind + DeserializeOwned + 'static>(name: &'static str) -> Self {
         Self {
             name,
             boards: &[],
             read: |pointer, name| {
-                let table = pointer.read_with(Table::<K>(name, PhantomData))?;
+                let table = pointer.read_with(NamedTable::<K>(name, PhantomData))?;
                 Ok(Box::new(table))
             },
         }
     }
 
     /// The same with firmware that runs on these boards.
-    pub const fn on(self, boards: &'static [Machine]) -> Self {
+    pub const fn on(self, boards: &'static [EmulatedBoard]) -> Self {
         Self { boards, ..self }
     }
 
@@ -99,9 +99,9 @@ impl Entry {
 }
 
 /// The table of this name in a file of which nothing else is looked at.
-struct Table<K>(&'static str, PhantomData<K>);
+struct NamedTable<K>(&'static str, PhantomData<K>);
 
-impl<'de, K: Deserialize<'de>> DeserializeSeed<'de> for Table<K> {
+impl<'de, K: Deserialize<'de>> DeserializeSeed<'de> for NamedTable<K> {
     type Value = K;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K, D::Error> {
@@ -109,7 +109,7 @@ impl<'de, K: Deserialize<'de>> DeserializeSeed<'de> for Table<K> {
     }
 }
 
-impl<'de, K: Deserialize<'de>> Visitor<'de> for Table<K> {
+impl<'de, K: Deserialize<'de>> Visitor<'de> for NamedTable<K> {
     type Value = K;
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {

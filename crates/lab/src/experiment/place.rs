@@ -9,11 +9,11 @@ pub(super) const COSTS_FILE: &str = "boards/atmega128/costs.toml";
 
 /// A clone of Weir's repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Checkout {
     root: PathBuf,
 }
 
-impl Place {
+impl Checkout {
     /// The folder `from` or the nearest above it that has `experiments/` and `core/`.
     ///
     /// # Errors
@@ -99,14 +99,14 @@ mod tests {
             std::fs::create_dir_all(folder.path().join(name)).unwrap();
         }
         std::fs::write(folder.path().join("experiments/paper/fig9.toml"), "").unwrap();
-        let place = Place::find(&folder.path().join("core/src")).unwrap();
+        let place = Checkout::find(&folder.path().join("core/src")).unwrap();
         assert_eq!(place.names(), ["paper/fig9"]);
         assert!(place.experiment("paper/fig9").is_ok());
     }
 
     #[test]
     fn an_unknown_experiment_is_refused_with_those_that_exist() {
-        let place = Place::of_this_repository();
+        let place = Checkout::of_this_repository();
         for name in ["regehr2005/fig9", "", "../core/Cargo", "regehr2005"] {
             let error = place.experiment(name).unwrap_err();
             let ExperimentError::Unknown { known, .. } = error else {
@@ -120,7 +120,7 @@ mod tests {
     fn outside_a_repository_there_is_none() {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(
-            Place::find(folder.path()),
+            Checkout::find(folder.path()),
             Err(ExperimentError::NoRepository { .. })
         ));
     }

@@ -7,19 +7,19 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
-use weir_board::machine::Machine;
+use weir_board::board::EmulatedBoard;
 use weir_report::{Claim, Colour, Scale, Stroke};
 
 /// What all kinds of experiments have in common.
 #[derive(Debug)]
 pub(super) struct Setup {
     /// The board that firmware runs on.
-    pub board: Machine,
+    pub board: EmulatedBoard,
     /// What is claimed, not yet measured.
     pub claim: Vec<Claim>,
     /// Every kind that runs firmware has it.
     pub run: Option<RunTimes>,
-    pub flavour: BTreeMap<String, Flavour>,
+    pub flavour: BTreeMap<String, FlavourSources>,
     pub variant: Vec<Variant>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct RunTimes {
 /// What the firmware of one flavour has in common. Paths are relative to the repository's root.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Flavour {
+pub(super) struct FlavourSources {
     #[serde(default)]
     pub sources: Vec<String>,
     #[serde(default)]

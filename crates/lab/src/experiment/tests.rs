@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn every_experiment_of_the_repository_is_well_formed() {
-    let place = Place::of_this_repository();
+    let place = Checkout::of_this_repository();
     let names = place.names();
     assert!(names.len() >= 5, "{names:?}");
     for name in names {
@@ -38,7 +38,7 @@ fn read(text: &str) -> Result<Experiment, ExperimentError> {
 
 #[test]
 fn a_kind_is_added_by_one_file_and_one_entry() {
-    let place = Place::of_this_repository();
+    let place = Checkout::of_this_repository();
     let mut experiment = read(GOOD).unwrap();
     let findings = experiment.run(&place).unwrap();
     assert_eq!(findings.report.claims[0].measured, 6.0);

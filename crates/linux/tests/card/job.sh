@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=dash
 #
-# In the guest: the mode native on cards that steer, each a case. What is seen is printed, a line each: CASE WHAT ...; main.rs judges it.
+# In the guest: the mode native on cards that steer, each a case. It prints what it sees, in lines of
+# the form CASE WHAT ...; main.rs judges them.
 
 give_up() {
     cat /run/*.err >&2
@@ -15,7 +16,8 @@ plan() {
     echo "$1 $2 $(tr -d '\n' </run/plan.json)"
 }
 
-# threads CASE WHAT: the numbers of the card's NAPI instances, and the real-time priorities of their threads.
+# threads CASE WHAT: the numbers of the card's NAPI instances, and the real-time priorities of their
+# threads.
 threads() {
     for process in /proc/[0-9]*; do
         case $(cat "$process/comm" 2>/dev/null) in

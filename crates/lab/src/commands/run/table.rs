@@ -7,7 +7,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, Tab
 use serde_json::{Value, json};
 use weir_model::Rate;
 
-use weir_board::machine::Machine;
+use weir_board::board::EmulatedBoard;
 use weir_board::run::{RunResult, RunSpec};
 
 const MOST_COLUMNS: u16 = 100;
@@ -216,7 +216,7 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
         "counters": counters,
     });
     // Only some boards have a serial port and an end of their own.
-    if spec.target.machine() == Machine::Soc {
+    if spec.target.board() == EmulatedBoard::Soc {
         all["serial"] = json!(result.said);
         all["exit"] = json!(result.exit);
         all["bus_errors"] = json!(result.bus_errors);
@@ -259,13 +259,13 @@ fn time(cycles: u64, clock_hz: u64) -> String {
 mod tests {
     use super::*;
     use weir_board::line::Line;
-    use weir_board::run::{Flood, LineUse, Target, VectorUse};
+    use weir_board::run::{LineStimulus, LineUse, Target, VectorUse};
     use weir_board::soc::Simulator;
 
     fn example() -> (RunSpec, RunResult) {
         let mut spec = RunSpec::new("app.elf", 4_000_000, 4_000_000);
         spec.floods
-            .push(Flood::parse("INT0=20kHz", 4_000_000).unwrap());
+            .push(LineStimulus::parse("INT0=20kHz", 4_000_000).unwrap());
         let vector = |number, name: &str| VectorUse {
             number,
             name: name.to_owned(),

@@ -44,7 +44,7 @@ series = [
 fn refused(from: &str, to: &str) -> (String, String) {
     assert!(GOOD.contains(from), "{from}");
     let text = GOOD.replacen(from, to, 1);
-    match File::parse(KINDS, "fig9.toml", &text).unwrap_err() {
+    match ExperimentFile::parse(KINDS, "fig9.toml", &text).unwrap_err() {
         ExperimentError::File(error) => {
             let place = error
                 .span
@@ -58,7 +58,7 @@ fn refused(from: &str, to: &str) -> (String, String) {
 
 #[test]
 fn a_good_file_is_read() {
-    let file = File::parse(KINDS, "fig9.toml", GOOD).unwrap();
+    let file = ExperimentFile::parse(KINDS, "fig9.toml", GOOD).unwrap();
     assert!(file.setup.claims("c.strict") && !file.setup.claims("c.bursty4"));
 }
 
@@ -122,8 +122,11 @@ fn a_board_is_one_that_there_is() {
     assert_eq!(place, "\"mps3\"");
     let text = GOOD.replacen("title = ", "board = \"soc\"\ntitle = ", 1);
     assert_eq!(
-        File::parse(KINDS, "fig9.toml", &text).unwrap().setup.board,
-        Machine::Soc
+        ExperimentFile::parse(KINDS, "fig9.toml", &text)
+            .unwrap()
+            .setup
+            .board,
+        EmulatedBoard::Soc
     );
 }
 
@@ -135,7 +138,7 @@ fn a_limiter_in_silicon_is_one_of_its_flavour_and_on_soc() {
     assert_eq!(place, "\"c.hardware\"");
     let on_soc = GOOD.replacen("title = ", "board = \"soc\"\ntitle = ", 1);
     let with = |id: &str| {
-        File::parse(
+        ExperimentFile::parse(
             KINDS,
             "fig9.toml",
             &on_soc.replacen("[[panel]]", &variant(id), 1),
@@ -154,7 +157,7 @@ fn a_claim_can_be_about_each_variant_that_is_meant() {
         "id = \"VARIANT.adversary\", of = [\"limited\"], what",
         1,
     );
-    let file = File::parse(KINDS, "fig9.toml", &text).unwrap();
+    let file = ExperimentFile::parse(KINDS, "fig9.toml", &text).unwrap();
     assert!(file.setup.claims("c.strict.adversary") && !file.setup.claims("c.none.adversary"));
     let (message, place) = refused(
         "id = \"c.strict\", what",

@@ -16,11 +16,11 @@ use self::data::{Data, Pair};
 use crate::experiment::bench::as_f64;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::{Detail, Measurements, Picture};
-use crate::experiment::kind::{Entry, Ids, Kind};
-use crate::experiment::place::Place;
+use crate::experiment::kind::{Ids, Kind, KindEntry};
+use crate::experiment::place::Checkout;
 use crate::experiment::setup::Setup;
 
-pub(super) const KIND: Entry = Entry::of::<Area>("area");
+pub(super) const KIND: KindEntry = KindEntry::of::<Area>("area");
 
 /// The table `[area]`.
 #[derive(Debug, Deserialize)]
@@ -85,16 +85,16 @@ impl Kind for Area {
     }
 
     /// Starts the flow, which says on stderr how far it is.
-    fn measure_anew(&self, place: &Place) -> Option<Result<(), ExperimentError>> {
+    fn measure_anew(&self, place: &Checkout) -> Option<Result<(), ExperimentError>> {
         Some(self.start_flow(place))
     }
 
-    fn measure(&self, place: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
+    fn measure(&self, place: &Checkout, _: &Setup) -> Result<Measurements, ExperimentError> {
         let data = Data::read(&place.path(&self.data))?;
         let systems = self
             .systems()
-            .map(|(processor, device)| System::new(&data, processor, device))
-            .collect::<Result<Vec<System>, _>>()?;
+            .map(|(processor, device)| PlacedSystem::new(&data, processor, device))
+            .collect::<Result<Vec<PlacedSystem>, _>>()?;
         let mut values = BTreeMap::new();
         for system in &systems {
             let (cells, share) = (system.cells.1, system.share());
@@ -119,7 +119,7 @@ impl Kind for Area {
         }
         Ok(Measurements {
             values,
-            series: systems.iter().flat_map(System::series).collect(),
+            series: systems.iter().flat_map(PlacedSystem::series).collect(),
             detail: Some(detail(&systems)),
             picture: Some(Picture::Strips(strips(self, &systems))),
             ..Measurements::default()
@@ -128,7 +128,7 @@ impl Kind for Area {
 }
 
 impl Area {
-    fn start_flow(&self, place: &Place) -> Result<(), ExperimentError> {
+    fn start_flow(&self, place: &Checkout) -> Result<(), ExperimentError> {
         let failed = |what: String| ExperimentError::Flow {
             program: self.flow.clone(),
             what,
@@ -148,7 +148,7 @@ impl Area {
 }
 
 /// One processor on one device.
-struct System {
+struct PlacedSystem {
     name: String,
     pairs: Vec<Pair>,
     fmax: Difference,
@@ -156,7 +156,7 @@ struct System {
     cells: (f64, f64),
 }
 
-impl System {
+impl PlacedSystem {
     fn new(data: &Data, processor: &str, device: &str) -> Result<Self, ExperimentError> {
         let pairs = data.pairs(processor, device)?;
         let fmax = fmax_difference(&pairs).ok_or_else(|| {
@@ -228,7 +228,7 @@ fn most_of_a_further_source(
     })
 }
 
-fn detail(systems: &[System]) -> Detail {
+fn detail(systems: &[PlacedSystem]) -> Detail {
     let columns = [
         "system",
         "cells",
@@ -257,7 +257,7 @@ fn detail(systems: &[System]) -> Detail {
     Detail::new(&columns, rows)
 }
 
-fn strips(spec: &Area, systems: &[System]) -> Strips {
+fn strips(spec: &Area, systems: &[PlacedSystem]) -> Strips {
     let change = systems.iter().map(|system| Strip {
         mark: Some(system.fmax.bound),
         ..system.strip(system.name.clone(), Colour::Blue, Pair::change_percent)

@@ -22,12 +22,13 @@ use crate::experiment::batch::bar;
 use crate::experiment::bench::{Bench, as_f64};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::{Detail, Measurements};
-use crate::experiment::kind::{Entry, Ids, Kind};
-use crate::experiment::place::Place;
+use crate::experiment::kind::{Ids, Kind, KindEntry};
+use crate::experiment::place::Checkout;
 use crate::experiment::setup::Setup;
-use weir_board::machine::Machine;
+use weir_board::board::EmulatedBoard;
 
-pub(super) const KIND: Entry = Entry::of::<Bounds>("bounds").on(&[Machine::Atmega128]);
+pub(super) const KIND: KindEntry =
+    KindEntry::of::<Bounds>("bounds").on(&[EmulatedBoard::Atmega128]);
 
 /// The table `[bounds]`.
 #[derive(Debug, Deserialize)]
@@ -96,7 +97,7 @@ impl Kind for Bounds {
     }
 
     /// Attacks every case.
-    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError> {
+    fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
         let mut cases = self
             .case

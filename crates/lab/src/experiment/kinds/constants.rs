@@ -8,20 +8,21 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::experiment::batch::{Job, run_all};
+use crate::experiment::batch::{BatchRun, run_all};
 use crate::experiment::bench::{Bench, as_f64};
 use crate::experiment::costs::{self, WorstCosts};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::Measurements;
-use crate::experiment::kind::{Entry, Ids, Kind};
-use crate::experiment::place::Place;
+use crate::experiment::kind::{Ids, Kind, KindEntry};
+use crate::experiment::place::Checkout;
 use crate::experiment::setup::Setup;
+use weir_board::board::EmulatedBoard;
 use weir_board::firmware::Toolchain;
-use weir_board::machine::Machine;
-use weir_board::run::{Flood, RunResult};
+use weir_board::run::{LineStimulus, RunResult};
 use worst::WorstSpec;
 
-pub(super) const KIND: Entry = Entry::of::<Constants>("constants").on(&[Machine::Atmega128]);
+pub(super) const KIND: KindEntry =
+    KindEntry::of::<Constants>("constants").on(&[EmulatedBoard::Atmega128]);
 
 /// The table `[constants]`.
 #[derive(Debug, Deserialize)]
@@ -76,7 +77,7 @@ impl Kind for Constants {
         }
     }
 
-    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError> {
+    fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
         let jobs = self
             .measure
@@ -133,7 +134,7 @@ fn job(
     bench: &Bench,
     index: usize,
     constant: &ConstantSpec,
-) -> Result<Job<usize>, ExperimentError> {
+) -> Result<BatchRun<usize>, ExperimentError> {
     let variant = bench
         .setup
         .variant
@@ -150,7 +151,7 @@ fn job(
     // What takes part in the measurement of cycles is all that a constant's firmware must have.
     spec.counters.clear();
     if let Some(text) = &constant.flood {
-        let flood = Flood::parse(text, bench.clock_hz).map_err(|error| {
+        let flood = LineStimulus::parse(text, bench.clock_hz).map_err(|error| {
             ExperimentError::Evaluation(format!(
                 "the flood of `{}`: {error}",
                 constant.id.get_ref()
@@ -163,7 +164,7 @@ fn job(
         .iter()
         .flat_map(|mark| symbols(mark))
         .collect();
-    Ok(Job {
+    Ok(BatchRun {
         key: index,
         firmware: constant.of.clone(),
         spec,

@@ -10,23 +10,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_model::worst_rates;
 
-use crate::experiment::batch::{Job, run_all};
+use crate::experiment::batch::{BatchRun, run_all};
 use crate::experiment::bench::{Bench, plausible};
 use crate::experiment::error::{ExperimentError, list};
 use crate::experiment::findings::Measurements;
-use crate::experiment::kind::{Entry, Ids, Kind};
-use crate::experiment::place::Place;
+use crate::experiment::kind::{Ids, Kind, KindEntry};
+use crate::experiment::place::Checkout;
 use crate::experiment::series::formula::number;
-use crate::experiment::series::{self, Key, Plan, SeriesSpec, Values};
+use crate::experiment::series::{self, RunKey, SeriesPlan, SeriesSpec, Values};
 use crate::experiment::setup::{Role, Setup, Variant};
 use spec::{Firmware, FloodSpec, MeasureSpec};
 use values::Meter;
+use weir_board::board::EmulatedBoard;
 use weir_board::line::Line;
-use weir_board::machine::Machine;
-use weir_board::run::{Flood, FrontController, HardwareLimit, RunSpec, Stimulus};
+use weir_board::run::{FrontController, HardwareLimit, LineStimulus, RunSpec, Stimulus};
 use weir_board::stimulus::arrivals;
 
-pub(super) const KIND: Entry = Entry::of::<Firmware>("firmware").on(&Machine::ALL);
+pub(super) const KIND: KindEntry = KindEntry::of::<Firmware>("firmware").on(&EmulatedBoard::ALL);
 
 /// The pin on which the program of the second microcontroller puts its requests (limiter.c).
 const FRONT_OUTPUT: &str = "PB0";
@@ -47,7 +47,7 @@ impl Kind for Firmware {
         }
     }
 
-    fn measure(&self, place: &Place, setup: &Setup) -> Result<Measurements, ExperimentError> {
+    fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
         // Costs are read before the runs: missing ones should not cost a minute.
         let meter = Meter::new(place, &self.costs)?;
@@ -65,7 +65,7 @@ impl Kind for Firmware {
             set.add_jobs(&bench, number, &mut jobs)?;
         }
         let results = run_all(jobs)?;
-        let mut runs: Vec<BTreeMap<Key, Values>> = vec![BTreeMap::new(); sets.len() + 1];
+        let mut runs: Vec<BTreeMap<RunKey, Values>> = vec![BTreeMap::new(); sets.len() + 1];
         for variant in &setup.variant {
             let idle = &results[&(IDLE, idle_key(variant.id()))];
             let of_variant = results
@@ -129,8 +129,8 @@ fn rate_claim(source: &str) -> String {
 /// The runs without a flood, among the numbers of the sets.
 const IDLE: usize = 0;
 
-fn idle_key(variant: &str) -> Key {
-    Key {
+fn idle_key(variant: &str) -> RunKey {
+    RunKey {
         variant: variant.to_owned(),
         index: 0,
         seed: 0,
@@ -160,13 +160,13 @@ impl Firmware {
     }
 
     /// A run of each variant that shows what a turn of its background takes.
-    fn idle(&self, bench: &Bench) -> Result<Vec<Job<(usize, Key)>>, ExperimentError> {
+    fn idle(&self, bench: &Bench) -> Result<Vec<BatchRun<(usize, RunKey)>>, ExperimentError> {
         let cycles = match &self.idle {
             Some(idle) => bench.cycles(idle.0)?,
             None => bench.length_cycles,
         };
         let job = |variant: &Variant| {
-            Ok(Job {
+            Ok(BatchRun {
                 key: (IDLE, idle_key(variant.id())),
                 firmware: variant.id().to_owned(),
                 spec: RunSpec {
@@ -184,7 +184,7 @@ impl Firmware {
 /// A set of floods, and what is made of its runs. The seeds are phases in cycles.
 struct Set<'a> {
     spec: &'a FloodSpec,
-    plan: Plan,
+    plan: SeriesPlan,
 }
 
 impl<'a> Set<'a> {
@@ -204,7 +204,7 @@ impl<'a> Set<'a> {
         let constants = firmware.constants.iter();
         Ok(Self {
             spec,
-            plan: Plan {
+            plan: SeriesPlan {
                 x: spec.axis(),
                 seeds,
                 series: spec.series_of(bench.setup),
@@ -221,7 +221,7 @@ impl<'a> Set<'a> {
         &self,
         bench: &Bench,
         number: usize,
-        jobs: &mut Vec<Job<(usize, Key)>>,
+        jobs: &mut Vec<BatchRun<(usize, RunKey)>>,
     ) -> Result<(), ExperimentError> {
         let used = self.plan.used();
         for variant in bench
@@ -240,7 +240,7 @@ impl<'a> Set<'a> {
                     floods: self.floods(bench, variant, &key, x)?,
                     ..base.clone()
                 };
-                jobs.push(Job {
+                jobs.push(BatchRun {
                     key: (number, key),
                     firmware: variant.id().to_owned(),
                     spec,
@@ -254,20 +254,20 @@ impl<'a> Set<'a> {
         &self,
         bench: &Bench,
         variant: &Variant,
-        run: &Key,
+        run: &RunKey,
         x: f64,
-    ) -> Result<Vec<Flood>, ExperimentError> {
+    ) -> Result<Vec<LineStimulus>, ExperimentError> {
         let failed = |what: String| wrong(&format!("the flood at x = {x}: {what}"));
         let mut floods = Vec::new();
         let pattern = self.spec.patterns.get(run.index);
         if let Some(pattern) = pattern.filter(|text| !text.is_empty()) {
-            let flood = Flood::on(bench.setup.board, pattern, bench.clock_hz);
+            let flood = LineStimulus::on(bench.setup.board, pattern, bench.clock_hz);
             floods.push(flood.map_err(|error| failed(error.to_string()))?);
         }
         let lines = usize::try_from(variant.lines).unwrap_or(usize::MAX);
         let rates = Line::all().zip(&self.spec.rates).zip(1..);
         for ((line, rate), place) in rates.take(lines) {
-            floods.push(Flood {
+            floods.push(LineStimulus {
                 line,
                 stimulus: Stimulus::Periodic {
                     rate_hz: rate.at(x).map_err(failed)?,

@@ -19,15 +19,15 @@ use toml::Spanned;
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::{Detail, Measurements};
-use crate::experiment::kind::{Entry, Ids, Kind};
-use crate::experiment::place::Place;
+use crate::experiment::kind::{Ids, Kind, KindEntry};
+use crate::experiment::place::Checkout;
 use crate::experiment::series;
-use crate::experiment::series::{Key, Plan, Values};
+use crate::experiment::series::{RunKey, SeriesPlan, Values};
 use crate::experiment::setup::{CurveSpec, Setup};
 use guest::{Cards, Guest};
 use spec::{Linux, VariantSpec};
 
-pub(super) const KIND: Entry = Entry::of::<Linux>("linux");
+pub(super) const KIND: KindEntry = KindEntry::of::<Linux>("linux");
 
 /// The claim that every file can make: the largest difference of any number between the last run
 /// and the same run again, in percent of the larger.
@@ -66,8 +66,8 @@ impl Kind for Linux {
         true
     }
 
-    fn measure(&self, place: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
-        let plan = Plan {
+    fn measure(&self, place: &Checkout, _: &Setup) -> Result<Measurements, ExperimentError> {
+        let plan = SeriesPlan {
             x: self.x.clone(),
             seeds: self.seeds.clone(),
             series: self.series(),
@@ -87,11 +87,11 @@ impl Kind for Linux {
             ));
         };
         // No variant is called so.
-        let repeated = Key {
+        let repeated = RunKey {
             variant: String::new(),
             ..last.clone()
         };
-        runs.extend(runs.last().cloned().map(|run| Run {
+        runs.extend(runs.last().cloned().map(|run| GuestRun {
             key: repeated.clone(),
             ..run
         }));
@@ -126,14 +126,14 @@ impl Kind for Linux {
 
 /// A start of the guest that has not begun.
 #[derive(Clone)]
-struct Run<'a> {
-    key: Key,
+struct GuestRun<'a> {
+    key: RunKey,
     variant: &'a VariantSpec,
     job: String,
     floods: Vec<u8>,
 }
 
-fn runs<'a>(place: &Place, spec: &'a Linux) -> Result<Vec<Run<'a>>, ExperimentError> {
+fn runs<'a>(place: &Checkout, spec: &'a Linux) -> Result<Vec<GuestRun<'a>>, ExperimentError> {
     let mut runs = Vec::new();
     for variant in &spec.variant {
         for (index, &x) in spec.x.values.iter().enumerate() {
@@ -144,8 +144,8 @@ fn runs<'a>(place: &Place, spec: &'a Linux) -> Result<Vec<Run<'a>>, ExperimentEr
                 let floods = floods::flood(spec, variant.ip, x, seed).map_err(|what| {
                     ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))
                 })?;
-                runs.push(Run {
-                    key: Key {
+                runs.push(GuestRun {
+                    key: RunKey {
                         variant: variant.id.clone(),
                         index,
                         seed,
@@ -161,7 +161,7 @@ fn runs<'a>(place: &Place, spec: &'a Linux) -> Result<Vec<Run<'a>>, ExperimentEr
 }
 
 /// Whether any two runs at one point, with different seeds, are different.
-fn do_seeds_differ(runs: &[Run<'_>]) -> bool {
+fn do_seeds_differ(runs: &[GuestRun<'_>]) -> bool {
     runs.windows(2).any(|pair| match pair {
         [one, other] => {
             (&one.key.variant, one.key.index) == (&other.key.variant, other.key.index)
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn seeds_differ_by_a_pattern_or_by_a_command() {
-        let place = Place::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let place = Checkout::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
         let differ = |text: &str| {
             let spec: Linux = toml::from_str(text).unwrap();
             do_seeds_differ(&runs(&place, &spec).unwrap())

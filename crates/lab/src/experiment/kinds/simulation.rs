@@ -10,15 +10,15 @@ mod values;
 
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::Measurements;
-use crate::experiment::kind::{Entry, Ids, Kind};
-use crate::experiment::place::Place;
+use crate::experiment::kind::{Ids, Kind, KindEntry};
+use crate::experiment::place::Checkout;
 use crate::experiment::series;
-use crate::experiment::series::{Plan, Values};
+use crate::experiment::series::{SeriesPlan, Values};
 use crate::experiment::setup::Setup;
 use runs::Model;
 use spec::Simulation;
 
-pub(super) const KIND: Entry = Entry::of::<Simulation>("simulation");
+pub(super) const KIND: KindEntry = KindEntry::of::<Simulation>("simulation");
 
 impl Kind for Simulation {
     fn remark(&self) -> Option<&'static str> {
@@ -33,9 +33,9 @@ impl Kind for Simulation {
         series::known(&self.series())
     }
 
-    fn measure(&self, place: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
+    fn measure(&self, place: &Checkout, _: &Setup) -> Result<Measurements, ExperimentError> {
         let model = Model::load(place, self)?;
-        let plan = Plan {
+        let plan = SeriesPlan {
             x: self.x.clone(),
             seeds: self.seeds.clone(),
             series: self.series(),

@@ -7,11 +7,11 @@ use weir_report::Series;
 
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::Measurements;
-use crate::experiment::kind::{Entry, Ids, Kind};
-use crate::experiment::place::Place;
+use crate::experiment::kind::{Ids, Kind, KindEntry};
+use crate::experiment::place::Checkout;
 use crate::experiment::setup::Setup;
 
-pub(super) const KIND: Entry = Entry::of::<MadeUp>("made-up");
+pub(super) const KIND: KindEntry = KindEntry::of::<MadeUp>("made-up");
 
 /// The table `[made-up]`.
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,7 @@ impl Kind for MadeUp {
         }
     }
 
-    fn measure(&self, _: &Place, _: &Setup) -> Result<Measurements, ExperimentError> {
+    fn measure(&self, _: &Checkout, _: &Setup) -> Result<Measurements, ExperimentError> {
         let points = (1_u32..).zip(&self.values);
         Ok(Measurements {
             values: BTreeMap::from([("sum".to_owned(), self.values.iter().sum())]),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * The policies that most sources need, in as few instructions as C allows: the limit machine of
- * The limiter of core/ specialised to a constant configuration on a timer whose compare register can hold
- * `due` and whose compare flag can hold "`due` has passed".
+ * core/, specialised to a constant configuration on a timer whose compare register can hold `due`
+ * and whose compare flag can hold "`due` has passed".
  *
  * Same states, same steps: the tests hold these against core/ event by event. What is special here
  * is only where the state lives:

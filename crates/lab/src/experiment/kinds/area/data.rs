@@ -11,7 +11,7 @@ use crate::experiment::error::ExperimentError;
 
 /// One place-and-route run.
 #[derive(Debug, Deserialize)]
-struct Run {
+struct PlacementRun {
     cpu: String,
     device: String,
     sources: u32,
@@ -49,7 +49,7 @@ pub struct Placement {
 /// Everything that was measured.
 #[derive(Debug)]
 pub struct Data {
-    runs: Vec<Run>,
+    runs: Vec<PlacementRun>,
     counts: Vec<Count>,
     folder: PathBuf,
 }
@@ -58,7 +58,7 @@ impl Data {
     /// Reads the two files of a folder.
     pub fn read(folder: &Path) -> Result<Self, ExperimentError> {
         let runs_path = folder.join("runs.csv");
-        let runs: Vec<Run> = read(&runs_path)?;
+        let runs: Vec<PlacementRun> = read(&runs_path)?;
         for run in &runs {
             if !(run.fmax_mhz.is_finite() && run.fmax_mhz > 0.0) {
                 let what = format!(

@@ -14,7 +14,7 @@ const MOST_TRAINS: usize = 24;
 
 /// A line under attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limit {
+pub(super) struct AttackedLine {
     /// The limit's interval or period in cycles; without a limit the least time between two edges.
     pub interval: u64,
     /// Requests that may pass together.
@@ -43,7 +43,7 @@ pub(super) struct Attack {
 /// What a search may try.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field<'a> {
-    pub limits: &'a [Limit],
+    pub limits: &'a [AttackedLine],
     /// The run's length in cycles.
     pub end: u64,
 }
@@ -58,7 +58,7 @@ impl Field<'_> {
 
     /// A run's length in which a response of up to `bound` cycles is seen, wherever an attack
     /// begins.
-    pub fn end(limits: &[Limit], bound: u64) -> u64 {
+    pub fn end(limits: &[AttackedLine], bound: u64) -> u64 {
         let field = Field { limits, end: 0 };
         START + 6 * field.longest_interval() + 2 * bound
     }
@@ -213,7 +213,7 @@ impl Attack {
     }
 
     /// A few edges just before or after something that happened around the worst job.
-    fn aimed(aim: &Aim, limit: &Limit, field: &Field, random: &mut ChaCha12Rng) -> Train {
+    fn aimed(aim: &Aim, limit: &AttackedLine, field: &Field, random: &mut ChaCha12Rng) -> Train {
         let near = if aim.instants.is_empty() || random.random_bool(0.3) {
             let from = aim.from.saturating_sub(limit.interval).max(START);
             random.random_range(from..aim.to.max(from + 1).min(field.end.max(from + 1)))
@@ -233,7 +233,7 @@ fn moved(value: u64, by: i64) -> u64 {
 }
 
 /// The distance by which something is moved: mostly little, now and then about an interval.
-fn step(limit: &Limit, random: &mut ChaCha12Rng) -> i64 {
+fn step(limit: &AttackedLine, random: &mut ChaCha12Rng) -> i64 {
     let interval = i64::try_from(limit.interval).unwrap_or(i64::MAX).max(1);
     let most = [2, 8, 40, 200, interval][random.random_range(0..5)];
     let by = random.random_range(1..=most);
@@ -277,8 +277,14 @@ impl Pattern {
     }
 
     /// What comes on one line if the main loop begins at `begin`.
-    fn trains(self, limit: &Limit, begin: u64, end: u64, random: &mut ChaCha12Rng) -> Vec<Train> {
-        let Limit {
+    fn trains(
+        self,
+        limit: &AttackedLine,
+        begin: u64,
+        end: u64,
+        random: &mut ChaCha12Rng,
+    ) -> Vec<Train> {
+        let AttackedLine {
             interval, burst, ..
         } = *limit;
         let late = random.random_range(0..120);
@@ -335,13 +341,13 @@ mod tests {
 
     use super::*;
 
-    const TARGETS: [Limit; 2] = [
-        Limit {
+    const TARGETS: [AttackedLine; 2] = [
+        AttackedLine {
             interval: 2000,
             burst: 4,
             apart: 0,
         },
-        Limit {
+        AttackedLine {
             interval: 900,
             burst: 1,
             apart: 900,

@@ -10,15 +10,15 @@ use weir_analysis::units::Part;
 use weir_generate::{Plan, chip, header};
 use weir_model::{Expiry, Policy, System};
 
-use super::attack::{Limit, START};
-use super::observe::{Watch, longest_run, worst};
+use super::attack::{AttackedLine, START};
+use super::observe::{ResponseWatch, longest_run, worst};
 use crate::experiment::batch::run_one;
 use crate::experiment::bench::{Bench, edges, free_register, vector};
 use crate::experiment::error::ExperimentError;
-use crate::experiment::setup::Flavour;
+use crate::experiment::setup::FlavourSources;
 use weir_board::chip::ATMEGA128;
 use weir_board::line::Line;
-use weir_board::run::{Flood, RunSpec};
+use weir_board::run::{LineStimulus, RunSpec};
 
 /// A case as the file has it.
 #[derive(Debug, Deserialize)]
@@ -45,9 +45,9 @@ pub(super) struct Case {
     pub clock_hz: u64,
     /// The analysis' worst-case response time, in cycles.
     pub bound: u64,
-    pub watch: Watch,
+    pub watch: ResponseWatch,
     pub lines: Vec<Line>,
-    pub limits: Vec<Limit>,
+    pub limits: Vec<AttackedLine>,
     /// What the user does to the first source, between two jobs.
     pub user: User,
     system: System,
@@ -245,7 +245,7 @@ impl Recipe<'_> {
     }
 
     /// Who is watched.
-    fn part(&self, system: &System) -> Result<(Part, Watch), ExperimentError> {
+    fn part(&self, system: &System) -> Result<(Part, ResponseWatch), ExperimentError> {
         let receiver = system
             .receivers
             .iter()
@@ -257,7 +257,7 @@ impl Recipe<'_> {
         match (receiver, source) {
             (Some(index), _) => {
                 let mark = mark(system).1;
-                Ok((Part::Task(index), Watch::Job { mark }))
+                Ok((Part::Task(index), ResponseWatch::Job { mark }))
             }
             (None, Some(index)) => Ok((Part::Request(index), self.watch_line(system, index)?)),
             (None, None) => Err(self.wrong(&format!(
@@ -267,7 +267,7 @@ impl Recipe<'_> {
         }
     }
 
-    fn watch_line(&self, system: &System, index: usize) -> Result<Watch, ExperimentError> {
+    fn watch_line(&self, system: &System, index: usize) -> Result<ResponseWatch, ExperimentError> {
         let source = system
             .sources
             .get(index)
@@ -283,7 +283,7 @@ impl Recipe<'_> {
             .vector
             .parse()
             .map_err(|error| self.wrong(&format!("{error}")))?;
-        Ok(Watch::Interrupt {
+        Ok(ResponseWatch::Interrupt {
             line,
             vector: number(&line.to_string()),
         })
@@ -309,10 +309,10 @@ impl Recipe<'_> {
             .flavour
             .get(flavour)
             .ok_or_else(|| self.wrong(&format!("the file has no flavour `{flavour}`")))?;
-        let own = Flavour {
+        let own = FlavourSources {
             includes: vec![folder.display().to_string()],
             defines: [&defines(system)[..], more].concat(),
-            ..Flavour::default()
+            ..FlavourSources::default()
         };
         bench.compile_parts(&format!("{name}/firmware"), &[common, &own])
     }
@@ -345,8 +345,13 @@ impl Recipe<'_> {
     }
 
     /// A job must take what the system file says when nothing interrupts it.
-    fn check_job(&self, plain: &System, elf: &Path, watch: Watch) -> Result<(), ExperimentError> {
-        if !matches!(watch, Watch::Job { .. }) {
+    fn check_job(
+        &self,
+        plain: &System,
+        elf: &Path,
+        watch: ResponseWatch,
+    ) -> Result<(), ExperimentError> {
+        if !matches!(watch, ResponseWatch::Job { .. }) {
             return Ok(());
         }
         let stated = job(plain);
@@ -393,7 +398,7 @@ pub(super) fn traced(elf: &Path, clock_hz: u64, cycles: u64) -> RunSpec {
 }
 
 /// The edge that lets the main loop begin.
-pub(super) fn begin(name: &str, at: u64) -> Flood {
+pub(super) fn begin(name: &str, at: u64) -> LineStimulus {
     edges(name, Line::INT7, vec![at])
 }
 
@@ -433,7 +438,7 @@ fn defines(system: &System) -> Vec<String> {
     defines
 }
 
-fn limits(system: &System) -> Vec<Limit> {
+fn limits(system: &System) -> Vec<AttackedLine> {
     system
         .sources
         .iter()
@@ -454,7 +459,7 @@ fn limits(system: &System) -> Vec<Limit> {
                 }
                 _ => source.limit.interval,
             };
-            Limit {
+            AttackedLine {
                 interval: interval.max(1),
                 burst: u64::from(source.limit.burst.max(1)),
                 apart,

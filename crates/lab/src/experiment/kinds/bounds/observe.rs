@@ -2,11 +2,11 @@
 //! Response times, as a trace of the board shows them.
 use super::attack::Aim;
 use weir_board::line::Line;
-use weir_board::run::{Event, EventKind};
+use weir_board::run::{BoardEvent, EventKind};
 
 /// Whose response times are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Watch {
+pub(super) enum ResponseWatch {
     /// The jobs of the main loop: from the first instruction to the end of the last. The register,
     /// in data space, to which they write 1 and 0.
     Job {
@@ -35,10 +35,10 @@ pub(super) struct Response {
 const BEFORE: u64 = 4000;
 
 /// Finds the longest response. What had not ended when the trace did is not counted.
-pub(super) fn worst(events: &[Event], watch: Watch) -> Response {
+pub(super) fn worst(events: &[BoardEvent], watch: ResponseWatch) -> Response {
     let (from, to) = match watch {
-        Watch::Job { mark } => longest_job(events, mark),
-        Watch::Interrupt { line, vector } => longest_interrupt(events, line, vector),
+        ResponseWatch::Job { mark } => longest_job(events, mark),
+        ResponseWatch::Interrupt { line, vector } => longest_interrupt(events, line, vector),
     };
     let instants = events
         .iter()
@@ -52,7 +52,7 @@ pub(super) fn worst(events: &[Event], watch: Watch) -> Response {
     }
 }
 
-fn longest_job(events: &[Event], mark: u16) -> (u64, u64) {
+fn longest_job(events: &[BoardEvent], mark: u16) -> (u64, u64) {
     let mut longest = (0, 0);
     let mut begun = None;
     for event in events {
@@ -73,7 +73,7 @@ fn longest_job(events: &[Event], mark: u16) -> (u64, u64) {
     longest
 }
 
-fn longest_interrupt(events: &[Event], line: Line, vector: u8) -> (u64, u64) {
+fn longest_interrupt(events: &[BoardEvent], line: Line, vector: u8) -> (u64, u64) {
     let mut longest = (0, 0);
     let mut pending = None;
     // Interrupts do not nest on this chip.
@@ -100,7 +100,7 @@ fn longer(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
 }
 
 /// The longest interrupt of a line, from its taking to the end of its RETI; 0 if there was none.
-pub(super) fn longest_run(events: &[Event], vector: u8) -> u64 {
+pub(super) fn longest_run(events: &[BoardEvent], vector: u8) -> u64 {
     let mut longest = 0;
     let mut begun = None;
     for event in events {
@@ -123,11 +123,11 @@ mod tests {
 
     const MARK: u16 = 0x43;
 
-    fn event(cycle: u64, kind: EventKind) -> Event {
-        Event { cycle, kind }
+    fn event(cycle: u64, kind: EventKind) -> BoardEvent {
+        BoardEvent { cycle, kind }
     }
 
-    fn mark(cycle: u64, value: u8) -> Event {
+    fn mark(cycle: u64, value: u8) -> BoardEvent {
         let address = MARK;
         event(cycle, EventKind::IoWritten { address, value })
     }
@@ -150,7 +150,7 @@ mod tests {
             mark(399, 0),
             mark(402, 1),
         ];
-        let found = worst(&events, Watch::Job { mark: MARK });
+        let found = worst(&events, ResponseWatch::Job { mark: MARK });
         assert_eq!(
             (found.cycles, found.aim.from, found.aim.to),
             (198, 202, 400)
@@ -176,9 +176,9 @@ mod tests {
             event(101, EventKind::VectorEntered(2)),
             event(140, EventKind::Reti),
         ];
-        let found = worst(&events, Watch::Interrupt { line, vector: 2 });
+        let found = worst(&events, ResponseWatch::Interrupt { line, vector: 2 });
         assert_eq!((found.cycles, found.aim.from), (80, 20));
-        let none = worst(&events[..2], Watch::Interrupt { line, vector: 2 });
+        let none = worst(&events[..2], ResponseWatch::Interrupt { line, vector: 2 });
         assert_eq!(none.cycles, 0);
     }
 }

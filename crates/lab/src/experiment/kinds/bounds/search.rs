@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::attack::{Attack, Field};
 use super::case::begin;
-use super::observe::{Response, Watch, longest_run, worst};
+use super::observe::{Response, ResponseWatch, longest_run, worst};
 use crate::experiment::batch::run_one;
 use crate::experiment::bench::edges;
 use crate::experiment::error::ExperimentError;
@@ -28,7 +28,7 @@ pub(super) struct Arena<'a> {
     /// The lines, in the order of the field's limits.
     pub lines: Vec<Line>,
     pub field: Field<'a>,
-    pub watch: Watch,
+    pub watch: ResponseWatch,
     /// Vectors whose interrupts are measured.
     pub vectors: [u8; 2],
 }

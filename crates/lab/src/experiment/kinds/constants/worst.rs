@@ -11,16 +11,16 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 
 use self::adversary::{Attack, in_step, storm};
-use self::events::{Interrupt, longest};
+use self::events::{LimiterInterrupt, longest};
 use self::subject::Subject;
 pub(super) use self::subject::WorstSpec;
-use crate::experiment::batch::{Job, run_each};
+use crate::experiment::batch::{BatchRun, run_each};
 use crate::experiment::bench::{Bench, edges};
 use crate::experiment::costs::WorstCosts;
 use crate::experiment::error::ExperimentError;
-use crate::experiment::setup::Flavour;
+use crate::experiment::setup::FlavourSources;
 use weir_board::line::Line;
-use weir_board::run::Flood;
+use weir_board::run::LineStimulus;
 
 const BASE: &str = "expiry_base";
 const CLEAR: &str = "clear_empty";
@@ -30,9 +30,9 @@ pub(super) fn ids(spec: &WorstSpec) -> impl Iterator<Item = String> {
     let limited = spec.limited.iter().map(|one| &one.id);
     let plain = spec.plain.iter().map(|one| &one.id);
     let shared = spec.shared.iter().map(|one| &one.id);
-    let names = Interrupt::ALL
+    let names = LimiterInterrupt::ALL
         .into_iter()
-        .map(Interrupt::name)
+        .map(LimiterInterrupt::name)
         .chain([BASE, CLEAR]);
     limited.chain(plain).chain(shared).flat_map(move |id| {
         names
@@ -66,7 +66,7 @@ pub(super) fn measure(bench: &Bench, spec: &WorstSpec) -> Result<WorstCosts, Exp
                 run.trace = true;
                 run.cycles = attack.end;
                 run.floods = floods(subject, &attack);
-                jobs.push(Job {
+                jobs.push(BatchRun {
                     key: (index, seed, kind),
                     firmware: subject.id.clone(),
                     spec: run,
@@ -77,7 +77,8 @@ pub(super) fn measure(bench: &Bench, spec: &WorstSpec) -> Result<WorstCosts, Exp
     let results = run_each(jobs, |(index, ..), result| {
         longest(&result.events, &subjects[*index].watch)
     })?;
-    let mut of_subject: Vec<BTreeMap<Interrupt, u64>> = vec![BTreeMap::new(); subjects.len()];
+    let mut of_subject: Vec<BTreeMap<LimiterInterrupt, u64>> =
+        vec![BTreeMap::new(); subjects.len()];
     for ((index, ..), found) in results {
         for (kind, cycles) in found {
             let most = of_subject[index].entry(kind).or_insert(0);
@@ -109,17 +110,17 @@ fn compile(
         .firmware
         .get(&subject.of)
         .ok_or_else(|| unknown("firmware"))?;
-    let defines = Flavour {
+    let defines = FlavourSources {
         defines: subject.defines.clone(),
-        ..Flavour::default()
+        ..FlavourSources::default()
     };
     bench.compile_parts(&format!("worst{index}"), &[common, own, &defines])
 }
 
 /// The same edges on every line, one after the other by less than an interrupt takes.
-fn floods(subject: &Subject, attack: &Attack) -> Vec<Flood> {
+fn floods(subject: &Subject, attack: &Attack) -> Vec<LineStimulus> {
     let lines = (0_u64..).zip(&subject.lines);
-    let mut floods: Vec<Flood> = lines
+    let mut floods: Vec<LineStimulus> = lines
         .map(|(index, line)| {
             let times = attack.requests.iter().map(|edge| edge + 7 * index);
             edges(&subject.id, *line, times.collect())
@@ -134,14 +135,14 @@ fn floods(subject: &Subject, attack: &Attack) -> Vec<Flood> {
 /// The worst over everything that has the same id.
 fn summed_up(
     subjects: &[Subject],
-    measured: &[BTreeMap<Interrupt, u64>],
+    measured: &[BTreeMap<LimiterInterrupt, u64>],
 ) -> Result<WorstCosts, ExperimentError> {
     let mut worst = WorstCosts::default();
     let mut timers: BTreeMap<(&str, &str), Vec<(u64, u64)>> = BTreeMap::new();
     for (subject, kinds) in subjects.iter().zip(measured) {
         for (kind, cycles) in kinds {
             match (subject.sources, kind, &subject.channel) {
-                (Some(sources), Interrupt::ExpiryEmpty, Some(channel)) => timers
+                (Some(sources), LimiterInterrupt::ExpiryEmpty, Some(channel)) => timers
                     .entry((&subject.id, channel))
                     .or_default()
                     .push((sources, *cycles)),

@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 use crate::experiment::bench::{Bench, as_f64, lost, served, sizes, turn_cycles};
 use crate::experiment::costs;
 use crate::experiment::error::ExperimentError;
-use crate::experiment::place::Place;
+use crate::experiment::place::Checkout;
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 use crate::experiment::setup::Variant;
+use weir_board::board::EmulatedBoard;
 use weir_board::firmware::Toolchain;
 use weir_board::line::Line;
-use weir_board::machine::Machine;
 use weir_board::run::RunResult;
 
 const NAMES: [&str; 11] = [
@@ -45,7 +45,7 @@ pub(super) struct Meter {
 
 impl Meter {
     /// Reads the costs of these flavours.
-    pub fn new(place: &Place, flavours: &[String]) -> Result<Self, ExperimentError> {
+    pub fn new(place: &Checkout, flavours: &[String]) -> Result<Self, ExperimentError> {
         let read = |flavour: &String| {
             let costs = costs::read(place, flavour, &Toolchain::AVR.version()?)?;
             Ok((flavour.clone(), costs))
@@ -99,7 +99,7 @@ impl Meter {
             ),
             ("longest", handler.map(|of| as_f64(of.longest_cycles))),
         ];
-        if bench.setup.board == Machine::Atmega128 {
+        if bench.setup.board == EmulatedBoard::Atmega128 {
             let sizes = sizes(variant.id(), &bench.elf(variant))?;
             all.push(("flash", Some(as_f64(sizes.flash))));
             all.push(("ram", Some(as_f64(sizes.ram))));

@@ -8,7 +8,7 @@ use weir_report::{Temporary, give_way_to_interruption};
 
 use super::spec::{Ring, Wire};
 use crate::experiment::error::ExperimentError;
-use crate::experiment::place::Place;
+use crate::experiment::place::Checkout;
 
 const BUILD: &str = "boards/linux/build";
 const RUN: &str = "boards/linux/run";
@@ -32,7 +32,7 @@ pub(super) struct Guest {
 
 /// What a run has left.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct GuestResult {
     /// What the job has printed.
     pub result: Value,
     /// What QEMU says of the flood.
@@ -41,7 +41,7 @@ pub(super) struct Answer {
 
 impl Guest {
     /// Makes it ready; a first time loads the kernel.
-    pub fn build(place: &Place, kernel: &str) -> Result<Self, ExperimentError> {
+    pub fn build(place: &Checkout, kernel: &str) -> Result<Self, ExperimentError> {
         let printed = output(Command::new(place.path(BUILD)).arg(kernel), BUILD)?;
         let folder = PathBuf::from(printed.trim_end());
         let path = folder.join("version");
@@ -60,7 +60,12 @@ impl Guest {
     }
 
     /// Starts it with these cards, and waits until it has ended.
-    pub fn run(&self, job: &str, floods: &[u8], cards: Cards) -> Result<Answer, ExperimentError> {
+    pub fn run(
+        &self,
+        job: &str,
+        floods: &[u8],
+        cards: Cards,
+    ) -> Result<GuestResult, ExperimentError> {
         let workspace = Temporary::folder("weir-guest-").map_err(ExperimentError::Workspace)?;
         let path = |name: &str| workspace.path().join(name);
         std::fs::write(path("job"), job).map_err(ExperimentError::Workspace)?;
@@ -77,7 +82,7 @@ impl Guest {
                 what: format!("left what is no JSON ({whose}: {error}):\n{text}"),
             })
         };
-        Ok(Answer {
+        Ok(GuestResult {
             result: read(&result, "the guest")?,
             sent: read(&sent, "QEMU")?,
         })

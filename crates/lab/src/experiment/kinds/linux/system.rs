@@ -5,12 +5,12 @@ use std::path::Path;
 
 use super::spec::{Linux, VariantSpec};
 use crate::experiment::error::ExperimentError;
-use crate::experiment::place::Place;
+use crate::experiment::place::Checkout;
 
 /// The text of the system file of a variant at a point, if it has one. It is held against the model
 /// here, before anything is started.
 pub(super) fn of(
-    place: &Place,
+    place: &Checkout,
     spec: &Linux,
     variant: &VariantSpec,
     x: f64,

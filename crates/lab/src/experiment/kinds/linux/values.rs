@@ -12,7 +12,7 @@
 //!   no buffer
 use serde_json::Value;
 
-use super::guest::Answer;
+use super::guest::GuestResult;
 use super::job::{PLAN, WEIR};
 use super::spec::Linux;
 use crate::experiment::series::Values;
@@ -40,7 +40,7 @@ pub(super) fn is_known(spec: &Linux, name: &str) -> Result<(), String> {
     }
 }
 
-pub(super) fn values(answer: &Answer) -> Values {
+pub(super) fn values(answer: &GuestResult) -> Values {
     let mut values = Values::new();
     add(&mut values, "", &answer.result);
     for what in OF_THE_FLOOD {
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_number_has_its_way_as_its_name() {
-        let answer = Answer {
+        let answer = GuestResult {
             result: serde_json::json!({"cpu": {"missed": 3, "ratio": null}, "low": {"ports": [{"packets": 7}]}}),
             sent: serde_json::json!([{"sent": [5, 6], "lost": [0, 1]}]),
         };

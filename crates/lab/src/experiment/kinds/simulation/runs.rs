@@ -9,9 +9,9 @@ use super::spec::{Simulation, VariantSpec};
 use super::values::{names, values};
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::{ExperimentError, list};
-use crate::experiment::place::Place;
+use crate::experiment::place::Checkout;
 use crate::experiment::series::formula::Template;
-use crate::experiment::series::{Key, Plan, Values};
+use crate::experiment::series::{RunKey, SeriesPlan, Values};
 
 /// A system that is simulated.
 pub(super) struct Model {
@@ -22,7 +22,7 @@ pub(super) struct Model {
 
 impl Model {
     /// Reads the system.
-    pub fn load(place: &Place, spec: &Simulation) -> Result<Self, ExperimentError> {
+    pub fn load(place: &Checkout, spec: &Simulation) -> Result<Self, ExperimentError> {
         let system = weir_model::load(&place.path(&spec.system)).map_err(Box::new)?;
         let mut known = BTreeSet::new();
         for name in names(&system) {
@@ -55,8 +55,8 @@ impl Model {
     pub fn simulate(
         &self,
         spec: &Simulation,
-        plan: &Plan,
-    ) -> Result<BTreeMap<Key, Values>, ExperimentError> {
+        plan: &SeriesPlan,
+    ) -> Result<BTreeMap<RunKey, Values>, ExperimentError> {
         let mut runs = Vec::new();
         for variant in &spec.variant {
             for (key, x) in plan.runs_of(&variant.id) {

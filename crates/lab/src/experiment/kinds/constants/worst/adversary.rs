@@ -5,7 +5,7 @@ use rand_chacha::ChaCha12Rng;
 
 /// What is attacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limit {
+pub(super) struct AttackedLimit {
     /// The interval, or the period, in cycles.
     pub interval: u64,
     /// Requests that may pass together.
@@ -17,7 +17,7 @@ pub(super) struct Limit {
     pub wrap: u64,
 }
 
-impl Limit {
+impl AttackedLimit {
     /// A limit whose interrupts nobody makes wait, and whose timer need not wrap.
     pub fn alone(interval: u64, burst: u64) -> Self {
         Self {
@@ -62,7 +62,7 @@ pub(super) struct Attack {
 
 impl Attack {
     /// `row` interrupts without a pause: each is requested while the one before it runs.
-    fn block(&mut self, from: u64, row: u64, limit: &Limit) {
+    fn block(&mut self, from: u64, row: u64, limit: &AttackedLimit) {
         self.blocks
             .extend((0..row).map(|index| from + index * limit.block));
     }
@@ -82,7 +82,7 @@ const LONGEST_PAUSE: u64 = 600_000;
 /// Bursts, each followed by edges at the same distance from the ends of the next intervals; the
 /// distance goes through every cycle within reach of those instants. How many edges, what else
 /// comes and how long the line rests are drawn from `seed`.
-pub(super) fn in_step(limit: &Limit, seed: u64) -> Attack {
+pub(super) fn in_step(limit: &AttackedLimit, seed: u64) -> Attack {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut attack = Attack::default();
     let mut now = START;
@@ -145,7 +145,7 @@ pub(super) fn in_step(limit: &Limit, seed: u64) -> Attack {
 
 /// Edges at random: in bursts and alone, near multiples of the interval and anywhere, faster and
 /// slower than the limit.
-pub(super) fn storm(limit: &Limit, seed: u64, cycles: u64) -> Attack {
+pub(super) fn storm(limit: &AttackedLimit, seed: u64, cycles: u64) -> Attack {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut attack = Attack::default();
     let interval = limit.interval;
@@ -170,7 +170,7 @@ pub(super) fn storm(limit: &Limit, seed: u64, cycles: u64) -> Attack {
 }
 
 /// Puts the edges in order, drops those at the same instant, and leaves time for what still waits.
-fn finish(mut attack: Attack, now: u64, limit: &Limit) -> Attack {
+fn finish(mut attack: Attack, now: u64, limit: &AttackedLimit) -> Attack {
     for edges in [&mut attack.requests, &mut attack.blocks] {
         edges.sort_unstable();
         edges.retain(|edge| *edge >= START);
@@ -185,7 +185,7 @@ fn finish(mut attack: Attack, now: u64, limit: &Limit) -> Attack {
 mod tests {
     use super::*;
 
-    const TARGET: Limit = Limit {
+    const TARGET: AttackedLimit = AttackedLimit {
         interval: 1000,
         burst: 4,
         block: 500,
@@ -216,7 +216,7 @@ mod tests {
             (u64::MAX, 1),
             (1000, u64::MAX),
         ] {
-            let narrow = Limit {
+            let narrow = AttackedLimit {
                 interval,
                 burst,
                 ..TARGET
@@ -224,7 +224,7 @@ mod tests {
             assert!(narrow.check().is_err(), "{narrow:?}");
         }
         // The narrowest that is allowed.
-        let narrow = Limit {
+        let narrow = AttackedLimit {
             interval: 400,
             burst: 1,
             block: 220,
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn nobody_blocks_where_nobody_else_is() {
-        let alone = Limit { block: 0, ..TARGET };
+        let alone = AttackedLimit { block: 0, ..TARGET };
         assert!(in_step(&alone, 1).blocks.is_empty());
         assert!(storm(&alone, 1, 200_000).blocks.is_empty());
     }

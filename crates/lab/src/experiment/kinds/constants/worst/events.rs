@@ -2,11 +2,11 @@
 //! The interrupts of a trace, told apart by what they did.
 use std::collections::BTreeMap;
 
-use weir_board::run::{Event, EventKind};
+use weir_board::run::{BoardEvent, EventKind};
 
 /// What kind of interrupt a limiter causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Interrupt {
+pub(super) enum LimiterInterrupt {
     /// The line's, and the handler ran in it.
     RequestServed,
     /// The line's, and it did not.
@@ -17,7 +17,7 @@ pub(super) enum Interrupt {
     ExpiryEmpty,
 }
 
-impl Interrupt {
+impl LimiterInterrupt {
     pub const ALL: [Self; 4] = [
         Self::RequestServed,
         Self::RequestRefused,
@@ -38,7 +38,7 @@ impl Interrupt {
 
 /// Which interrupts are looked at, and how their handlers are seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Watch {
+pub(super) struct InterruptWatch {
     /// Vector numbers of the lines.
     pub lines: Vec<u8>,
     /// Vector number of the timer.
@@ -52,7 +52,10 @@ pub(super) struct Watch {
 /// The longest interrupt of each kind, in cycles, from its taking to the end of its RETI without
 /// the handler's body; kinds that never happened are missing. Interrupts do not nest in the
 /// firmware that is measured.
-pub(super) fn longest(events: &[Event], watch: &Watch) -> BTreeMap<Interrupt, u64> {
+pub(super) fn longest(
+    events: &[BoardEvent],
+    watch: &InterruptWatch,
+) -> BTreeMap<LimiterInterrupt, u64> {
     let mut longest = BTreeMap::new();
     let mut taken: Option<(u8, u64)> = None;
     let mut served = false;
@@ -68,10 +71,10 @@ pub(super) fn longest(events: &[Event], watch: &Watch) -> BTreeMap<Interrupt, u6
                     continue;
                 };
                 let kind = match (watch.lines.contains(&number), number == watch.timer, served) {
-                    (true, _, true) => Interrupt::RequestServed,
-                    (true, _, false) => Interrupt::RequestRefused,
-                    (false, true, true) => Interrupt::ExpiryServed,
-                    (false, true, false) => Interrupt::ExpiryEmpty,
+                    (true, _, true) => LimiterInterrupt::RequestServed,
+                    (true, _, false) => LimiterInterrupt::RequestRefused,
+                    (false, true, true) => LimiterInterrupt::ExpiryServed,
+                    (false, true, false) => LimiterInterrupt::ExpiryEmpty,
                     (false, false, _) => continue,
                 };
                 let body = if served { watch.body } else { 0 };
@@ -91,7 +94,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_is_what_it_did() {
-        let watch = Watch {
+        let watch = InterruptWatch {
             lines: vec![1, 2],
             timer: 12,
             mark: 0x43,
@@ -99,7 +102,7 @@ mod tests {
         };
         let mut events = Vec::new();
         let mut interrupt = |number: u8, begin: u64, cycles: u64, mark: Option<u16>| {
-            let mut add = |cycle, kind| events.push(Event { cycle, kind });
+            let mut add = |cycle, kind| events.push(BoardEvent { cycle, kind });
             add(begin, EventKind::VectorEntered(number));
             if let Some(address) = mark {
                 add(begin + 1, EventKind::IoWritten { address, value: 0 });
@@ -115,15 +118,15 @@ mod tests {
         interrupt(12, 600, 90, Some(0x43));
         // Another interrupt, and one that the trace does not end.
         interrupt(15, 700, 900, Some(0x43));
-        events.push(Event {
+        events.push(BoardEvent {
             cycle: 2000,
             kind: EventKind::VectorEntered(1),
         });
         let expected = BTreeMap::from([
-            (Interrupt::RequestServed, 56),
-            (Interrupt::RequestRefused, 51),
-            (Interrupt::ExpiryServed, 80),
-            (Interrupt::ExpiryEmpty, 40),
+            (LimiterInterrupt::RequestServed, 56),
+            (LimiterInterrupt::RequestRefused, 51),
+            (LimiterInterrupt::ExpiryServed, 80),
+            (LimiterInterrupt::ExpiryEmpty, 40),
         ]);
         assert_eq!(longest(&events, &watch), expected);
     }

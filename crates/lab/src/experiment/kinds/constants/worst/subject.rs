@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::adversary::Limit;
-use super::events::Watch;
+use super::adversary::AttackedLimit;
+use super::events::InterruptWatch;
 use crate::experiment::bench::{free_register, vector};
 use crate::experiment::error::ExperimentError;
-use crate::experiment::setup::Flavour;
+use crate::experiment::setup::FlavourSources;
 use weir_board::line::Line;
 
 /// What is measured, and how hard.
@@ -22,7 +22,7 @@ pub(in crate::experiment::kinds::constants) struct WorstSpec {
     /// each as long as the experiment's run.
     pub attacks: u64,
     /// What is compiled, by names `FLAVOUR.NAME`, besides what the flavour has.
-    pub firmware: BTreeMap<String, Flavour>,
+    pub firmware: BTreeMap<String, FlavourSources>,
     /// One line behind a limiter.
     pub limited: Vec<LimitedSpec>,
     /// One line without one: a handler of its own, or a timer that looks after it.
@@ -97,8 +97,8 @@ pub(super) struct Subject {
     pub channel: Option<String>,
     pub defines: Vec<String>,
     pub lines: Vec<Line>,
-    pub watch: Watch,
-    pub limit: Limit,
+    pub watch: InterruptWatch,
+    pub limit: AttackedLimit,
     /// The number of sources on a shared timer.
     pub sources: Option<u64>,
 }
@@ -128,7 +128,7 @@ impl WorstSpec {
                 ],
                 lines: vec![Line::INT0],
                 watch: self.watch(id, &[Line::INT0], "TIMER1A")?,
-                limit: Limit::alone(one.interval, 1),
+                limit: AttackedLimit::alone(one.interval, 1),
                 sources: None,
             });
         }
@@ -150,7 +150,7 @@ impl WorstSpec {
                         ],
                         watch: self.watch(id, &lines, channel)?,
                         lines,
-                        limit: Limit::alone(one.interval, one.burst),
+                        limit: AttackedLimit::alone(one.interval, one.burst),
                         sources: Some(sources),
                     });
                 }
@@ -208,7 +208,7 @@ impl WorstSpec {
             ],
             lines: vec![line],
             watch: self.watch(id, &[line], channel)?,
-            limit: Limit {
+            limit: AttackedLimit {
                 interval,
                 burst: one.burst,
                 // A part of what surrounds the work is included, so that the next request comes
@@ -220,14 +220,19 @@ impl WorstSpec {
         })
     }
 
-    fn watch(&self, id: &str, lines: &[Line], channel: &str) -> Result<Watch, ExperimentError> {
+    fn watch(
+        &self,
+        id: &str,
+        lines: &[Line],
+        channel: &str,
+    ) -> Result<InterruptWatch, ExperimentError> {
         let unknown = |name: String| {
             ExperimentError::Evaluation(format!(
                 "`{id}` needs the interrupt {name}, which the chip does not have"
             ))
         };
         let number = |name: String| vector(&name).ok_or_else(|| unknown(name));
-        Ok(Watch {
+        Ok(InterruptWatch {
             lines: lines
                 .iter()
                 .map(|line| number(line.to_string()))

@@ -23,7 +23,7 @@ mod timer;
 use std::ffi::CString;
 
 use self::account::Account;
-pub use self::account::Use;
+pub use self::account::VectorAccount;
 use self::core::{Core, Mishap};
 pub use self::peripherals::LineCount;
 use self::peripherals::Peripherals;
@@ -31,7 +31,7 @@ pub use self::pins::{Driver, Move};
 use crate::chip::Chip;
 use crate::elf::{DataSymbol, Image};
 use crate::line::{Line, Pin};
-use crate::run::{Event, EventKind, RunError};
+use crate::run::{BoardEvent, EventKind, RunError};
 
 /// A code address to watch.
 struct Mark {
@@ -41,7 +41,7 @@ struct Mark {
 }
 
 /// A board with its firmware.
-pub struct Board<'a> {
+pub struct Atmega128Board<'a> {
     chip: &'a Chip,
     image: &'a Image,
     core: Core,
@@ -62,9 +62,9 @@ pub struct Board<'a> {
 }
 
 // SAFETY: the peripherals are the board's own, and point only into its core.
-unsafe impl Send for Board<'_> {}
+unsafe impl Send for Atmega128Board<'_> {}
 
-impl<'a> Board<'a> {
+impl<'a> Atmega128Board<'a> {
     /// A board after reset.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl<'a> Board<'a> {
     }
 
     /// What a vector used since the last [`Self::clear`].
-    pub fn vector(&mut self, number: u8) -> Use {
+    pub fn vector(&mut self, number: u8) -> VectorAccount {
         self.account.charge(self.core.cycle());
         self.account.vector(number)
     }
@@ -191,7 +191,7 @@ impl<'a> Board<'a> {
     }
 
     /// The trace since the last call, if there is one.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    pub fn take_events(&mut self) -> Vec<BoardEvent> {
         self.peripherals().take_events()
     }
 
@@ -451,7 +451,7 @@ impl<'a> Board<'a> {
     }
 }
 
-impl Drop for Board<'_> {
+impl Drop for Atmega128Board<'_> {
     fn drop(&mut self) {
         // SAFETY: made by `Box::into_raw` in `install`; the core executes nothing any more.
         drop(unsafe { Box::from_raw(self.peripherals) });

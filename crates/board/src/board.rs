@@ -9,7 +9,7 @@ use crate::soc;
 
 /// A board that firmware can run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Machine {
+pub enum EmulatedBoard {
     /// A microcontroller, emulated in this process.
     #[default]
     Atmega128,
@@ -18,7 +18,7 @@ pub enum Machine {
     Soc,
 }
 
-impl Machine {
+impl EmulatedBoard {
     /// Every board.
     pub const ALL: [Self; 2] = [Self::Atmega128, Self::Soc];
 
@@ -29,7 +29,7 @@ impl Machine {
     pub fn named(name: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()
-            .find(|machine| machine.name() == name)
+            .find(|board| board.name() == name)
             .ok_or_else(|| {
                 let known = Self::ALL.map(Self::name).join(" and ");
                 format!("there is no board `{name}`: the boards are {known}")
@@ -87,11 +87,11 @@ mod tests {
 
     #[test]
     fn a_board_is_found_by_its_name_and_an_unknown_one_is_refused_with_all() {
-        for machine in Machine::ALL {
-            assert_eq!(Machine::named(machine.name()), Ok(machine));
-            assert!(machine.lines() <= Line::MOST);
+        for board in EmulatedBoard::ALL {
+            assert_eq!(EmulatedBoard::named(board.name()), Ok(board));
+            assert!(board.lines() <= Line::MOST);
         }
-        let message = Machine::named("mps3").unwrap_err();
+        let message = EmulatedBoard::named("mps3").unwrap_err();
         assert!(
             message.contains("the boards are atmega128 and soc"),
             "{message}"
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn a_board_knows_its_own_lines_only() {
-        for machine in Machine::ALL {
-            assert!(machine.line("INT31").is_err(), "{}", machine.name());
+        for board in EmulatedBoard::ALL {
+            assert!(board.line("INT31").is_err(), "{}", board.name());
         }
-        assert_eq!(Machine::Soc.line("int7").unwrap().to_string(), "INT7");
+        assert_eq!(EmulatedBoard::Soc.line("int7").unwrap().to_string(), "INT7");
     }
 }

@@ -7,10 +7,10 @@ mod firmware;
 mod linux;
 mod simulation;
 
-use super::kind::Entry;
+use super::kind::KindEntry;
 
 /// All kinds, as messages list them.
-pub(super) const KINDS: &[Entry] = &[
+pub(super) const KINDS: &[KindEntry] = &[
     firmware::KIND,
     constants::KIND,
     bounds::KIND,

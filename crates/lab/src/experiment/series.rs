@@ -20,7 +20,7 @@ pub(super) type Values = BTreeMap<String, Number>;
 
 /// Which run it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct RunKey {
     pub variant: String,
     /// The number of the point.
     pub index: usize,
@@ -83,7 +83,7 @@ pub(super) fn of_variants(series: &[SeriesSpec], variants: &[Name]) -> Vec<Serie
 
 /// The runs and what is made of them.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct SeriesPlan {
     pub x: Axis,
     pub seeds: Vec<u64>,
     pub series: Vec<SeriesSpec>,
@@ -122,18 +122,21 @@ impl Over {
         ("sum", Self::Sum),
     ];
 
-    fn of(self, points: &[Point]) -> Option<f64> {
+    fn of(self, points: &[SeriesPoint]) -> Option<f64> {
         let all = points.iter().flat_map(|point| &point.values).copied();
         match self {
             Self::Max => all.reduce(worst(f64::max)),
             Self::Min => all.reduce(worst(f64::min)),
-            Self::First => points.first().map(Point::mean),
-            Self::Last => points.last().map(Point::mean),
+            Self::First => points.first().map(SeriesPoint::mean),
+            Self::Last => points.last().map(SeriesPoint::mean),
             Self::ArgMin => points
                 .iter()
                 .min_by(|a, b| a.mean().total_cmp(&b.mean()))
                 .map(|point| point.x),
-            Self::Spread => points.iter().map(Point::spread).reduce(worst(f64::max)),
+            Self::Spread => points
+                .iter()
+                .map(SeriesPoint::spread)
+                .reduce(worst(f64::max)),
             Self::Sum => all.reduce(|a, b| a + b),
         }
     }
@@ -152,12 +155,12 @@ fn worst(choose: fn(f64, f64) -> f64) -> impl Fn(f64, f64) -> f64 {
 
 /// A point of a series: its value with each seed.
 #[derive(Debug, Clone, PartialEq)]
-struct Point {
+struct SeriesPoint {
     x: f64,
     values: Vec<f64>,
 }
 
-impl Point {
+impl SeriesPoint {
     fn mean(&self) -> f64 {
         self.scaled_mean(once())
     }
@@ -194,7 +197,7 @@ pub(super) fn known(series: &[SeriesSpec]) -> Ids {
     }
 }
 
-impl Plan {
+impl SeriesPlan {
     /// Whether every name of a formula is one that runs have: of one of the variants, and `knows`
     /// says nothing against what follows. Before the runs: a name that nothing has should not cost
     /// a minute.
@@ -229,13 +232,13 @@ impl Plan {
     }
 
     /// The runs of a variant, and where they are on the axis.
-    pub fn runs_of(&self, variant: &str) -> impl Iterator<Item = (Key, f64)> {
+    pub fn runs_of(&self, variant: &str) -> impl Iterator<Item = (RunKey, f64)> {
         let points = self.x.values.iter().enumerate();
         points.flat_map(move |(index, &x)| {
             self.seeds.iter().map(move |&seed| {
                 let variant = variant.to_owned();
                 (
-                    Key {
+                    RunKey {
                         variant,
                         index,
                         seed,
@@ -259,7 +262,7 @@ impl Plan {
     /// The series and what claims can say of them.
     pub fn measure(
         &self,
-        results: &BTreeMap<Key, Values>,
+        results: &BTreeMap<RunKey, Values>,
     ) -> Result<Measurements, ExperimentError> {
         let mut values = BTreeMap::new();
         let mut all = Vec::new();
@@ -298,8 +301,8 @@ impl Plan {
     fn points(
         &self,
         series: &SeriesSpec,
-        results: &BTreeMap<Key, Values>,
-    ) -> Result<Vec<Point>, String> {
+        results: &BTreeMap<RunKey, Values>,
+    ) -> Result<Vec<SeriesPoint>, String> {
         let mut points = Vec::new();
         for (index, &x) in self.x.values.iter().enumerate() {
             let mut values = Vec::new();
@@ -320,7 +323,7 @@ impl Plan {
                 }
             }
             if !values.is_empty() {
-                points.push(Point { x, values });
+                points.push(SeriesPoint { x, values });
             }
         }
         Ok(points)
@@ -333,8 +336,8 @@ fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
 
 /// What the names of a formula mean at one point with one seed.
 struct Scope<'a> {
-    plan: &'a Plan,
-    results: &'a BTreeMap<Key, Values>,
+    plan: &'a SeriesPlan,
+    results: &'a BTreeMap<RunKey, Values>,
     index: usize,
     seed: u64,
     x: Number,
@@ -356,7 +359,7 @@ impl Names for Scope<'_> {
             None => (self.index, name),
         };
         let (variant, value) = self.plan.split(name)?;
-        let key = Key {
+        let key = RunKey {
             variant: variant.to_owned(),
             index,
             seed: self.seed,
@@ -369,9 +372,9 @@ impl Names for Scope<'_> {
 mod tests {
     use super::*;
 
-    fn points() -> Vec<Point> {
+    fn points() -> Vec<SeriesPoint> {
         [(1.0, [4.0, 6.0]), (2.0, [1.0, 3.0]), (3.0, [0.0, 7.0])]
-            .map(|(x, values)| Point {
+            .map(|(x, values)| SeriesPoint {
                 x,
                 values: values.to_vec(),
             })
@@ -409,7 +412,7 @@ mod tests {
         }
         let axis = r#"x = { title = "x", values = [1, 2], shown = "100 * x" }"#;
         let all: All = toml::from_str(&format!("{axis}\nseries = [{series}]")).unwrap();
-        let plan = Plan {
+        let plan = SeriesPlan {
             x: all.x,
             seeds: vec![1, 2],
             series: all.series,

@@ -22,17 +22,17 @@ use weir_report::{Claim, Report};
 
 pub use error::{ExperimentError, FileError};
 pub use findings::{Detail, Findings, Picture};
-pub use place::Place;
+pub use place::Checkout;
 
-use file::File;
-use kind::Entry;
+use file::ExperimentFile;
+use kind::KindEntry;
 use kinds::KINDS;
 
 /// An experiment that was read and makes sense.
 #[derive(Debug)]
 pub struct Experiment {
     name: String,
-    file: File,
+    file: ExperimentFile,
 }
 
 impl Experiment {
@@ -41,15 +41,20 @@ impl Experiment {
     /// # Errors
     /// An unknown name, a file that is not as it should be (the message points at the place), a
     /// claim that nothing measures.
-    pub fn load(place: &Place, name: &str) -> Result<Self, ExperimentError> {
+    pub fn load(place: &Checkout, name: &str) -> Result<Self, ExperimentError> {
         let (path, text) = base::text(place, name)?;
         Self::parse(KINDS, name, &path, &text)
     }
 
-    fn parse(kinds: &[Entry], name: &str, path: &str, text: &str) -> Result<Self, ExperimentError> {
+    fn parse(
+        kinds: &[KindEntry],
+        name: &str,
+        path: &str,
+        text: &str,
+    ) -> Result<Self, ExperimentError> {
         Ok(Self {
             name: name.to_owned(),
-            file: File::parse(kinds, path, text)?,
+            file: ExperimentFile::parse(kinds, path, text)?,
         })
     }
 
@@ -75,7 +80,7 @@ impl Experiment {
     ///
     /// # Errors
     /// An experiment that keeps none; a program that fails.
-    pub fn measure_anew(&self, place: &Place) -> Result<(), ExperimentError> {
+    pub fn measure_anew(&self, place: &Checkout) -> Result<(), ExperimentError> {
         self.file
             .kind
             .measure_anew(place)
@@ -88,8 +93,8 @@ impl Experiment {
     /// # Errors
     /// A missing compiler, a firmware that does not compile or goes astray, costs that were never
     /// measured.
-    pub fn run(&self, place: &Place) -> Result<Findings, ExperimentError> {
-        let File { kind, setup, .. } = &self.file;
+    pub fn run(&self, place: &Checkout) -> Result<Findings, ExperimentError> {
+        let ExperimentFile { kind, setup, .. } = &self.file;
         let measured = kind.measure(place, setup)?;
         let claims = setup
             .claim
