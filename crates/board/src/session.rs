@@ -8,8 +8,8 @@ use crate::elf::{DataSymbol, Image};
 use crate::line::Line;
 use crate::run::{LineUse, RunError, RunResult, RunSpec, VectorUse};
 
-/// Cycles between two samples of the variables: a byte that grows once in five cycles at most cannot
-/// wrap between them.
+/// Cycles between two samples of the variables: a byte that grows once in five cycles at most
+/// cannot wrap between them.
 const SAMPLE_CYCLES: u64 = 512;
 /// How long a begin or an end may wait for a counter whose bytes are being stored one by one.
 const SETTLE_CYCLES: u64 = 4096;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=dash
 #
-# In the guest: the mode native on cards that steer, each a case. It prints what it sees, in lines of
-# the form CASE WHAT ...; main.rs judges them.
+# In the guest: the mode native on cards that steer, each a case. It prints what it sees, in lines
+# of the form CASE WHAT ...; main.rs judges them.
 
 give_up() {
     cat /run/*.err >&2

@@ -2,8 +2,8 @@
 # shellcheck shell=dash
 #
 # In the guest: each mode runs under load while CPU 1 goes and comes back, and begins while it is
-# offline. The job prints what it sees, in lines of the form MODE/BEGIN WHEN WHAT ..., where BEGIN is
-# what CPU 1 is when the mode begins; main.rs judges them.
+# offline. The job prints what it sees, in lines of the form MODE/BEGIN WHEN WHAT ..., where BEGIN
+# is what CPU 1 is when the mode begins; main.rs judges them.
 
 give_up() {
     cat /run/*.err >&2
