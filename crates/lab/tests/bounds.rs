@@ -21,10 +21,20 @@ clock = "4MHz"
 warmup = "1ms"
 length = "1ms"
 [bounds]
-systems = "experiments/none/bounds"
 runs = 80
 seed = 1
-case = [{ name = "strict-lazy", of = "c", watch = "job", about = "" }]
+[bounds.system]
+schema = 1
+cpu = { board = "atmega128", clock = "4MHz" }
+source = { handler = { measured = true }, registers = "0 cycles", max_work = 1 }
+receiver = { name = "job", urgency = 1, period = "100000 cycles", wcet = { measured = true } }
+[[bounds.case]]
+name = "strict-lazy"
+of = "c"
+watch = "job"
+about = ""
+source = [{ name = "a", vector = "INT0", handler = { worst = "400 cycles" }, limit = { policy = "strict", timing = "lazy", interval = "2000 cycles", timer = "TIMER1A", prescaler = 1 } }]
+receiver = [{ wcet = { worst = "16000 cycles" } }]
 [flavour.c]
 sources = ["firmware/bounds.c", "core/src/limit.c"]
 includes = ["core/include", "ports/avr/include"]
@@ -32,12 +42,12 @@ defines = ["WEIR_TICK_BITS=16", "WEIR_LIMIT_RECORD=0"]
 flags = ["-fno-ipa-icf"]
 "#;
 
-/// A repository with the experiment `none/small`, whose system file is `system`.
-fn repository(system: &str) -> tempfile::TempDir {
+/// A repository with the experiment `none/small`, whose file is `experiment`.
+fn repository(experiment: &str) -> tempfile::TempDir {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("experiments/none");
-    std::fs::create_dir_all(folder.join("bounds")).unwrap();
+    std::fs::create_dir_all(&folder).unwrap();
     for (from, to) in [
         ("core", "core"),
         ("ports", "ports"),
@@ -49,15 +59,8 @@ fn repository(system: &str) -> tempfile::TempDir {
         )
         .unwrap();
     }
-    std::fs::write(folder.join("small.toml"), EXPERIMENT).unwrap();
-    std::fs::write(folder.join("bounds/strict-lazy.toml"), system).unwrap();
+    std::fs::write(folder.join("small.toml"), experiment).unwrap();
     root
-}
-
-fn strict_lazy() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../experiments/regehr2005/bounds/strict-lazy.toml");
-    std::fs::read_to_string(path).unwrap()
 }
 
 /// The exit code, and what was said without line breaks.
@@ -75,7 +78,7 @@ fn reproduce(root: &Path) -> (i32, String) {
 
 #[test]
 fn no_attack_goes_beyond_the_bound_and_the_same_ones_are_found_again() {
-    let root = repository(&strict_lazy());
+    let root = repository(EXPERIMENT);
     let (code, said) = reproduce(root.path());
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("observed, cycles"), "{said}");
@@ -86,9 +89,8 @@ fn no_attack_goes_beyond_the_bound_and_the_same_ones_are_found_again() {
 #[test]
 fn what_the_system_file_states_is_held_against_the_board() {
     let stated = |from: &str, to: &str| {
-        let system = strict_lazy();
-        assert!(system.contains(from));
-        reproduce(repository(&system.replace(from, to)).path())
+        assert!(EXPERIMENT.contains(from));
+        reproduce(repository(&EXPERIMENT.replace(from, to)).path())
     };
     let (code, said) = stated("\"400 cycles\"", "\"401 cycles\"");
     assert_eq!(code, 0, "another body is compiled: {said}");
@@ -105,8 +107,10 @@ fn what_the_system_file_states_is_held_against_the_board() {
 
 #[test]
 fn a_bound_that_is_too_small_is_found_out() {
-    let cheap = "[cpu.costs.strict.lazy]\nrequest_served = \"20 cycles\"\nrequest_refused = \"20 cycles\"\nexpiry_served = \"20 cycles\"\nexpiry_empty = \"20 cycles\"\n\n[[source]]";
-    let root = repository(&strict_lazy().replace("[[source]]", cheap));
+    let cpu = "clock = \"4MHz\" }\nsource";
+    let costs = "clock = \"4MHz\", costs = { strict = { lazy = { request_served = \"20 cycles\", request_refused = \"20 cycles\", expiry_served = \"20 cycles\", expiry_empty = \"20 cycles\" } } } }\nsource";
+    assert!(EXPERIMENT.contains(cpu));
+    let root = repository(&EXPERIMENT.replace(cpu, costs));
     let (code, said) = reproduce(root.path());
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("not met: min_ratio"), "{said}");

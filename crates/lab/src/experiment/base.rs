@@ -45,7 +45,7 @@ fn read(place: &Checkout, name: &str) -> Result<(String, String), ExperimentErro
 }
 
 /// Tables are laid over each other key by key; everything else takes the place of what was there.
-fn lay_over(below: &mut Table, own: Table) {
+pub(super) fn lay_over(below: &mut Table, own: Table) {
     for (key, value) in own {
         match (below.get_mut(&key), value) {
             (Some(Value::Table(below)), Value::Table(own)) => lay_over(below, own),

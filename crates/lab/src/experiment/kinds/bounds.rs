@@ -15,7 +15,7 @@ use serde::Deserialize;
 use weir_report::Series;
 
 use self::attack::Field;
-use self::case::{Case, CaseSpec, User, traced};
+use self::case::{Case, CaseSpec, Template, User, traced};
 use self::random::RandomSpec;
 use self::search::{Arena, Effort};
 use crate::experiment::batch::bar;
@@ -34,9 +34,9 @@ pub(super) const KIND: KindEntry =
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bounds {
-    /// The folder of the cases' system files, from the repository's root.
+    /// What the systems of all cases have.
     #[serde(default)]
-    systems: String,
+    system: Template,
     /// Runs of each case of the file, adversary by adversary.
     #[serde(default)]
     runs: u64,
@@ -102,7 +102,7 @@ impl Kind for Bounds {
         let mut cases = self
             .case
             .par_iter()
-            .map(|case| case.prepare(&bench, &self.systems))
+            .map(|case| case.prepare(&bench, &self.system))
             .collect::<Result<Vec<Case>, _>>()?;
         if let Some(random) = &self.random {
             cases.extend(random.prepare(&bench)?);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use toml::Spanned;
+use toml::{Spanned, Table, Value};
 use weir_analysis::analyse;
 use weir_analysis::units::Part;
 use weir_generate::{Plan, chip, header};
@@ -12,6 +12,7 @@ use weir_model::{Expiry, Policy, System};
 
 use super::attack::{AttackedLine, START};
 use super::observe::{ResponseWatch, longest_run, worst};
+use crate::experiment::base::lay_over;
 use crate::experiment::batch::run_one;
 use crate::experiment::bench::{Bench, edges, free_register, vector};
 use crate::experiment::error::ExperimentError;
@@ -33,6 +34,29 @@ pub(super) struct CaseSpec {
     pub of: String,
     /// The receiver or the source whose response is bounded and observed.
     pub watch: String,
+    /// What the system file of the case has of its own, beside the [`Template`].
+    #[serde(default)]
+    cpu: Table,
+    #[serde(default)]
+    timer: Vec<Table>,
+    #[serde(default)]
+    source: Vec<Table>,
+    #[serde(default)]
+    receiver: Vec<Table>,
+}
+
+/// What the system files of all cases have, with one source and one receiver that all of theirs
+/// begin as.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Template {
+    schema: i64,
+    #[serde(default)]
+    cpu: Table,
+    #[serde(default)]
+    source: Table,
+    #[serde(default)]
+    receiver: Table,
 }
 
 /// A case, ready to be attacked.
@@ -143,7 +167,11 @@ impl CaseSpec {
     /// # Errors
     /// A system file that is wrong or that the firmware does not fit, no bound, a body or a job
     /// that takes another time than stated.
-    pub(super) fn prepare(&self, bench: &Bench, folder: &str) -> Result<Case, ExperimentError> {
+    pub(super) fn prepare(
+        &self,
+        bench: &Bench,
+        template: &Template,
+    ) -> Result<Case, ExperimentError> {
         let origin = Recipe {
             name: self.name.get_ref(),
             drawn: String::new(),
@@ -151,14 +179,38 @@ impl CaseSpec {
             watch: &self.watch,
             user: User::default(),
         };
-        origin.prepare(bench, self.system(bench, folder)?)
+        origin.prepare(bench, self.system(template)?)
     }
 
-    fn system(&self, bench: &Bench, folder: &str) -> Result<System, ExperimentError> {
-        let path = bench
-            .place
-            .path(&format!("{folder}/{}.toml", self.name.get_ref()));
-        let system = weir_model::load(&path).map_err(Box::new)?;
+    /// The text of the system file.
+    fn system_file(&self, template: &Template) -> String {
+        let over = |below: &Table, own: &Table| {
+            let mut all = below.clone();
+            lay_over(&mut all, own.clone());
+            all
+        };
+        let each = |below: &Table, own: &[Table]| -> Value {
+            let items = own.iter().map(|own| over(below, own));
+            Value::from(items.collect::<Vec<_>>())
+        };
+        let mut cpu = over(&template.cpu, &self.cpu);
+        cpu.insert("flavour".to_owned(), Value::from(self.of.clone()));
+        let mut file = Table::new();
+        file.insert("schema".to_owned(), Value::from(template.schema));
+        file.insert("cpu".to_owned(), Value::from(cpu));
+        file.insert("timer".to_owned(), each(&Table::new(), &self.timer));
+        file.insert("source".to_owned(), each(&template.source, &self.source));
+        file.insert(
+            "receiver".to_owned(),
+            each(&template.receiver, &self.receiver),
+        );
+        file.to_string()
+    }
+
+    fn system(&self, template: &Template) -> Result<System, ExperimentError> {
+        let name = format!("{}.toml", self.name.get_ref());
+        let system = weir_model::parse(&name, &self.system_file(template))
+            .map_err(|wrong| Box::new(weir_model::LoadError::from(wrong)))?;
         let source = system
             .sources
             .iter()
