@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use object::elf;
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
-use object::{Endianness, Object};
+use object::{Endianness, Object, ObjectSection};
 
 mod avr;
 mod riscv;
@@ -35,7 +35,6 @@ pub enum ElfError {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        #[source]
         cause: std::io::Error,
     },
     /// It is something else.
@@ -75,6 +74,15 @@ pub enum ElfError {
         /// In bytes.
         capacity: u32,
     },
+    /// Its parts are compiled for different clocks.
+    #[error("{} was compiled for {} Hz in one part and for {} Hz in another", path.display(), clocks[0], clocks[1])]
+    #[diagnostic(help("compile all of it with the same -DF_CPU=...UL"))]
+    Clocks {
+        /// The file.
+        path: PathBuf,
+        /// In Hz.
+        clocks: [u64; 2],
+    },
     /// There is no such symbol.
     #[error("{} has no {kind} `{name}`", path.display())]
     #[diagnostic(help("{help}"))]
@@ -88,6 +96,46 @@ pub enum ElfError {
         /// Near names, or those that exist.
         help: String,
     },
+}
+
+/// The section in which ports/avr keeps the clock that a firmware is compiled for
+/// (ports/avr/include/weir/avr/timers.h).
+const CLOCK_SECTION: &str = ".weir.clock";
+
+/// The clock in Hz that a firmware says it is compiled for; none if it does not say so.
+///
+/// # Errors
+/// A file that cannot be read or is no ELF file of 32 bits, and one whose parts are compiled for
+/// different clocks.
+pub fn clock_hz(path: &Path) -> Result<Option<u64>, ElfError> {
+    let bytes = std::fs::read(path).map_err(|cause| ElfError::Read {
+        path: path.to_owned(),
+        cause,
+    })?;
+    // What it is instead is told by who loads it.
+    let Ok(file) = ElfFile32::<Endianness>::parse(&*bytes) else {
+        return Ok(None);
+    };
+    let section = file.section_by_name(CLOCK_SECTION);
+    let content = section
+        .and_then(|section| section.data().ok())
+        .unwrap_or_default();
+    let mut clocks = content.chunks_exact(4).map(|clock| {
+        clock
+            .iter()
+            .rev()
+            .fold(0, |hz, &byte| hz << 8 | u64::from(byte))
+    });
+    let Some(first) = clocks.next().filter(|&hz| hz != 0) else {
+        return Ok(None);
+    };
+    match clocks.find(|&hz| hz != first) {
+        Some(other) => Err(ElfError::Clocks {
+            path: path.to_owned(),
+            clocks: [first, other],
+        }),
+        None => Ok(Some(first)),
+    }
 }
 
 /// The board's side of a file that is to be loaded.

@@ -132,7 +132,6 @@ pub enum FirmwareError {
         /// Its command.
         compiler: &'static str,
         /// What the system says.
-        #[source]
         cause: io::Error,
     },
     /// The sources do not compile or link.
@@ -152,7 +151,6 @@ pub enum FirmwareError {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        #[source]
         cause: io::Error,
     },
 }

@@ -228,7 +228,6 @@ pub enum RunError {
         /// Where.
         line: Line,
         /// Why.
-        #[source]
         cause: StimulusError,
     },
     /// The board's simulator is not there, or does not do what it should.

@@ -42,6 +42,7 @@ fn a_run_shows_the_shares_and_the_counters() {
     let output = weir_lab(&[
         "run",
         text(&elf),
+        "--clock=4MHz",
         "--flood",
         "INT0=20kHz",
         "--for",
@@ -80,6 +81,7 @@ fn json_has_the_same_run() {
     let arguments = [
         "run",
         text(&elf),
+        "--clock=4MHz",
         "--flood",
         "INT0=20kHz",
         "--hardware-limit",
@@ -101,6 +103,7 @@ fn a_chip_in_front_is_run_too() {
     let output = weir_lab(&[
         "run",
         text(&elf),
+        "--clock=4MHz",
         "--flood",
         "INT0=2kHz",
         "--front",
@@ -149,10 +152,72 @@ fn bad_arguments_are_refused_with_what_would_be_right() {
         // `=` keeps a value that begins with a minus from looking like an option.
         let joined: Vec<String> = arguments.chunks(2).map(|pair| pair.join("=")).collect();
         let mut all = vec!["run", elf];
+        if !arguments.contains(&"--clock") {
+            all.push("--clock=4MHz");
+        }
         all.extend(joined.iter().map(String::as_str));
         let message = complaint(&all);
         assert!(message.contains(says), "{arguments:?}: {message}");
     }
+}
+
+#[test]
+fn the_clock_is_the_firmwares_own_or_is_stated() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let compile = |clocks: &[&str]| {
+        let elf = folder.path().join("app.elf");
+        let objects = clocks.iter().enumerate().map(|(part, clock)| {
+            let source = folder.path().join(format!("part{part}.c"));
+            // What the linker throws away says nothing.
+            let body = match part {
+                0 if clocks.len() > 1 => "int other(void); int main(void) { return other(); }",
+                0 => "int main(void) { return 0; }",
+                _ => "int other(void) { return 0; }",
+            };
+            std::fs::write(&source, format!("#include <weir/avr.h>\n{body}\n")).unwrap();
+            let object = source.with_extension("o");
+            let status = std::process::Command::new("avr-gcc")
+                .args(["-mmcu=atmega128", "-Os", "-DWEIR_TICK_BITS=16", "-c", clock])
+                .arg("-I")
+                .arg(here.join("core/include"))
+                .arg("-I")
+                .arg(here.join("ports/avr/include"))
+                .arg(source)
+                .arg("-o")
+                .arg(&object)
+                .status();
+            assert!(status.unwrap().success());
+            object
+        });
+        let status = std::process::Command::new("avr-gcc")
+            .args(["-mmcu=atmega128", "-Wl,--gc-sections", "-o"])
+            .arg(&elf)
+            .args(objects.collect::<Vec<_>>())
+            .status();
+        assert!(status.unwrap().success());
+        elf
+    };
+    let clock_of = |arguments: &[&str]| {
+        let output = weir_lab(&[&["run", "--json", "--for=1ms"], arguments].concat());
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        json["clock_hz"].as_u64().unwrap()
+    };
+    let elf = compile(&["-DF_CPU=16000000UL", "-DF_CPU=16000000UL"]);
+    assert_eq!(clock_of(&[text(&elf)]), 16_000_000);
+    assert_eq!(clock_of(&[text(&elf), "--clock=16MHz"]), 16_000_000);
+    let message = complaint(&["run", text(&elf), "--clock=4MHz"]);
+    assert!(
+        message.contains("compiled for 16MHz, not for 4MHz"),
+        "{message}"
+    );
+    let elf = compile(&["-DF_CPU=16000000UL", "-DF_CPU=8000000UL"]);
+    let message = complaint(&["run", text(&elf)]);
+    assert!(message.contains("in one part"), "{message}");
+    let silent = compile(&["-UF_CPU"]);
+    let message = complaint(&["run", text(&silent)]);
+    assert!(message.contains("which clock"), "{message}");
+    assert_eq!(clock_of(&[text(&silent), "--clock=8MHz"]), 8_000_000);
 }
 
 #[test]

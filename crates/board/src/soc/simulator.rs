@@ -48,7 +48,6 @@ pub enum SimulatorError {
         /// The program.
         program: PathBuf,
         /// What the system says.
-        #[source]
         cause: io::Error,
     },
     /// It gave up.
@@ -67,12 +66,11 @@ pub enum SimulatorError {
         /// The program.
         program: PathBuf,
         /// What is wrong with it.
-        #[source]
         cause: serde_json::Error,
     },
     /// What it is to read cannot be written.
     #[error("cannot write what the simulator reads: {0}")]
-    Workspace(#[source] io::Error),
+    Workspace(io::Error),
 }
 
 impl Simulator {

@@ -12,6 +12,8 @@ use weir_model::{Duration, QuantityError, Rate};
 use super::print;
 use crate::experiment::bench::target;
 use weir_board::board::EmulatedBoard;
+use weir_board::chip::ATMEGA128;
+use weir_board::elf::{self, Image};
 use weir_board::line::Line;
 use weir_board::run::{
     FrontController, HardwareLimit, LineStimulus, RunError, RunResult, RunSpec, run, run_with,
@@ -35,8 +37,8 @@ pub struct Args {
     #[arg(long, value_name = "LINE=PATTERN", long_help = FLOOD_HELP)]
     flood: Vec<String>,
 
-    /// The board's clock; the board's usual one if it is not given
-    #[arg(long, value_name = "RATE")]
+    /// The board's clock; if it is not given, the one that the firmware was compiled for
+    #[arg(long, value_name = "RATE", long_help = CLOCK_HELP)]
     clock: Option<Rate>,
 
     /// How much of the board's time is measured
@@ -67,10 +69,16 @@ pub struct Args {
 const BOARD_HELP: &str = "\
 The board
 
-  atmega128   an AVR microcontroller at 4 MHz with the lines INT0 to INT7, emulated in this program
+  atmega128   an AVR microcontroller with the lines INT0 to INT7, emulated in this program
   soc         a RISC-V (RV32I) at 4 MHz with the lines INT0 to INT7, which pass through weir_limit in
               silicon; simulated cycle by cycle by a program that boards/soc/build makes, or that the
               variable WEIR_SOC names";
+
+const CLOCK_HELP: &str = "\
+The board's clock
+
+If it is not given, the board has the clock that the firmware was compiled for: with ports/avr the
+ELF file says it (F_CPU). The board soc has 4 MHz then, which its firmware can read.";
 
 const FLOOD_HELP: &str = "\
 Request interrupts on a line; may be repeated for other lines
@@ -94,7 +102,7 @@ this.";
 
 const EXAMPLES: &str = "\
 Examples:
-  weir-lab run app.elf --flood INT0=20kHz
+  weir-lab run app.elf --clock 16MHz --flood INT0=20kHz
   weir-lab run app.elf --flood INT0=poisson:8kHz:seed=1 --counter progress --counter handled
   weir-lab run app.elf --flood INT0=20kHz --hardware-limit INT0=4kHz --for 10s
   weir-lab run app.elf --flood INT0=20kHz --front limiter.elf:in=INT0:out=PB0:to=INT0
@@ -121,7 +129,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
 }
 
 fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSpec> {
-    let clock_hz = arguments.clock.map_or(board.clock_hz(), Rate::whole_hertz);
+    let clock_hz = clock(arguments, board)?;
     let floods = arguments
         .flood
         .iter()
@@ -156,6 +164,37 @@ fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSp
         marks: Vec::new(),
         trace: false,
     })
+}
+
+/// The board's clock in Hz. Nobody guesses that of a microcontroller: at a wrong one every rate
+/// would be wrong by as much.
+fn clock(arguments: &Args, board: EmulatedBoard) -> miette::Result<u64> {
+    let stated = arguments.clock.map(Rate::whole_hertz);
+    if board == EmulatedBoard::Soc {
+        return Ok(stated.unwrap_or(board.clock_hz()));
+    }
+    let firmware = &arguments.firmware;
+    match (stated, elf::clock_hz(firmware)?) {
+        (Some(stated), Some(compiled)) if stated != compiled => {
+            let help =
+                format!("leave --clock out, or compile the firmware with -DF_CPU={stated}UL");
+            let [stated, compiled] = [stated, compiled].map(|hz| table::rate(hz as f64));
+            Err(miette!(
+                help = help,
+                "--clock: the firmware was compiled for {compiled}, not for {stated}"
+            ))
+        }
+        (Some(clock), _) | (None, Some(clock)) => Ok(clock),
+        (None, None) => {
+            // What is no firmware at all has a better message.
+            Image::load(firmware, &ATMEGA128)?;
+            Err(miette!(
+                help = "state it, for example --clock 16MHz; a firmware that includes <weir/avr.h> and is compiled with -DF_CPU=16000000UL says it itself",
+                "{} does not say which clock it was compiled for",
+                firmware.display()
+            ))
+        }
+    }
 }
 
 fn hardware_limit(

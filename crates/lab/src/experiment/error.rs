@@ -35,7 +35,6 @@ pub enum ExperimentError {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        #[source]
         cause: io::Error,
     },
     /// An experiment's file is not as it should be.
@@ -111,7 +110,7 @@ pub enum ExperimentError {
     },
     /// A place for the firmware cannot be made.
     #[error("cannot make a folder for the firmware: {0}")]
-    Workspace(#[source] io::Error),
+    Workspace(io::Error),
 }
 
 /// What is wrong with an experiment's file, and where.

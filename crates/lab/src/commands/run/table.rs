@@ -241,7 +241,7 @@ fn per_second(count: u64, spec: &RunSpec, result: &RunResult) -> String {
     }
 }
 
-fn rate(hertz: f64) -> String {
+pub fn rate(hertz: f64) -> String {
     Rate::from_hertz(hertz).map_or_else(|_| format!("{hertz} Hz"), |rate| rate.to_string())
 }
 

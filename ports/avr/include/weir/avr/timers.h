@@ -5,7 +5,18 @@
 #ifndef WEIR_AVR_TIMERS_H
 #define WEIR_AVR_TIMERS_H
 
+#include <stdint.h>
+
 #include "weir/avr/registers.h"
+
+/*
+ * The clock that a firmware is compiled for, in a section of its ELF file that no memory holds.
+ * `weir run` reads it. Behind the `;`, a comment to the assembler, stand the flags that the
+ * compiler gives a section of its own accord.
+ */
+#ifdef F_CPU
+static const uint32_t weir_clock_hz __attribute__((used, section(".weir.clock,\"\",@progbits;"))) = (uint32_t) (F_CPU);
+#endif
 
 /*
  * The clock-select bits for a prescaler; 0 where the timer does not have it (ATmega128 data sheet,
