@@ -8,6 +8,7 @@ mod base;
 mod batch;
 pub(crate) mod bench;
 mod costs;
+mod draw;
 mod error;
 mod file;
 mod findings;

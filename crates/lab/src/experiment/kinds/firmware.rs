@@ -3,6 +3,7 @@
 //!
 //! Everything that one figure has and another has not stands in its file. A series ([`series`]) is
 //! a formula over what runs have counted ([`values`]), and a claim is a formula over series.
+mod search;
 mod spec;
 mod values;
 
@@ -10,20 +11,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_model::worst_rates;
 
-use crate::experiment::batch::{BatchRun, run_all};
+use crate::experiment::batch::{BatchRun, bar, run_all};
 use crate::experiment::bench::{Bench, plausible};
 use crate::experiment::error::{ExperimentError, list};
-use crate::experiment::findings::Measurements;
+use crate::experiment::findings::{Detail, Measurements};
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
 use crate::experiment::series::formula::number;
 use crate::experiment::series::{self, RunKey, SeriesPlan, SeriesSpec, Values};
 use crate::experiment::setup::{Role, Setup, Variant};
+use search::{SearchSpec, Worst};
 use spec::{Firmware, FloodSpec, MeasureSpec};
 use values::Meter;
 use weir_board::board::EmulatedBoard;
 use weir_board::line::Line;
-use weir_board::run::{FrontController, HardwareLimit, LineStimulus, RunSpec, Stimulus};
+use weir_board::run::{FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Stimulus};
 use weir_board::stimulus::arrivals;
 
 pub(super) const KIND: KindEntry = KindEntry::of::<Firmware>("firmware").on(&EmulatedBoard::ALL);
@@ -84,6 +86,23 @@ impl Kind for Firmware {
             names.extend(values.map(|(name, value)| (name, number(value))));
             all.series.extend(measured.series);
         }
+        let searches = self.searches(setup);
+        if !searches.is_empty() {
+            let worst = self.search(&bench, &meter, &searches, |variant| {
+                &results[&(IDLE, idle_key(variant))]
+            })?;
+            let of_each = searches.iter().zip(&worst);
+            names.extend(
+                of_each
+                    .clone()
+                    .map(|(of, worst)| (of.id.clone(), number(worst.value))),
+            );
+            let rows = of_each.map(|(of, worst)| {
+                let value = format!("{:.2}", worst.value);
+                vec![of.id.clone(), value, worst.flood.clone()]
+            });
+            all.detail = Some(Detail::new(&["searched", "worst", "flood"], rows));
+        }
         for measure in measures {
             let value = measure
                 .value
@@ -104,6 +123,9 @@ impl Kind for Firmware {
 
     fn shorten(&mut self) -> bool {
         let mut is_shorter = false;
+        for search in &mut self.search {
+            is_shorter |= search.shorten();
+        }
         for flood in &mut self.flood {
             if let Some(quick) = flood.quick.take() {
                 if let Some(x) = &mut flood.x {
@@ -147,7 +169,8 @@ impl Firmware {
         let known = sets
             .iter()
             .flat_map(|set| series::known(&set.plan.series).claims);
-        let known: BTreeSet<String> = known.collect();
+        let searched = self.searches(setup).into_iter().map(|search| search.id);
+        let known: BTreeSet<String> = known.chain(searched).collect();
         let mut claimed = self.measures(setup);
         claimed.retain(|measure| setup.claims(&measure.id));
         for measure in &claimed {
@@ -157,6 +180,41 @@ impl Firmware {
             }
         }
         Ok(claimed)
+    }
+
+    /// The searches of every variant that is meant.
+    fn searches(&self, setup: &Setup) -> Vec<SearchSpec> {
+        let each = self.search.iter();
+        each.flat_map(|search| search.of_variants(setup)).collect()
+    }
+
+    /// The worst of each search.
+    fn search<'a>(
+        &self,
+        bench: &Bench,
+        meter: &Meter,
+        searches: &[SearchSpec],
+        idle: impl Fn(&str) -> &'a RunResult + Sync,
+    ) -> Result<Vec<Worst>, ExperimentError> {
+        let variant = |id: &str| {
+            let mut all = bench.setup.variant.iter();
+            all.find(|variant| variant.id() == id)
+                .ok_or_else(|| wrong(&format!("there is no variant `{id}`")))
+        };
+        let bar = bar(searches.iter().map(|search| search.runs).sum());
+        let worst = searches
+            .iter()
+            .map(|search| {
+                search.worst(
+                    bench,
+                    &|id| base(bench, variant(id)?),
+                    &|id, result| meter.values(bench, variant(id)?, result, idle(id)),
+                    &bar,
+                )
+            })
+            .collect();
+        bar.finish_and_clear();
+        worst
     }
 
     /// A run of each variant that shows what a turn of its background takes.

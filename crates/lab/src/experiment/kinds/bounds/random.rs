@@ -10,6 +10,7 @@ use weir_target::{Board, Channel, Flavour, Policy, Timing};
 
 use super::case::{Case, Recipe, User};
 use crate::experiment::bench::Bench;
+use crate::experiment::draw::log_uniform;
 use crate::experiment::error::ExperimentError;
 
 /// The number of cases that are drawn.
@@ -70,21 +71,6 @@ impl RandomSpec {
             })
             .collect()
     }
-}
-
-/// Every order of magnitude from `least` to `most` equally often.
-fn log_uniform(random: &mut ChaCha12Rng, least: u64, most: u64) -> u64 {
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the bounds are small and positive, and the value lies between them"
-    )]
-    let value = {
-        let (least, most) = (least as f64, most as f64);
-        (least * (most / least).powf(random.random::<f64>())).round() as u64
-    };
-    value.clamp(least, most)
 }
 
 fn one_of<T: Copy>(random: &mut ChaCha12Rng, all: &[T]) -> T {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use weir_model::Duration;
 use weir_model::worst_rates::{self, WorstRate};
 
+use super::search::SearchSpec;
 use crate::experiment::bench::as_f64;
 use crate::experiment::series::formula::Formula;
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
@@ -25,6 +26,9 @@ pub(super) struct Firmware {
     pub constants: BTreeMap<String, f64>,
     /// The sets of floods, each with its series.
     pub flood: Vec<FloodSpec>,
+    /// The worst floods that are searched for.
+    #[serde(default)]
+    pub search: Vec<SearchSpec>,
     /// What can be claimed.
     pub measure: Vec<MeasureSpec>,
 }

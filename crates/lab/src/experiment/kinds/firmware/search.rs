@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The worst flood of a form, searched for each variant: a list of floods that somebody chose has
+//! its own blind spots.
+//!
+//! A third of the runs are drawn, any order of magnitude equally often. From the worst of these the
+//! search climbs by small and large changes. The board is deterministic and every random number
+//! comes from the seed and the number of the run, so the same flood is found again.
+use std::collections::BTreeMap;
+
+use indicatif::ProgressBar;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use crate::experiment::batch::run_one;
+use crate::experiment::bench::Bench;
+use crate::experiment::draw::log_uniform;
+use crate::experiment::error::{ExperimentError, list};
+use crate::experiment::series::Values;
+use crate::experiment::series::formula::Formula;
+use crate::experiment::setup::{Setup, each};
+use weir_board::run::{LineStimulus, RunResult, RunSpec};
+
+/// The table `[[firmware.search]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchSpec {
+    /// The name by which `measure` knows the value of the worst flood.
+    pub id: String,
+    #[serde(default)]
+    of: Vec<String>,
+    /// What the search makes as large as it can, over the values of runs.
+    pub value: Formula,
+    /// The flood as on the command line, with the names of `ranges` in braces.
+    pattern: String,
+    /// The least and the most of each number in the pattern.
+    ranges: BTreeMap<String, [u64; 2]>,
+    /// Every other number that is drawn lies near this or a small multiple of it: a limiter's
+    /// interval, around which its costs change.
+    around: Option<u64>,
+    /// Floods that are tried.
+    pub runs: u64,
+    /// Floods that `--quick` tries.
+    pub quick: Option<u64>,
+    /// The seed from which all random numbers come.
+    seed: u64,
+}
+
+/// The worst flood of a search.
+#[derive(Debug, Clone)]
+pub(super) struct Worst {
+    pub value: f64,
+    pub flood: String,
+}
+
+/// The floods that are varied side by side.
+const CLIMBERS: usize = 4;
+/// Variations of each in a round.
+const TRIES: usize = 4;
+/// The part of the runs that is drawn.
+const DRAWN: u64 = 3;
+
+/// A value for each of the ranges, in their order.
+type Numbers = Vec<u64>;
+
+impl SearchSpec {
+    /// The search of each variant that is meant.
+    pub fn of_variants(&self, setup: &Setup) -> Vec<Self> {
+        each(&setup.names(), (&self.id, &self.of), |rename| Self {
+            id: rename(&self.id),
+            of: Vec::new(),
+            value: self.value.renamed(rename),
+            pattern: self.pattern.clone(),
+            ranges: self.ranges.clone(),
+            ..*self
+        })
+    }
+
+    /// Keeps the runs of `--quick`. False means that the file states none.
+    pub fn shorten(&mut self) -> bool {
+        let quick = self.quick.take();
+        self.runs = quick.unwrap_or(self.runs);
+        quick.is_some()
+    }
+
+    fn wrong(&self, what: &str) -> ExperimentError {
+        ExperimentError::Evaluation(format!("the search `{}`: {what}", self.id))
+    }
+
+    fn flood(&self, numbers: &Numbers) -> String {
+        let names = self.ranges.keys().zip(numbers);
+        names.fold(self.pattern.clone(), |text, (name, number)| {
+            text.replace(&format!("{{{name}}}"), &number.to_string())
+        })
+    }
+
+    /// The variants whose values are in the formula.
+    fn variants<'a>(&self, setup: &'a Setup) -> Result<Vec<&'a str>, ExperimentError> {
+        let is_of = |name: &str, id: &str| {
+            name.strip_prefix(id)
+                .is_some_and(|rest| rest.starts_with('.'))
+        };
+        let ids = setup.variant.iter().map(|variant| variant.id());
+        if let Some(name) = self
+            .value
+            .names()
+            .find(|name| !ids.clone().any(|id| is_of(name, id)))
+        {
+            let known = ids.map(str::to_owned).collect();
+            return Err(self.wrong(&format!(
+                "`{name}` does not begin with a variant, which are {}",
+                list(&known)
+            )));
+        }
+        Ok(ids
+            .filter(|id| self.value.names().any(|name| is_of(name, id)))
+            .collect())
+    }
+
+    /// Searches. `base` is a run of a variant without a flood, `values` what a run of it counted.
+    ///
+    /// # Errors
+    /// A pattern that is none, a run that fails.
+    pub fn worst(
+        &self,
+        bench: &Bench,
+        base: &(impl Fn(&str) -> Result<RunSpec, ExperimentError> + Sync),
+        values: &(impl Fn(&str, &RunResult) -> Result<Values, ExperimentError> + Sync),
+        bar: &ProgressBar,
+    ) -> Result<Worst, ExperimentError> {
+        if let Some((name, _)) = self
+            .ranges
+            .iter()
+            .find(|(_, [least, most])| least > most || *least == 0)
+        {
+            return Err(self.wrong(&format!("the range `{name}` is empty or begins with 0")));
+        }
+        let variants = self.variants(bench.setup)?;
+        let try_one = |numbers: Numbers| {
+            let flood = self.flood(&numbers);
+            let Ok(stimulus) = LineStimulus::on(bench.setup.board, &flood, bench.clock_hz) else {
+                // A gap that is longer than its period, say.
+                bar.inc(1);
+                return Ok((f64::NEG_INFINITY, numbers));
+            };
+            let mut names = Values::new();
+            for variant in &variants {
+                let spec = RunSpec {
+                    floods: vec![stimulus.clone()],
+                    ..base(variant)?
+                };
+                let counted = values(variant, &run_one(variant, &spec)?)?;
+                names.extend(
+                    counted
+                        .into_iter()
+                        .map(|(name, value)| (format!("{variant}.{name}"), value)),
+                );
+            }
+            bar.inc(1);
+            let value = self
+                .value
+                .evaluate(&names)
+                .map_err(|what| self.wrong(&what))?;
+            Ok((value, numbers))
+        };
+        let try_all = |all: Vec<Numbers>| -> Result<Vec<(f64, Numbers)>, ExperimentError> {
+            all.into_par_iter().map(try_one).collect()
+        };
+        let random = |number: u64| {
+            let mut random = ChaCha12Rng::seed_from_u64(self.seed);
+            random.set_stream(number);
+            random
+        };
+
+        let drawn = (self.runs / DRAWN).max(1);
+        let mut climbers = try_all(
+            (0..drawn)
+                .map(|number| self.draw(&mut random(number)))
+                .collect(),
+        )?;
+        climbers.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        climbers.truncate(CLIMBERS);
+        let mut number = drawn;
+        while number < self.runs {
+            let variations: Vec<Numbers> = climbers
+                .iter()
+                .flat_map(|climber| std::iter::repeat_n(climber, TRIES))
+                .zip(number..self.runs)
+                .map(|((_, numbers), number)| self.vary(numbers, &mut random(number)))
+                .collect();
+            number += variations.len() as u64;
+            for (index, tried) in try_all(variations)?.into_iter().enumerate() {
+                if let Some(climber) = climbers.get_mut(index / TRIES) {
+                    if tried.0 >= climber.0 {
+                        *climber = tried;
+                    }
+                }
+            }
+        }
+        climbers
+            .into_iter()
+            .max_by(|(a, _), (b, _)| a.total_cmp(b))
+            .map(|(value, numbers)| Worst {
+                value,
+                flood: self.flood(&numbers),
+            })
+            .filter(|worst| worst.value.is_finite())
+            .ok_or_else(|| self.wrong("no flood of this form is possible"))
+    }
+
+    fn draw(&self, random: &mut ChaCha12Rng) -> Numbers {
+        let ranges = self.ranges.values();
+        ranges
+            .map(|&[least, most]| match self.around {
+                Some(around) if random.random_bool(0.5) => {
+                    let near = around * random.random_range(1..=4);
+                    log_uniform(random, near - near / 8, near + near / 8).clamp(least, most)
+                }
+                _ => log_uniform(random, least, most),
+            })
+            .collect()
+    }
+
+    /// One number or all of them, by a step of any order of magnitude up to a quarter.
+    fn vary(&self, numbers: &Numbers, random: &mut ChaCha12Rng) -> Numbers {
+        let one = random
+            .random_bool(0.5)
+            .then(|| random.random_range(0..numbers.len().max(1)));
+        let ranges = self.ranges.values().zip(numbers).enumerate();
+        ranges
+            .map(|(index, (&[least, most], &number))| {
+                if one.is_some_and(|one| one != index) {
+                    return number;
+                }
+                let step = log_uniform(random, 1, (number / 4).max(1));
+                let varied = if random.random_bool(0.5) {
+                    number.saturating_add(step)
+                } else {
+                    number.saturating_sub(step)
+                };
+                varied.clamp(least, most)
+            })
+            .collect()
+    }
+}
