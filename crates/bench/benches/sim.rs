@@ -211,6 +211,7 @@ fn main() -> ExitCode {
         unit: unit.to_owned(),
         paper: None,
         goal,
+        today: None,
         measured,
     };
     let claims = [

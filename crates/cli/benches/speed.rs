@@ -157,6 +157,7 @@ fn main() -> ExitCode {
         unit: "ms".to_owned(),
         paper: None,
         goal: Goal::AtMost(most),
+        today: None,
         measured,
     };
     let claims = [

@@ -158,6 +158,46 @@ fn a_claim_that_is_not_met_is_exit_code_1_and_the_results_are_written() {
 }
 
 #[test]
+fn a_goal_that_is_known_to_be_missed_fails_only_behind_today() {
+    for (today, code, says) in [("40", 0, "missed, as known"), ("6", 1, "behind today's")] {
+        let claim = format!("at_most = 5, today = {today}");
+        let root = repository(&EXPERIMENT.replace("at_most = 50", &claim));
+        let assert = reproduce(root.path(), &["none/small"]).assert().code(code);
+        let text = said(&assert);
+        assert!(text.contains(says), "{text}");
+    }
+}
+
+#[test]
+fn a_search_finds_the_worst_flood_and_finds_it_again() {
+    // More requests cost more, so the fastest flood of the range is the worst.
+    let measured = "measure = [{ id = \"VARIANT.most_lost\", value = \"VARIANT.worst\" }]";
+    let search = "[[firmware.search]]\nid = \"VARIANT.worst\"\nvalue = \"100 * VARIANT.lost\"\npattern = \"INT0={hertz}Hz:phase={phase}cycles\"\nranges = { hertz = [100, 20000], phase = [1, 100] }\nruns = 60\nseed = 1\n[flavour.c]";
+    let experiment = EXPERIMENT
+        .replace(
+            "measure = [{ id = \"VARIANT.most_lost\", value = \"VARIANT.max\" }]",
+            measured,
+        )
+        .replace("[flavour.c]", search);
+    let root = repository(&experiment);
+    let worst = || {
+        let assert = reproduce(root.path(), &["none/small"]).assert().code(0);
+        let text = said(&assert);
+        let (_, flood) = text.split_once("INT0=").unwrap();
+        flood.split_once("Hz").unwrap().0.parse::<u64>().unwrap()
+    };
+    let found = worst();
+    assert!(found > 19_500, "{found}");
+    assert_eq!(worst(), found);
+
+    let none = experiment.replace("INT0={hertz}Hz", "INT9={hertz}Hz");
+    let assert = reproduce(repository(&none).path(), &["none/small"])
+        .assert()
+        .code(2);
+    assert!(said(&assert).contains("no flood of this form is possible"));
+}
+
+#[test]
 fn an_unknown_experiment_lists_those_that_exist() {
     let root = repository(EXPERIMENT);
     let assert = reproduce(root.path(), &["none/large"]).assert().code(2);

@@ -59,8 +59,21 @@ pub struct Claim {
     pub paper: Option<f64>,
     /// What it should be.
     pub goal: Goal,
+    /// The goal is known to be missed today: what it must not fall behind until it is reached.
+    pub today: Option<Goal>,
     /// What it is.
     pub measured: f64,
+}
+
+/// How a measured value stands to its goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as it should be.
+    Met,
+    /// It is not, as was known, and it did not fall behind.
+    Missed,
+    /// It is not.
+    NotMet,
 }
 
 impl Claim {
@@ -69,11 +82,43 @@ impl Claim {
     pub fn is_met(&self) -> bool {
         self.goal.is_met_by(self.measured)
     }
+
+    /// How the measured value stands to the goal.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match self.today {
+            _ if self.is_met() => Verdict::Met,
+            Some(today) if today.is_met_by(self.measured) => Verdict::Missed,
+            _ => Verdict::NotMet,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Goal;
+    use super::{Claim, Goal, Verdict};
+
+    #[test]
+    fn a_goal_that_is_missed_as_known_may_not_fall_behind() {
+        let verdict = |today, measured| {
+            let claim = Claim {
+                id: String::new(),
+                what: String::new(),
+                unit: String::new(),
+                paper: None,
+                goal: Goal::AtMost(1.0),
+                today,
+                measured,
+            };
+            claim.verdict()
+        };
+        let today = Some(Goal::AtMost(2.0));
+        assert_eq!(verdict(None, 1.5), Verdict::NotMet);
+        assert_eq!(verdict(today, 1.0), Verdict::Met);
+        assert_eq!(verdict(today, 2.0), Verdict::Missed);
+        assert_eq!(verdict(today, 2.1), Verdict::NotMet);
+        assert_eq!(verdict(today, f64::NAN), Verdict::NotMet);
+    }
 
     #[test]
     fn a_goal_is_met_on_its_bound_and_not_beyond() {

@@ -14,7 +14,7 @@ mod strips;
 mod table;
 mod temporary;
 
-pub use claim::{Claim, Goal};
+pub use claim::{Claim, Goal, Verdict};
 pub use files::{Unfinished, WriteError, write_all};
 pub use grid::{Align, Emphasis, Grid};
 pub use number::{count, percent, rate, significant, time};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::Claim;
+use crate::{Claim, Verdict};
 
 /// What one experiment found.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,28 +32,34 @@ pub struct Series {
 }
 
 impl Report {
-    /// Whether every claim is met.
+    /// Whether every claim is met, but for those that are known to be missed.
     #[must_use]
     pub fn is_met(&self) -> bool {
-        self.claims.iter().all(Claim::is_met)
+        let mut verdicts = self.claims.iter().map(Claim::verdict);
+        verdicts.all(|verdict| verdict != Verdict::NotMet)
     }
 
     /// `{"name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`;
-    /// a value that the paper does not have, or that is not finite, is null.
+    /// a value that the paper does not have, or that is not finite, is null. A claim that is known
+    /// to be missed has `today` beside its goal.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let claims: Vec<Value> = self
             .claims
             .iter()
             .map(|claim| {
-                json!({
+                let mut json = json!({
                     "id": claim.id,
                     "unit": claim.unit,
                     "paper": claim.paper,
                     "goal": claim.goal,
                     "measured": claim.measured,
                     "met": claim.is_met(),
-                })
+                });
+                if let Some(today) = claim.today {
+                    json["today"] = json!(today);
+                }
+                json
             })
             .collect();
         json!({ "name": self.name, "simulated": self.simulated, "claims": claims, "series": self.series })
@@ -72,6 +78,7 @@ mod tests {
             unit: "points".to_owned(),
             paper: None,
             goal: Goal::AtMost(4.6),
+            today: None,
             measured,
         }
     }

@@ -3,8 +3,8 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 
-use crate::Claim;
 use crate::number::short;
+use crate::{Claim, Verdict};
 
 /// No table is wider, whatever the terminal: it is read in logs, mails and pages too.
 pub(crate) const WIDTH: u16 = 100;
@@ -26,10 +26,10 @@ pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
         table.force_no_tty();
     }
     for claim in claims {
-        let (word, colour) = if claim.is_met() {
-            ("met", Color::Green)
-        } else {
-            ("NOT MET", Color::Red)
+        let (word, colour) = match claim.verdict() {
+            Verdict::Met => ("met", Color::Green),
+            Verdict::Missed => ("missed", Color::Yellow),
+            Verdict::NotMet => ("NOT MET", Color::Red),
         };
         let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
         let mut verdict = Cell::new(word).fg(colour);
@@ -45,10 +45,22 @@ pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
             verdict,
         ]);
     }
-    let unmet = claims
-        .iter()
-        .filter(|claim| !claim.is_met())
-        .map(|claim| format!("not met: {}: {}", claim.id, claim.what));
+    let unmet = claims.iter().filter_map(|claim| {
+        let (id, what) = (&claim.id, &claim.what);
+        match (claim.verdict(), claim.today) {
+            (Verdict::Missed, Some(today)) => {
+                Some(format!("missed, as known (today {today}): {id}: {what}"))
+            }
+            (Verdict::NotMet, Some(today)) => {
+                Some(format!("not met, and behind today's {today}: {id}: {what}"))
+            }
+            (Verdict::NotMet, None) => Some(format!("not met: {id}: {what}")),
+            (Verdict::Met, Some(_)) => Some(format!(
+                "met, though its `today` says that it is missed: {id}"
+            )),
+            _ => None,
+        }
+    });
     table
         .lines()
         .chain(unmet)
@@ -71,6 +83,7 @@ mod tests {
                 unit: "points".to_owned(),
                 paper: Some(10.0),
                 goal: Goal::AtMost(4.6),
+                today: None,
                 measured,
             })
             .collect()
@@ -90,6 +103,21 @@ mod tests {
             table.contains("≤ 4.6") && !table.contains('\u{1b}'),
             "{table}"
         );
+    }
+
+    #[test]
+    fn what_is_missed_as_known_is_told() {
+        let mut known = claims();
+        known[0].today = Some(Goal::AtMost(5.5));
+        let table = claims_table(&known, false);
+        assert!(!table.contains("NOT MET"), "{table}");
+        assert!(table.contains("missed, as known (today ≤ 5.5)"), "{table}");
+        known[0].measured = 6.0;
+        let table = claims_table(&known, false);
+        assert!(table.contains("behind today's ≤ 5.5"), "{table}");
+        known[0].measured = 4.0;
+        let table = claims_table(&known, false);
+        assert!(table.contains("though its `today`"), "{table}");
     }
 
     #[test]

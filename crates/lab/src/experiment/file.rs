@@ -68,6 +68,8 @@ struct ClaimSpec {
     at_least: Option<f64>,
     equal: Option<f64>,
     within: Option<[f64; 2]>,
+    /// The goal is known to be missed; the value must not fall behind this one.
+    today: Option<f64>,
 }
 
 impl ClaimSpec {
@@ -94,6 +96,18 @@ impl ClaimSpec {
                 "a goal is one of `at_most = 1`, `at_least = 1`, `equal = 0` and `within = [1, 2]`",
             )
         })?;
+        let today = match (self.today, goal) {
+            (None, _) => None,
+            (Some(most), Goal::AtMost(goal)) if most > goal => Some(Goal::AtMost(most)),
+            (Some(least), Goal::AtLeast(goal)) if least < goal => Some(Goal::AtLeast(least)),
+            (Some(_), _) => {
+                return Err(pointer.wrong(
+                    &self.id,
+                    format!("`today` of the claim `{}` is no value that misses its goal", self.id.get_ref()),
+                    "a goal that is known to be missed is `at_most = 1, today = 2` or `at_least = 2, today = 1`",
+                ));
+            }
+        };
         Ok(each(variants, (self.id.get_ref(), &self.of), |rename| {
             let id = rename(self.id.get_ref());
             let claim = Claim {
@@ -102,6 +116,7 @@ impl ClaimSpec {
                 unit: self.unit.clone(),
                 paper: self.paper,
                 goal,
+                today,
                 measured: f64::NAN,
             };
             (Spanned::new(self.id.span(), id), claim)

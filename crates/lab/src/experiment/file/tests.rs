@@ -93,6 +93,15 @@ fn a_claim_states_one_goal() {
 }
 
 #[test]
+fn today_is_a_value_that_misses_the_goal() {
+    for today in ["4", "4.6"] {
+        let (message, place) = refused("at_most = 4.6", &format!("at_most = 4.6, today = {today}"));
+        assert!(message.contains("`today`"), "{message}");
+        assert_eq!(place, "\"c.strict\"");
+    }
+}
+
+#[test]
 fn a_quantity_is_checked_where_it_stands() {
     let (message, place) = refused("\"4MHz\"", "\"4\"");
     assert!(message.contains("MHz"), "{message}");
