@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* libFuzzer's way in: each input is accounts and what is charged to them. */
+/* libFuzzer's entry point: each input describes accounts and the packets that are charged to them.
+ * */
 #include "../src/account.c"
 #include "../tests/account_board.h"
 

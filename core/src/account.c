@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Set-up of accounts, the end of processes, and the counted mode's tick: what does not run at each
- * packet, and may therefore divide.
+ * Set-up of accounts, the end of processes, and the counted mode's tick: code that does not run for
+ * each packet, and may therefore divide.
  */
 #include "weir/account.h"
 
 /*
- * However little a packet costs, no more of them make a tick. It keeps the products below, with a
- * tick of 2^36 cycles at most, within 64 bits.
+ * The cap on N(t), however little a packet costs. It keeps the products below within 64 bits, with
+ * a tick of at most 2^36 cycles.
  */
 #define PER_TICK_MOST 0x40000000u
 
@@ -50,7 +50,7 @@ void weir_account_move(weir_account_process_t *from, weir_account_process_t *to)
 
 /*
  * N as the paper uses it, "rounded off to the nearest integer"; 0 until something was measured, at
- * least 1 then: with 0 its loop would not end.
+ * least 1 then: with 0 the paper's loop would not end.
  */
 static weir_cycles_t rounded(const weir_account_device_t *d)
 {
@@ -71,7 +71,7 @@ static void measure(weir_account_device_t *d, const weir_account_config_t *c, ui
     const uint64_t most = (uint64_t) PER_TICK_MOST << 16;
     uint64_t share = ((uint64_t) c->tick << 16) / cost;
     uint64_t now = share == 0 ? 1 : share > most / m ? most : share * m;
-    /* Neither is 0, nor is what lies between them. */
+    /* Neither average is 0, nor is any value between them. */
     d->per_tick = d->per_tick == 0 ? now : (d->per_tick * (0x10000u - c->gamma) + now * c->gamma) >> 16;
 }
 
@@ -107,7 +107,7 @@ weir_balance_t weir_account_worth_counted(const weir_account_t *account, const w
         if (n == 0 || x[i] == 0) {
             continue;
         }
-        /* packets * tick / n, whole ticks and part */
+        /* packets * tick / n, as whole ticks and a remainder */
         weir_cycles_t packets = (weir_cycles_t) (x[i] < 0 ? -x[i] : x[i]);
         weir_cycles_t tick = account->config.tick;
         weir_cycles_t whole = packets / n;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Set-up of the demultiplexing table: what runs when a socket is bound or a priority changes, not
- * for each packet.
+ * Set-up of the demultiplexing table: code that runs when a socket is bound or a priority changes,
+ * not for each packet.
  */
 #include "weir/demux.h"
 
 /*
- * Slots that are looked at to make room for one socket. More would fill a table only a little
- * further.
+ * The most slots that are searched to make room for one socket. A longer search would fill a table
+ * only a little further.
  */
 #define SEARCHED 64u
 #define NOWHERE 0xffffu
@@ -95,7 +95,7 @@ static uint16_t make_room(weir_demux_slot_t *slots, uint16_t mask, weir_demux_ke
     for (;;) {
         for (uint8_t probe = 0; probe < WEIR_DEMUX_PROBES; probe++) {
             uint16_t at = weir_demux_probe(moving, mask, probe);
-            /* Only the first `count` are read, and these were written. */
+            /* Only the first `count` elements are read, and these were written. */
             /* cppcheck-suppress uninitvar */
             if (count == SEARCHED || is_among(seen, count, at)) {
                 continue;
@@ -122,8 +122,8 @@ static uint16_t make_room(weir_demux_slot_t *slots, uint16_t mask, weir_demux_ke
 }
 
 /*
- * The link of a reader of one socket, taken out of the socket's list; WEIR_DEMUX_NO_LINK if it
- * reads another.
+ * Takes the link of a reader out of the socket's list; WEIR_DEMUX_NO_LINK if it does not read this
+ * socket.
  */
 static uint16_t take_link(weir_demux_slot_t *slot, weir_demux_link_t *links, uint16_t reader)
 {
@@ -139,7 +139,8 @@ static uint16_t take_link(weir_demux_slot_t *slot, weir_demux_link_t *links, uin
     return WEIR_DEMUX_NO_LINK;
 }
 
-/* Behind those that are as urgent: of these the one bound first counts as the socket's reader. */
+/* Inserts the link behind those that are as urgent: of these the one bound first counts as the
+ * socket's reader. */
 static void put_link(weir_demux_slot_t *slot, weir_demux_link_t *links, uint16_t link)
 {
     uint16_t *to = &slot->first;

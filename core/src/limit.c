@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Set-up and reconfiguration of limiters: what does not run at each interrupt, and may therefore
- * divide.
+ * Set-up and reconfiguration of limiters: code that does not run at each interrupt, and may
+ * therefore divide.
  */
 #include "weir/limit.h"
 
@@ -39,12 +39,12 @@ typedef struct {
 } due_after_change_t;
 
 /*
- * What the old bucket owes at `now` is so many whole intervals and a part of one. The whole ones
- * are repaid at the new rate; the part in no more than it has left, so that changes made faster
- * than the interval do not hold up the refill. Tokens are counted from the old burst, which the
- * longer of the intervals may be given with. Only if both the burst and the interval shrink is it
- * the new burst, and the difference a debt: the old burst was taken at the old rate, and its curve
- * does not allow the new rate on top of it (LIMIT-CHANGE-1).
+ * The debt of the old bucket at `now` is a number of whole intervals and a part of one. The whole
+ * ones are repaid at the new rate; the part in no more than it has left, so that changes made
+ * faster than the interval do not hold up the refill. Tokens are counted from the old burst, which
+ * can be combined with the longer of the intervals. Only if both the burst and the interval shrink
+ * are they counted from the new burst, and the difference is a debt: the old burst was taken at the
+ * old rate, and its curve does not allow the new rate on top of it (LIMIT-CHANGE-1).
  */
 static due_after_change_t due_after_change(const weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now)
 {
@@ -103,7 +103,7 @@ static void change_spaced(weir_limit_t *limit, const weir_limit_config_t *to, we
         step->arm = weir_limit_is_armed(s, to);
         step->at = early ? s->due : now;
         if (!step->arm && !after.full) {
-            /* It waits for the user: what the port had noted was about the old bucket. */
+            /* The source waits for the user: the port's note was about the old bucket. */
             weir_limit_watch(s, to, step);
         }
     } else if (early && to->timing == WEIR_LIMIT_EAGER) {
@@ -118,11 +118,11 @@ static void change_spaced(weir_limit_t *limit, const weir_limit_config_t *to, we
 }
 
 /*
- * If one of the two curves lies above the other, every period stays at least as long as its, with
- * at most its burst. If neither does (burst and interval both grow or both shrink), the period that
- * is running takes at most the smaller burst and lasts for two of the longer periods: what the one
- * policy may let through before must not add to what the other may after (LIMIT-CHANGE-1; checked
- * by exhaustion in tests/).
+ * If one of the two curves lies above the other, every period stays at least as long as that
+ * curve's, with at most its burst. If neither does (burst and interval both grow or both shrink),
+ * the running period takes at most the smaller burst and lasts for two of the longer periods: what
+ * one policy may let through before must not add to what the other may let through after
+ * (LIMIT-CHANGE-1; checked exhaustively in tests/).
  */
 static void change_bursty(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Two processors' accounts of the same processes, and a third that counts, driven by bytes: for the
- * sanitizers and the fuzzer. It keeps every balance in 128 bits, runs the paper's own loop, and
- * stops the program where an account disagrees or a cycle is lost.
+ * sanitizers and the fuzzer. The test keeps every balance in 128 bits, runs the paper's own loop,
+ * and stops the program where an account disagrees or a cycle is lost.
  */
 #ifndef WEIR_TESTS_ACCOUNT_BOARD_H
 #define WEIR_TESTS_ACCOUNT_BOARD_H
@@ -76,7 +76,7 @@ static void cpu_tick(cpu_t *c, unsigned p)
     } else {
         int32_t ticks = weir_account_tick(&c->account, &c->processes[p]);
         wide_t x = house_saturated(c->owed[p] - c->handled);
-        /* The paper's loop, by division; beyond 31 bits the rest stays. */
+        /* The result of the paper's loop, by division; beyond 31 bits the rest stays. */
         wide_t whole = x / unit;
         whole = whole > INT32_MAX ? INT32_MAX : whole < -INT32_MAX ? -INT32_MAX : whole;
         CHECK(ticks == whole); /* ACCOUNT-TICK-1 */
@@ -138,8 +138,8 @@ static void counted_handled(counted_t *c, unsigned d, unsigned p, weir_cycles_t 
 }
 
 /*
- * N(t) and its average: exactly, but for the fraction that the machine leaves out, below m(t)
- * 65,536ths, and one that keeps it above 0.
+ * Checks N(t) and its average: exact, except for the fraction that the machine leaves out, below
+ * m(t) 65,536ths, and one 65,536th that keeps it above 0.
  */
 static void counted_average(const counted_t *c, unsigned d, wide_t before)
 {
@@ -172,7 +172,7 @@ static void counted_tick(counted_t *c, unsigned p)
         wide_t n = ((wide_t) c->devices[d].per_tick + 0x8000) >> 16;
         n = n == 0 && c->devices[d].per_tick != 0 ? 1 : n;
         if (!idle) {
-            /* zhang2006 §3.1, line by line, but for the slip in its last */
+            /* zhang2006 §3.1, line by line, except for the slip in its last line */
             wide_t *x = &c->model[p][d];
             *x -= c->m[d];
             wide_t sign = *x < 0 ? -1 : 1;
@@ -188,7 +188,7 @@ static void counted_tick(counted_t *c, unsigned p)
     CHECK(ticks == system_time); /* ACCOUNT-COUNTED-1 */
 }
 
-/* What a row is worth differs from x * tick / N by less than a cycle per device. */
+/* Checks that a row's value differs from x * tick / N by less than a cycle per device. */
 static void counted_worth(const counted_t *c)
 {
     for (unsigned p = 0; p < HOUSE_PROCESSES; p++) {
@@ -219,7 +219,7 @@ static void counted_exit(counted_t *c, unsigned p)
     }
 }
 
-/* Two bytes, from a cycle to beyond what a balance holds. */
+/* A cost from two bytes: from one cycle to more than a balance holds. */
 static weir_cycles_t house_cost(const uint8_t *data)
 {
     unsigned shift = (data[0] & 3) == 3 ? data[1] % WEIR_CYCLE_BITS : 0;
@@ -227,8 +227,8 @@ static weir_cycles_t house_cost(const uint8_t *data)
 }
 
 /*
- * Bytes 0 and 1 the clock tick, 2 and 3 gamma, then events of three bytes: kind and process, and a
- * cost.
+ * Runs the accounts: bytes 0 and 1 are the clock tick, 2 and 3 gamma; then follow events of three
+ * bytes: kind and process, and a cost.
  */
 static void house_run(const uint8_t *data, size_t size)
 {

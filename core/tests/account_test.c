@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The accounts under the sanitizers: long random sequences of events, balances at their ends,
- * refused configurations.
+ * The accounts under the sanitizers: long random sequences of events, saturated balances, refused
+ * configurations.
  */
 #include "../src/account.c"
 #include "account_board.h"
@@ -23,7 +23,7 @@ static void long_random_sequences(void)
     }
 }
 
-/* ACCOUNT-SATURATE-1: a balance stops at its end and comes back; it does not change its sign. */
+/* ACCOUNT-SATURATE-1: a balance stops at its limits and comes back; it does not change its sign. */
 static void balances_saturate(void)
 {
     const weir_cycles_t most = (weir_cycles_t) WEIR_BALANCE_MOST;
@@ -69,7 +69,7 @@ static void whole_units(void)
     }
 }
 
-/* What weir_account_check() refuses, and the longest tick that it takes. */
+/* The configurations that weir_account_check() refuses, and the longest tick that it accepts. */
 static void limits_of_the_configuration(void)
 {
     weir_account_config_t c = {.tick = WEIR_ACCOUNT_TICK_MOST, .gamma = 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the tests in C share: a condition that stops the program, and dice that fall alike in every
- * run.
+ * Helpers of the tests in C: a condition that stops the program, and random numbers that are the
+ * same in every run.
  */
 #ifndef WEIR_TESTS_CHECK_H
 #define WEIR_TESTS_CHECK_H
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The same file is compiled several times: `number` `unit` tell which of its programs stopped. */
+/* One file is compiled several times: `number` and `unit` tell which of its programs stopped. */
 #define CHECK_IN(number, unit, what)                                                                                                       \
     do {                                                                                                                                   \
         if (!(what)) {                                                                                                                     \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * demux, defer and predict, driven by bytes: for the sanitizers and the fuzzer. Stops the program
- * where a frame's end is overread or believed to be elsewhere, a table disagrees with a matrix, or
- * what is kept to be fast is not what a search finds.
+ * where the parser reads beyond a frame's end or misplaces it, where a table disagrees with a
+ * matrix, or where a value cached for speed differs from what a search finds.
  */
 #ifndef WEIR_TESTS_CLASSES_BOARD_H
 #define WEIR_TESTS_CLASSES_BOARD_H
@@ -26,7 +26,8 @@ static bool same_packet(const weir_demux_packet_t *a, const weir_demux_packet_t 
            a->pcp == b->pcp && a->vlan == b->vlan;
 }
 
-/* A piece of memory as long as the bytes, so that the sanitizer sees one too many. */
+/* Copies the bytes into memory of exactly their length, so that the sanitizer sees a read beyond
+ * it. */
 static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
 {
     uint8_t *exact = malloc(length == 0 ? 1 : length);
@@ -35,7 +36,7 @@ static uint8_t *exact_copy(const uint8_t *bytes, size_t length)
     return exact;
 }
 
-/* DEMUX-PARSE-1 and -5. */
+/* Parses a frame and checks DEMUX-PARSE-1 and -5. */
 static weir_demux_packet_t parse_exactly(const uint8_t *frame, size_t length)
 {
     uint8_t *exact = exact_copy(frame, length);
@@ -54,7 +55,7 @@ static void frame_run(const uint8_t *frame, size_t length)
 {
     weir_demux_packet_t whole = parse_exactly(frame, length);
     CHECK(whole.outcome <= WEIR_DEMUX_TOO_DEEP && (whole.pcp < 8 || whole.pcp == WEIR_DEMUX_UNTAGGED) && whole.vlan < 4096);
-    /* DEMUX-PARSE-3: a beginning says the same, or that it is one. */
+    /* DEMUX-PARSE-3: a truncated frame gives the same result, or TRUNCATED. */
     for (size_t part = 0; part < length; part++) {
         weir_demux_packet_t packet = parse_exactly(frame, part);
         CHECK(packet.outcome == WEIR_DEMUX_TRUNCATED || same_packet(&packet, &whole));
@@ -113,7 +114,7 @@ static void table_check(const table_t *t)
             links += t->reads[key][reader];
         }
     }
-    /* DEMUX-TABLE-3: nothing is lost. */
+    /* DEMUX-TABLE-3: no link is lost. */
     unsigned used = 0;
     for (unsigned at = 0; at < t->capacity; at++) {
         used += t->slots[at].key != WEIR_DEMUX_NO_KEY;
@@ -175,7 +176,7 @@ static void table_run(const uint8_t *data, size_t size)
 
 /* ------------------------------------------------------------------------------- bottom halves */
 
-/* DEFER-ORDER-1, -NEST-1: what is remembered against what a search finds. */
+/* DEFER-ORDER-1, -NEST-1: compares the remembered choice with what a search finds. */
 static void defer_check(const weir_defer_t *d)
 {
     unsigned best = WEIR_CLASS_NONE;
@@ -294,7 +295,7 @@ static void predict_run(const uint8_t *data, size_t size)
     }
 }
 
-/* The first byte says which of the four the others drive. */
+/* Runs one of the four tests: the first byte chooses it, the others drive it. */
 static void classes_run(const uint8_t *data, size_t size)
 {
     static void (*const runs[])(const uint8_t *, size_t) = {frame_run, table_run, defer_run, predict_run};

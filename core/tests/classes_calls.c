@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Calls what demux, defer and predict run per packet, with a table of constant size: to be compiled
- * for every target, not to be run.
+ * Calls the per-packet functions of demux, defer and predict, with a table of constant size: to be
+ * compiled for every target, not to be run.
  */
 #define WEIR_DEMUX_MASK(table) ((uint16_t) 255)
 
@@ -9,7 +9,7 @@
 #include "weir/demux.h"
 #include "weir/predict.h"
 
-/* Elsewhere, so that no compiler knows what is in them. */
+/* Defined elsewhere, so that no compiler knows their contents. */
 extern weir_demux_t demux;
 extern weir_demux_slot_t slots[256];
 extern weir_defer_t bottom_halves;

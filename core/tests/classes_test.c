@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * demux, defer and predict under the sanitizers: frames cut off anywhere, every set of few classes,
- * many long random sequences.
+ * demux, defer and predict under the sanitizers: frames cut off anywhere, every small set of
+ * classes, many long random sequences.
  */
 #include "../src/defer.c"
 #include "../src/demux.c"
 #include "classes_board.h"
 
-/* The highest class of every set of up to three. */
+/* The highest class of every set of up to three classes. */
 static void highest_of_every_set(void)
 {
     for (uint8_t a = 0; a < WEIR_CLASSES; a++) {
@@ -22,7 +22,7 @@ static void highest_of_every_set(void)
     CHECK(weir_classes_highest(0) == 0);
 }
 
-/* A frame that is read to its end, for random bytes to be put into. */
+/* A valid frame, which random bytes then replace in part. */
 static const uint8_t v4[] = {
     2,    0,    0,    0,    0, 1, 2, 0, 0,  0,  0, 2,                                       /* addresses */
     0x81, 0x00, 0,    12,                                                                   /* tag */

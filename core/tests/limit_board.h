@@ -2,8 +2,9 @@
 /*
  * A port in memory, driven by bytes: for the sanitizers and the fuzzer. It performs the steps of
  * one limiter and stops the program where the limiter lets through more than its curve, overrides
- * the user or forgets a request. The Rust tests hold the machine to the contracts more closely;
- * this one is small, so that a fuzzer is fast, and is C, so that the sanitizers see inside.
+ * the user or forgets a request. The Rust tests compare the machine with the contracts more
+ * closely; this one is small, so that a fuzzer is fast, and is in C, so that the sanitizers see
+ * inside.
  */
 #ifndef WEIR_TESTS_LIMIT_BOARD_H
 #define WEIR_TESTS_LIMIT_BOARD_H
@@ -215,7 +216,8 @@ static void board_change(board_t *b, weir_ticks_t interval, uint8_t burst)
     board_deliver(b);
 }
 
-/* Up to two wraps, but for a timer that never rests: that one would take the test's time. */
+/* Idles for up to two wraps; for less with a periodic timer, whose many expiries would make the
+ * test slow. */
 static void board_idle(board_t *b, uint64_t amount)
 {
     bool periodic = b->limit.config.policy == WEIR_LIMIT_BURSTY && b->limit.config.timing == WEIR_LIMIT_EAGER;
@@ -226,7 +228,7 @@ static void board_idle(board_t *b, uint64_t amount)
     }
 }
 
-/* Sets up a limiter from the first bytes; false if they name none. */
+/* Sets up a limiter from the first bytes; false if they describe none. */
 static bool board_start(board_t *b, const uint8_t *data, size_t size)
 {
     if (size < 5) {
@@ -249,14 +251,14 @@ static bool board_start(board_t *b, const uint8_t *data, size_t size)
     b->largest = config.burst;
     b->user_on = true;
     b->watches = (data[4] & 1) != 0;
-    /* Shortly before the wrap, for the widths that a test lives to see wrap. */
+    /* Starts shortly before the wrap, for the widths at which a test can reach it. */
     b->now = WEIR_TICK_BITS == 64 ? data[4] : ((uint64_t) 1 << (WEIR_TICK_BITS & 63)) - data[4];
     b->aged = b->now;
     board_perform(b, weir_limit_start(&b->limit, (weir_ticks_t) b->now), false);
     return true;
 }
 
-/* Plays what the bytes say, then sees to it that nothing waits for ever. */
+/* Plays the events in the bytes, then checks that no request waits for ever. */
 static void board_run(const uint8_t *data, size_t size)
 {
     board_t b;

@@ -5,7 +5,7 @@
  */
 #include "weir/ticks.h"
 
-/* The hooks, counted (LIMIT-RECORD-3). */
+/* Calls of the hooks, counted (LIMIT-RECORD-3). */
 static unsigned long begun;
 static unsigned long ended;
 #define WEIR_ON_OVERLOAD_BEGIN(state) ((void) (state), (void) begun++)
@@ -16,7 +16,7 @@ static unsigned long ended;
 
 #include <string.h>
 
-/* One of each kind of event, in every order. */
+/* All short sequences of one event of each kind. */
 static void every_short_sequence(void)
 {
     static const uint8_t events[] = {0x00, 0x08, 0x02, 0x0a, 0x04, 0x05, 0x07};
@@ -143,7 +143,7 @@ static void overloads_begin_and_end(void)
 #endif
 }
 
-/* What weir_limit_check() refuses, and the largest that it takes. */
+/* The configurations that weir_limit_check() refuses, and the largest that it accepts. */
 static void limits_of_the_configuration(void)
 {
     const weir_ticks_t half = WEIR_TICKS_HALF;

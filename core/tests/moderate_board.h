@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A NIC of up to three moderated queues, driven by bytes: for the sanitizers and the fuzzer. It
- * keeps the windows in time that never wraps, and stops the program where a queue disagrees:
- * interrupts early, late or for nothing, forgets a packet, or drops one that has room.
+ * A NIC of up to three moderated queues, driven by bytes: for the sanitizers and the fuzzer. The
+ * test keeps the windows in time that never wraps, and stops the program where a queue disagrees:
+ * it interrupts early, late or for nothing, forgets a packet, or drops one although there is room.
  */
 #ifndef WEIR_TESTS_MODERATE_BOARD_H
 #define WEIR_TESTS_MODERATE_BOARD_H
@@ -18,7 +18,7 @@
 #define NIC_QUEUES 3u
 #define NIC_NEVER UINT64_MAX
 
-/* What a queue ought to do. `began` and `quiet` are instants that never wrap. */
+/* The expected state of a queue. `began` and `quiet` are instants that never wrap. */
 typedef struct {
     uint64_t began;
     uint64_t quiet;
@@ -50,7 +50,7 @@ static uint64_t nic_due(const nic_t *n, uint16_t i)
     return absolute < packet ? absolute : packet;
 }
 
-/* Whether a queue whose window is open, or would be, interrupts at this instant. */
+/* True iff a queue whose window is open, or would be, must interrupt at this instant. */
 static bool nic_wants(const nic_t *n, uint16_t i)
 {
     const weir_moderate_config_t *c = &n->queues[i].config;
@@ -58,7 +58,7 @@ static bool nic_wants(const nic_t *n, uint16_t i)
     return !m->raised && m->waiting != 0 && (c->absolute == 0 || (c->count != 0 && m->waiting >= c->count) || nic_due(n, i) <= n->now);
 }
 
-/* The queue raised its interrupt, or did not: as it should? */
+/* Checks whether the queue was right to raise its interrupt, or not to. */
 static void nic_raised(nic_t *n, uint16_t i, bool raised)
 {
     nic_model_t *m = &n->models[i];
@@ -106,7 +106,7 @@ static void nic_fire(nic_t *n)
     }
 }
 
-/* Time passes, and the port comes for what is due, so late as it is. */
+/* Advances time; the port handles due timers with its latency. */
 static void nic_advance(nic_t *n, uint64_t to)
 {
     for (;;) {
@@ -184,7 +184,7 @@ static void nic_reconfigure(nic_t *n, uint16_t i, const weir_moderate_config_t *
     }
 }
 
-/* Four bytes of parameters; a quarter of the absolute timers is long. */
+/* A configuration from four bytes; a quarter of the absolute timers is long. */
 static weir_moderate_config_t nic_config(const uint8_t *data)
 {
     weir_ticks_t absolute = (data[0] & 3) == 3 ? (weir_ticks_t) ((data[0] >> 2) * 500u) : (weir_ticks_t) (data[0] >> 2);
@@ -193,8 +193,8 @@ static weir_moderate_config_t nic_config(const uint8_t *data)
 }
 
 /*
- * A NIC and what happens to it: byte 0 the number of queues, byte 1 how far the start is before a
- * wrap, 4 bytes per queue, then events of a kind and a value.
+ * Runs a NIC: byte 0 is the number of queues, byte 1 the distance of the start from a wrap, then 4
+ * bytes per queue, then events of a kind and a value.
  */
 static void nic_run(const uint8_t *data, size_t size)
 {
@@ -248,8 +248,8 @@ static void nic_run(const uint8_t *data, size_t size)
             break;
         case 11:
             /*
-             * Longer than a wrap of 16-bit ticks. What is raised waits; what is open comes due on
-             * the way.
+             * Idles for longer than a wrap of 16-bit ticks. Raised interrupts wait; open windows
+             * come due on the way.
              */
             nic_advance(&n, n.now + value * 1000u);
             break;

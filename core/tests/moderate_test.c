@@ -6,7 +6,7 @@
 #include "../src/moderate.c"
 #include "moderate_board.h"
 
-/* Parameters that weir_moderate_check() takes. */
+/* Random parameters that weir_moderate_check() accepts. */
 static void roll_config(uint8_t *data)
 {
     weir_moderate_config_t c;
@@ -73,7 +73,7 @@ static void constant_configurations(void)
     CONSTANT_AGAINST_CHANGEABLE(.absolute = 40, .packet = 12, .count = 3, .size = 5);
 }
 
-/* What weir_moderate_check() refuses, and the largest that it takes. */
+/* The parameters that weir_moderate_check() refuses, and the largest that it accepts. */
 static void limits_of_the_configuration(void)
 {
     weir_moderate_config_t c = {.absolute = WEIR_TICKS_HALF - 1, .packet = WEIR_TICKS_HALF - 1, .count = UINT16_MAX, .size = UINT16_MAX};
@@ -100,7 +100,7 @@ static void limits_of_the_configuration(void)
 }
 
 /*
- * MODERATE-TIME-1: the longest window, from just before a wrap, and a port that is almost half a
+ * MODERATE-TIME-1: the longest window, from just before a wrap, with a port that is almost half a
  * wrap late.
  */
 static void the_longest_window(void)

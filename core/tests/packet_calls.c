@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Calls what moderate, account and work run per packet and per tick: to be compiled for every
- * target, not to be run.
+ * Calls the per-packet and per-tick functions of moderate, account and work: to be compiled for
+ * every target, not to be run.
  */
 #include "weir/account.h"
 #include "weir/moderate.h"
 #include "weir/work.h"
 
-/* Elsewhere, so that no compiler knows what is in them. */
+/* Defined elsewhere, so that no compiler knows their contents. */
 extern weir_moderate_t queues[4];
 extern weir_account_t account;
 extern weir_account_device_t device;
 extern weir_work_t work;
 
-/* Bit 0 accepted, bit 1 interrupt. */
+/* Returns bit 0: accepted, bit 1: interrupt. */
 uint8_t arrives(uint16_t queue, weir_ticks_t now);
 uint8_t arrives(uint16_t queue, weir_ticks_t now)
 {

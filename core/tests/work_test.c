@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What an interrupt may do, against a handler that counts for itself, and a device that never runs
- * dry.
+ * The limit on the work of an interrupt, against a handler that counts for itself and a device that
+ * never runs dry.
  */
 static unsigned long told;
 #define WEIR_ON_WORK_EXCEEDED(work) ((void) (work), told++)
@@ -12,8 +12,8 @@ static unsigned long told;
 #define CHECK(what) CHECK_IN(16, "bit units", what)
 
 /*
- * LIMIT-WORK-2: one interrupt does as many units as wait, but at most `most`; it counts, and tells,
- * iff more waited.
+ * LIMIT-WORK-2: one interrupt does as many units as wait, but at most `most`; it counts, and
+ * reports, iff more waited.
  */
 static void one_interrupt(weir_work_t *work, uint16_t most, uint32_t waiting, uint16_t at_once)
 {

@@ -5,10 +5,11 @@
 
 #include <stdint.h>
 
-// All registers are words; an access to a part of one, or to what is not there, is a bus error.
+// All registers are words; an access to a part of a register, or to an address without a device, is
+// a bus error.
 #define SOC_REGISTER(address) (*(volatile uint32_t *) (uintptr_t) (address))
 
-// Wires into the event devices, which are the lines 0 to 7 of the interrupt controller.
+// The wires into the event devices, whose outputs are the lines 0 to 7 of the interrupt controller.
 #define SOC_LINES 8
 #define SOC_LINE_OVERLOAD 8
 #define SOC_LINE_BUS_ERROR 9
@@ -16,17 +17,17 @@
 #define SOC_RAM_BASE 0x00000000u
 #define SOC_RAM_BYTES 0x00010000u
 
-// A character is sent in no time.
+// The UART: a write sends its character at once.
 #define SOC_UART SOC_REGISTER(0x10000000u)
 
-// mtime counts clocks. Its halves are read one by one.
+// mtime counts clocks. Its two halves are read separately.
 #define SOC_MTIME_LOW SOC_REGISTER(0x10010000u)
 #define SOC_MTIME_HIGH SOC_REGISTER(0x10010004u)
 #define SOC_MTIMECMP_LOW SOC_REGISTER(0x10010008u)
 #define SOC_MTIMECMP_HIGH SOC_REGISTER(0x1001000cu)
 #define SOC_MSIP SOC_REGISTER(0x10010010u)
 
-// PENDING is latched by rising edges; a one that is written clears the bit.
+// A rising edge of a line sets its bit of PENDING; writing a one clears the bit.
 #define SOC_PENDING SOC_REGISTER(0x10020000u)
 #define SOC_ENABLE SOC_REGISTER(0x10020004u)
 
@@ -34,10 +35,10 @@
 #define SOC_EVENT_POP(line) SOC_REGISTER(0x10030004u + 32u * (line))
 #define SOC_EVENT_CONTROL(line) SOC_REGISTER(0x10030008u + 32u * (line))
 #define SOC_EVENT_WIRE(line) SOC_REGISTER(0x1003000cu + 32u * (line))
-// The device asks while events wait, and anew after each pop.
+// QUEUE: the device requests as long as events wait, and anew after each pop.
 #define SOC_EVENT_QUEUE 1u
 
-// weir_limit, whose registers rtl/limit describes. After a reset it limits nothing.
+// The limiter weir_limit, whose registers rtl/limit describes. After a reset it limits nothing.
 #define SOC_LIMIT_BASE 0x11000000u
 
 #define SOC_EXIT SOC_REGISTER(0x1fff0000u)
@@ -47,8 +48,8 @@
 #define SOC_LINE_COUNT SOC_REGISTER(0x1fff0010u)
 #define SOC_CLOCK_HZ SOC_REGISTER(0x1fff0014u)
 
-// The bits of mstatus, mie and mip, and the processor's own registers: which lines may interrupt,
-// and which of them ask.
+// The bits of mstatus, mie and mip, and the processor's own registers: the mask of the lines, and
+// the lines that request.
 #define SOC_MSTATUS_MIE 0x8u
 #define SOC_MIE_SOFTWARE 0x8u
 #define SOC_MIE_TIMER 0x80u

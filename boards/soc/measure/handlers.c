@@ -34,7 +34,7 @@ WEIR_RISCV_TRAP(line0, line1, line2, line3, line4, line5, line6, line7);
 
 volatile uint32_t progress;
 
-/* The longest instruction: it retires so many cycles after the one before it. */
+/* The longest instruction, a shift by 31: it retires this many cycles after the one before it. */
 __attribute__((naked, noinline)) static void shift(void)
 {
     __asm__ volatile("li t0, -1\n li t1, 31\n"

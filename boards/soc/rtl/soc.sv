@@ -8,24 +8,24 @@ module soc #(
     parameter int RAM_WORDS = 16384
 ) (
     input wire clk_i,
-    // Power-up. The firmware resets all but the RAM through the register RESET.
+    // Reset at power-up. The firmware resets all but the RAM through the register RESET.
     input wire rst_ni,
-    // What drives the event devices, from the next clock on; a rising edge is an event.
+    // The wires that drive the event devices, from the next clock on; a rising edge is an event.
     input wire [LINES-1:0] wires_i,
-    // What the register CLOCK_HZ tells the firmware.
+    // The value of the register CLOCK_HZ, for the firmware.
     input wire [31:0] clock_hz_i,
     output logic uart_valid_o,
     output logic [7:0] uart_data_o,
     output logic exit_valid_o,
     output logic [31:0] exit_code_o,
-    // One clock each: an access to what is not there, or that was refused.
+    // High for one clock: an access went to no device, or its device refused it.
     output logic error_o,
     output logic [31:0] error_address_o,
     output logic error_write_o,
-    // One clock: the firmware resets the system. The reset itself is the next clock.
+    // High for one clock: the firmware resets the system. The reset itself is the next clock.
     output logic reset_o,
-    // What happens to the lines: asked at the limiter's input, passed by the limiter, found pending
-    // already by the interrupt controller.
+    // The fate of the lines' requests: raised at the limiter's input, passed by the limiter, found
+    // pending already by the interrupt controller.
     output logic [LINES-1:0] request_o,
     output logic [LINES-1:0] delivered_o,
     output logic [LINES-1:0] merged_o
@@ -36,7 +36,7 @@ module soc #(
 
   logic rst_n;
 
-  // Nothing depends on an input but through a clock.
+  // No output depends on an input combinationally: a clock is always in between.
   logic [LINES-1:0] wires;
   logic [31:0] clock_hz;
   always_ff @(posedge clk_i) begin
@@ -82,7 +82,7 @@ module soc #(
       .dBusWishbone_DAT_MISO(dbus_rdata),
       .dBusWishbone_DAT_MOSI(dbus_wdata),
       .dBusWishbone_SEL(dbus_select),
-      // This processor does not look at it: the register ERRORS counts what was refused.
+      // This processor ignores bus errors: the register ERRORS counts them.
       .dBusWishbone_ERR(1'b0),
       .dBusWishbone_CTI(),
       .dBusWishbone_BTE()
@@ -188,7 +188,7 @@ module soc #(
       .reset_o
   );
 
-  // What is written there is a character; it is sent in no time.
+  // A write to this address sends a character at once.
   assign uart_valid_o = uart_access && dbus_write;
   assign uart_data_o  = dbus_wdata[7:0];
 
@@ -212,8 +212,8 @@ module soc #(
       .request_o
   );
 
-  // The same way, and as long a one, for firmware that limits and for firmware that has never heard
-  // of it: after a reset all may pass.
+  // Firmware with limits and firmware without any have the same, equally long path: after a reset
+  // every request may pass.
   weir_limit #(
       .SOURCES(LINES),
       .PHASE_BITS(32),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Both buses of the processor, and who is meant by an address.
+// Both buses of the processor, and the decoder of their addresses.
 //
 // An access takes two clocks: in the first it is carried out, in the second it is acknowledged,
 // with what was read. The limiter, an APB device, takes one clock more for its set-up phase. An
@@ -30,7 +30,7 @@ module soc_bus #(
     output logic ram_access_o,
     input wire [31:0] ram_rdata_i,
     output logic uart_access_o,
-    // One clock each; what is read is there in the same clock.
+    // Each is high for one clock; the data read is valid in the same clock.
     output logic timer_access_o,
     input wire [31:0] timer_rdata_i,
     input wire timer_error_i,
@@ -82,8 +82,8 @@ module soc_bus #(
 
   assign is_ram = dbus_address_i < RamWords;
   assign is_limit = page == 16'h1100;
-  // Registers of parts of a word are not there; the limiter judges for itself, and a character
-  // needs no more than its byte.
+  // A register has no parts smaller than a word; the limiter checks this by itself, and the UART
+  // needs only the byte of its character.
   assign registers = begins && whole;
 
   assign ram_access_o = begins && is_ram;

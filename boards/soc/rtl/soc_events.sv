@@ -32,7 +32,7 @@ module soc_events #(
   localparam logic [4:0] Wire = 5'h0c;
 
   logic [LINES-1:0][15:0] counts;
-  // Of which at least one waits.
+  // Lines on which at least one event waits.
   logic [LINES-1:0] waiting;
   logic [LINES-1:0] queues, wires_before, comes, pops, asks;
   logic [$clog2(LINES)-1:0] line;
@@ -51,7 +51,7 @@ module soc_events #(
       Pop: if (!write_i) error_o = 1'b1;
       Control: begin
         rdata_o[0] = queues[line];
-        // Nothing is truncated.
+        // A value that does not fit is refused, not truncated.
         if (write_i && wdata_i[31:1] != '0) error_o = 1'b1;
       end
       Wire: begin
@@ -71,9 +71,9 @@ module soc_events #(
 
   always_ff @(posedge clk_i) begin
     wires_before <= wires_i;
-    // Down for one clock after a pop: the next event, if one waits, is a new edge.
+    // The request is low for one clock after a pop: the next event, if one waits, is a new edge.
     asks <= waiting & ~pops;
-    // The simulator is quicker for knowing that mostly nothing happens.
+    // This condition makes the simulator faster: in most clocks nothing happens.
     if ((comes | pops) != '0) begin
       for (int i = 0; i < LINES; i++) begin
         if (comes[i] && !(pops[i] && waiting[i])) begin

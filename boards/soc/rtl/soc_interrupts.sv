@@ -18,7 +18,7 @@ module soc_interrupts (
     input wire [31:0] wdata_i,
     output logic [31:0] rdata_o,
     output logic error_o,
-    // A line rose and was pending already: nothing remembers it.
+    // A line rose while its bit was pending already: this request is lost.
     output wire [31:0] merged_o,
     output wire [31:0] interrupts_o
 );

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The RAM, as the block RAM of an FPGA: a port for instructions and one for data, what is read is
-// there one clock later.
+// The RAM, as the block RAM of an FPGA: one port for instructions and one for data; the data read
+// is valid one clock later.
 `default_nettype none
 
 module soc_ram #(
@@ -17,7 +17,7 @@ module soc_ram #(
     input wire [31:0] wdata_i,
     output logic [31:0] rdata_o
 );
-  // The simulator puts the image here.
+  // The simulator loads the firmware's image into this array.
   logic [31:0] words[WORDS];
 
   always_ff @(posedge clk_i) begin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The machine timer and the software interrupt of the privileged architecture: mtime counts clocks,
-// timerInterrupt stands while mtime >= mtimecmp.
+// The machine timer and the software interrupt of the privileged architecture: mtime counts clocks;
+// timerInterrupt is high while mtime >= mtimecmp.
 //
 //   +0x00 mtime, low
 //   +0x04 mtime, high
@@ -46,7 +46,7 @@ module soc_timer (
       end
     endcase
   end
-  // Nothing is truncated.
+  // A value that does not fit is refused, not truncated.
   assign error_o = !known || (write_i && is_software && wdata_i[31:1] != '0);
 
   always_ff @(posedge clk_i) begin

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The board as it is simulated: with what the simulator looks at inside the processor as outputs.
-// Outputs rather than public signals, since Verilator reckons with a public one being changed from
-// outside, and computes all that depends on it once more.
+// The board for the simulation: signals inside the processor that the simulator observes are
+// outputs. They are outputs rather than public signals, because Verilator assumes that a public
+// signal may change from outside, and recomputes everything that depends on it.
 `default_nettype none
 
 module soc_probe (
     input wire clk_i,
-    // The board's own.
+    // The ports of the board itself.
     input wire rst_ni,
     input wire [7:0] wires_i,
     input wire [31:0] clock_hz_i,
@@ -21,23 +21,23 @@ module soc_probe (
     output wire [7:0] request_o,
     output wire [7:0] delivered_o,
     output wire [7:0] merged_o,
-    // An instruction retires; the address of the one in the last stage.
+    // An instruction retires; the address of the instruction in the last stage.
     output wire retires_o,
     output wire [31:0] last_stage_pc_o,
-    // A trap is entered, in this clock; it is an exception; its cause.
+    // A trap is entered in this clock; whether it is an exception; its cause.
     output wire traps_o,
     output wire exception_o,
     output wire [3:0] trap_cause_o,
-    // The lines that ask, after the processor's mask; the CSR 0xFC0.
+    // The lines that request and pass the processor's mask: the CSR 0xFC0.
     output wire [31:0] asking_o,
-    // An mret takes effect, in this clock.
+    // An mret takes effect in this clock.
     output wire returns_o,
-    // Instructions are held back in the decoder so that the pipeline runs empty for an interrupt.
+    // The decoder holds instructions back so that the pipeline runs empty for an interrupt.
     output wire drains_o,
-    // The decoder would have held back its instruction anyway: it waits for an operand, a later
-    // stage waits, or an mret is on its way.
+    // The decoder would have held back its instruction without an interrupt, too: it waits for an
+    // operand, a later stage waits, or an mret is on its way.
     output wire stalls_o,
-    // There is an instruction in the decoder.
+    // The decoder holds an instruction.
     output wire decodes_o
 );
   soc #(
@@ -60,7 +60,7 @@ module soc_probe (
       .merged_o
   );
 
-  // These names are SpinalHDL's.
+  // SpinalHDL generated these names.
   assign retires_o = u_soc.u_cpu.writeBack_arbitration_isFiring;
   assign last_stage_pc_o = u_soc.u_cpu.writeBack_PC;
   assign traps_o = u_soc.u_cpu.when_CsrPlugin_l1019;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// rtl/limit's register form, written for the simulator: clock for clock, and register for register,
-// what rtl/limit/src/weir_limit_lines.sv is with the board's parameters. tests/test_limiter.py
+// The register form of rtl/limit, written for the simulator. In every clock and every register it
+// equals rtl/limit/src/weir_limit_lines.sv with the board's parameters; tests/test_limiter.py
 // proves it.
 //
-// That one is many small modules, a gate is a host's operation there, and Verilator carries out all
-// of them in every clock. Here one operation is for the bits of all sources, and what seldom
-// happens (an access, an edge, a delivery, an overflow) stands behind a branch. That is five times
-// quicker.
+// The original consists of many small modules, of which Verilator evaluates every gate in every
+// clock. Here one operation serves the bits of all sources, and rare events (an access, an edge, a
+// delivery, an overflow) stand behind a branch. That is five times as fast.
 `default_nettype none
 
 module weir_limit_lines #(
@@ -49,20 +48,20 @@ module weir_limit_lines #(
     output logic [31:0] reg_rdata_o,
     output logic reg_error_o
 );
-  // What the board does not have is not written here; every tool stops at a module that is not
-  // there.
+  // Parameters that the board does not use are not supported; every tool stops at a module that
+  // does not exist.
   localparam bit Fits = SOURCES >= 2 && SOURCES <= 32 && RATE_BITS == PHASE_BITS && BURST_BITS != 0 && HELD_BITS != 0 && LEVEL == '0 && RESET == 1;
   localparam bit FitsToo = READBACK != 0 && ENABLES != 0 && LIMITS != 0 && OVERLOAD != 0 && LOCK != 0 && MSI == 0;
   if (!Fits || !FitsToo) begin : g_wrong
     weir_limit_parameter_out_of_range u_wrong ();
   end
 
-  // A bit per source. `open`: something is left.
+  // One bit per source. `open`: the source may still deliver.
   logic [SOURCES-1:0] noted, open, enable, limit, bursty, notify, lock, overload, began;
   logic [RATE_BITS-1:0] rate[SOURCES];
   logic [BURST_BITS-1:0] burst[SOURCES];
   wire [SOURCES*HELD_BITS-1:0] held;
-  // An access.
+  // A register access.
   logic writes_control, writes_rate, writes_burst;
   logic [SOURCES-1:0] writes_held, clears;
 
@@ -86,7 +85,7 @@ module weir_limit_lines #(
       full = left >= burst[s];
       left_next = left;
       if (full && !deliver_o[s]) begin
-        // At rest.
+        // The state at rest.
         phase <= '0;
         left_next = burst[s];
         if (!noted[s]) overload[s] <= 1'b0;
@@ -121,7 +120,7 @@ module weir_limit_lines #(
 
   // ---------------------------------------------------------------------------------------------- registers
   wire [$clog2(SOURCES)-1:0] source = reg_source_i[$clog2(SOURCES)-1:0];
-  // In CONTROL, all but ENABLE is as it was.
+  // In CONTROL, only ENABLE changes.
   wire same = reg_wdata_i[weir_limit_map::ControlLimit] == limit[source] && reg_wdata_i[weir_limit_map::ControlPolicy] == bursty[source] &&
       reg_wdata_i[weir_limit_map::ControlNotify] == notify[source] && reg_wdata_i[weir_limit_map::ControlLock];
 

@@ -38,7 +38,7 @@ def test_interrupts_cost_what_they_are_charged_with(board):
     use = report["interrupts"][0]
     assert use["taken"] == len(edges)
     assert 0 <= spans["with"] - spans["without"] - use["cycles"] <= 2 * use["taken"]
-    # Nothing of the work is done while they run.
+    # The firmware's work makes no progress while interrupts run.
     assert report["exit"] == 0
 
 

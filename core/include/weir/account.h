@@ -3,13 +3,13 @@
  * account: interrupt time charged to the process it was for (zhang2006 §3.1, §4).
  *
  * A system that accounts by the clock tick charges each tick to the process that runs when it
- * comes, with all the interrupts that were handled in it, whomever they were for. This machine
- * notes what each packet cost and for whom, and corrects the accounts at the tick: it returns by
- * how many ticks the running process's system time grows, and its time-slice shrinks (less than 0:
- * it is given back). A process that does not run is charged at its own next tick. What that
- * guarantees is numbered in core/CONTRACTS.md (ACCOUNT-*).
+ * comes, together with all the interrupts that were handled during it, whichever process they were
+ * for. This machine notes the cost and the receiver of each packet, and corrects the accounts at
+ * the tick: it returns the number of ticks by which the running process's system time grows and its
+ * time-slice shrinks (a negative number gives ticks back). A process that does not run is charged
+ * at its own next tick. The guarantees are numbered in core/CONTRACTS.md (ACCOUNT-*).
  *
- * Two modes, each with its pair of functions:
+ * The account has two modes, each with its pair of functions:
  *
  * - *measured*: x, what a process owes, is kept in cycles: the measured cost itself. One
  *   subtraction per tick, whatever the number of devices.
@@ -77,10 +77,10 @@ typedef int64_t weir_balance_t;
 #define WEIR_ACCOUNT_TICK_MOST ((weir_cycles_t) 0x1000000000u)
 #endif
 
-/** zhang2006 §4: gamma is 0.3. In 65,536ths. */
+/** zhang2006 §4: gamma is 0.3. The unit is 1/65,536. */
 #define WEIR_ACCOUNT_GAMMA 19661u
 
-/** What a processor's account is told. Checked by weir_account_check(). */
+/** The configuration of a processor's account. Checked by weir_account_check(). */
 typedef struct {
     weir_cycles_t tick; /**< cycles of a clock tick, 1 to WEIR_ACCOUNT_TICK_MOST */
     uint16_t gamma;     /**< counted: the weight of the newest N(t) in its average, in 65,536ths, 1 to 65,535; measured: not used */
@@ -134,10 +134,10 @@ WEIR_INLINE weir_balance_t weir_account_minus(weir_balance_t balance, weir_cycle
 }
 
 /**
- * Takes as many whole units out of a balance as it has, towards 0, and returns how many; below 0 if
- * the balance was. The result of the paper's loop (with x -= sign * N, without which it does not
- * end for x < 0), in at most 61 rounds instead of one for each unit. Beyond 2^31 - 1 units the rest
- * stays in the balance.
+ * Takes all whole units out of a balance, towards 0, and returns their number; a negative balance
+ * gives a negative number. The result is that of the paper's loop (with x -= sign * N, without
+ * which the loop does not end for x < 0), in at most 61 rounds instead of one for each unit. Beyond
+ * 2^31 - 1 units the rest stays in the balance.
  */
 WEIR_INLINE int32_t weir_account_whole(weir_balance_t *balance, weir_cycles_t unit)
 {
@@ -166,7 +166,7 @@ WEIR_INLINE int32_t weir_account_whole(weir_balance_t *balance, weir_cycles_t un
 
 /* ---------------------------------------------------------------------------------- both modes */
 
-/** A cost as balances take it. */
+/** The cost, bounded to what a balance can hold. */
 WEIR_INLINE weir_cycles_t weir_account_bounded(weir_cycles_t cost)
 {
     return cost > (weir_cycles_t) WEIR_BALANCE_MOST ? (weir_cycles_t) WEIR_BALANCE_MOST : cost;
@@ -191,8 +191,8 @@ WEIR_INLINE void weir_account_note(weir_account_t *a, weir_account_device_t *d, 
 }
 
 /**
- * Ends a clock tick in the totals: it was charged to `p`, or to nobody, and `p` was adjusted by so
- * many ticks.
+ * Ends a clock tick in the totals: the tick was charged to `p`, or to no process, and the account
+ * of `p` was adjusted by `ticks`.
  */
 WEIR_INLINE void weir_account_close(weir_account_t *a, weir_account_process_t *p, int32_t ticks)
 {
@@ -212,9 +212,9 @@ WEIR_INLINE void weir_account_close(weir_account_t *a, weir_account_process_t *p
 /* ------------------------------------------------------------------------------------ measured */
 
 /**
- * A packet of device `d` was handled for process `p`, or for nobody that is known (NULL: an
- * orphan), and that cost so many cycles: at the end of its bottom half, when the receiver is
- * certain. The port says all that it did for the packet: top half, demultiplexing, bottom half.
+ * A packet of device `d` was handled for process `p`, or for an unknown receiver (NULL: an orphan),
+ * at this cost in cycles. Call it at the end of the bottom half, when the receiver is certain. The
+ * port passes the cost of all that it did for the packet: top half, demultiplexing, bottom half.
  */
 WEIR_INLINE void weir_account_handled(weir_account_t *a, weir_account_device_t *d, weir_account_process_t *p, weir_cycles_t cost)
 {
@@ -226,8 +226,9 @@ WEIR_INLINE void weir_account_handled(weir_account_t *a, weir_account_device_t *
 }
 
 /**
- * The clock tick that is charged to process `p`, or to nobody (NULL: idle). Returns by how many
- * ticks the port raises the system time of `p` and lowers its time-slice, beside the tick itself.
+ * The clock tick, which is charged to process `p`, or to no process (NULL: idle). Returns the
+ * number of ticks by which the port raises the system time of `p` and lowers its time-slice, in
+ * addition to the tick itself.
  */
 WEIR_INLINE int32_t weir_account_tick(weir_account_t *a, weir_account_process_t *p)
 {
@@ -244,7 +245,7 @@ WEIR_INLINE int32_t weir_account_tick(weir_account_t *a, weir_account_process_t 
 
 /**
  * weir_account_handled() of the counted mode; `x` is this device's element of the row of `p`, and
- * not used for an orphan.
+ * is not used for an orphan.
  */
 WEIR_INLINE void weir_account_handled_counted(weir_account_t *a, weir_account_device_t *d, weir_account_process_t *p, weir_balance_t *x,
                                               weir_cycles_t cost)
@@ -256,14 +257,14 @@ WEIR_INLINE void weir_account_handled_counted(weir_account_t *a, weir_account_de
 }
 
 /**
- * weir_account_tick() of the counted mode, over all devices; `x` is the row of `p`. N(t) is
- * measured first, where packets were handled in the tick and cost anything; else its average stays.
- * Until something was measured, balances only grow.
+ * weir_account_tick() of the counted mode, over all devices; `x` is the row of `p`. First N(t) is
+ * measured for each device whose packets were handled in the tick and had a cost; for the others
+ * the average stays. Until something was measured, balances only grow.
  */
 int32_t weir_account_tick_counted(weir_account_t *account, weir_account_device_t *devices, uint16_t count, weir_account_process_t *process,
                                   weir_balance_t *x);
 
-/** What the row of a process is worth in cycles by the current averages; saturates. */
+/** The value of a process's row in cycles, by the current averages; saturates. */
 weir_balance_t weir_account_worth_counted(const weir_account_t *account, const weir_account_device_t *devices, uint16_t count,
                                           const weir_balance_t *x);
 
@@ -280,11 +281,11 @@ typedef enum {
     WEIR_ACCOUNT_BAD_GAMMA /**< gamma is 0 */
 } weir_account_error_t;
 
-/** Whether a configuration can be kept. */
+/** Checks whether an account can work with this configuration. */
 weir_account_error_t weir_account_check(const weir_account_config_t *config);
 
 /**
- * Starts a processor's account: nothing handled, tick 0. The configuration has passed
+ * Starts a processor's account: no packets handled, tick 0. The configuration has passed
  * weir_account_check().
  */
 void weir_account_start(weir_account_t *account, const weir_account_config_t *config);

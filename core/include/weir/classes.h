@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Classes: what demux sorts packets into, what defer queues them by and what a predictor knows
- * receivers by.
+ * Classes: the indices by which demux sorts packets, defer queues them and a predictor knows
+ * receivers.
  *
  * A class is an index, 0 to WEIR_CLASSES - 1. Where classes are compared with each other (the most
  * urgent reader of a socket, the most urgent process that waits) the higher index is the more
@@ -13,15 +13,15 @@
 #include "weir/ticks.h"
 
 /**
- * How many classes there are: 8, 16, 32 or 64. Every file of a program, src/demux.c and src/defer.c
- * too, must be compiled with the same value: with another it does not link. The smallest processors
- * want 8: a set of classes is then one byte.
+ * The number of classes: 8, 16, 32 or 64. Every file of a program, src/demux.c and src/defer.c too,
+ * must be compiled with the same value; a mixture does not link. The smallest processors want 8: a
+ * set of classes is then one byte.
  */
 #ifndef WEIR_CLASSES
 #define WEIR_CLASSES 32
 #endif
 
-/* What depends on it in src/ is named after it. */
+/* Functions in src/ that depend on the number of classes carry it in their names. */
 #define WEIR_CLASSES_JOIN_(name, classes) name##_with_##classes##_classes
 #define WEIR_CLASSES_JOIN(name, classes) WEIR_CLASSES_JOIN_(name, classes)
 
@@ -38,10 +38,10 @@ typedef uint64_t weir_classes_t;
 #error "WEIR_CLASSES must be 8, 16, 32 or 64"
 #endif
 
-/** No class at all. */
+/** The value that stands for no class. */
 #define WEIR_CLASS_NONE 0xffu
 
-/* A class that is below WEIR_CLASSES for a compiler or a verifier that cannot know it. */
+/* A class, masked to below WEIR_CLASSES for a compiler or a verifier that cannot know its range. */
 #define WEIR_CLASS_INDEX(which) ((uint8_t) ((which) & (WEIR_CLASSES - 1u)))
 
 /** The set of one class, below WEIR_CLASSES. */

@@ -2,10 +2,11 @@
 /**
  * defer: which bottom half runs now (zhang2006 §3.2, lee2010 §4).
  *
- * What the top halves leave behind waits in classes, first in, first out inside each; a class has
- * an urgency, which may change. A bottom half runs now if its class is more urgent than what runs,
- * else when the processor falls to that urgency. The packets themselves lie in the port's queues,
- * one for each class; here are their number and order. Ask weir_defer_next():
+ * Packets that the top halves leave behind wait in classes, first in, first out inside each; a
+ * class has an urgency, which may change. A bottom half runs now if its class is more urgent than
+ * the running process, else when the processor falls to that urgency. The packets themselves lie in
+ * the port's queues, one for each class; this machine keeps their number and order. Ask
+ * weir_defer_next():
  *
  * - after a top half;
  * - after a bottom half, once weir_defer_done() was told;
@@ -20,13 +21,14 @@
 
 #include "weir/classes.h"
 
-/* The functions of src/defer.c, unless somebody has named them already. */
+/* The functions of src/defer.c are named after the number of classes, unless the user has defined
+ * their names already. */
 #ifndef weir_defer_start
 #define weir_defer_start WEIR_CLASSES_JOIN(weir_defer_start, WEIR_CLASSES)
 #define weir_defer_set_class WEIR_CLASSES_JOIN(weir_defer_set_class, WEIR_CLASSES)
 #endif
 
-/** What happens when a bottom half is as urgent as the process that runs. */
+/** The choice between a bottom half and a running process of the same urgency. */
 enum {
     WEIR_DEFER_TIES_WAIT = 0, /**< it waits (zhang2006 §3.2: "if deemed more important") */
     WEIR_DEFER_TIES_RUN = 1   /**< it runs (lee2010 §4: "no lower than") */
@@ -67,9 +69,9 @@ WEIR_INLINE void weir_defer_choose(weir_defer_t *d)
 }
 
 /**
- * A class becomes as urgent as this, with what waits in it: a device's class is as urgent as the
- * predictor says now (zhang2006 §4 predicts at each scheduling point). False if there is no such
- * class.
+ * Sets the urgency of a class, and so of the packets that wait in it: a device's class is as urgent
+ * as the predictor says now (zhang2006 §4 predicts at each scheduling point). False if the class
+ * does not exist.
  */
 WEIR_INLINE bool weir_defer_set_urgency(weir_defer_t *d, uint8_t which, uint8_t urgency)
 {
@@ -85,8 +87,8 @@ WEIR_INLINE bool weir_defer_set_urgency(weir_defer_t *d, uint8_t which, uint8_t 
 }
 
 /**
- * A top half leaves a packet for the bottom half of a class. False: the class is full, or there is
- * none such, and the packet is dropped.
+ * A top half leaves a packet for the bottom half of a class. False: the class is full or does not
+ * exist, and the packet is dropped.
  */
 WEIR_INLINE bool weir_defer_push(weir_defer_t *d, uint8_t which)
 {
@@ -121,10 +123,10 @@ WEIR_INLINE uint8_t weir_defer_best(const weir_defer_t *d)
 }
 
 /**
- * Whether weir_defer_best() would begin now: it is more urgent than the process with the urgency
- * `running` (or as urgent, with WEIR_DEFER_TIES_RUN), and more urgent than the bottom half that
- * runs, if one does: ties between bottom halves always wait. If no process runs, pass 0 and
- * WEIR_DEFER_TIES_RUN.
+ * True iff weir_defer_best() would begin now: its class is more urgent than the process with the
+ * urgency `running` (or equally urgent, with WEIR_DEFER_TIES_RUN), and more urgent than the bottom
+ * half that runs, if one does: ties between bottom halves always wait. If no process runs, pass 0
+ * and WEIR_DEFER_TIES_RUN.
  */
 WEIR_INLINE bool weir_defer_would_run(const weir_defer_t *d, uint8_t running, uint8_t ties)
 {
@@ -139,9 +141,9 @@ WEIR_INLINE bool weir_defer_would_run(const weir_defer_t *d, uint8_t running, ui
 }
 
 /**
- * Begins the bottom half that is to run now, if one is (weir_defer_would_run()): takes the oldest
- * packet off the queue of the class that is returned, to be handled until weir_defer_done().
- * WEIR_CLASS_NONE: what runs goes on, or the context switch is done.
+ * Begins the bottom half that is due now, if there is one (weir_defer_would_run()): takes the
+ * oldest packet off the queue of the class that is returned, to be handled until weir_defer_done().
+ * WEIR_CLASS_NONE: the running work goes on, or the context switch takes place.
  */
 WEIR_INLINE uint8_t weir_defer_next(weir_defer_t *d, uint8_t running, uint8_t ties)
 {
@@ -162,8 +164,8 @@ WEIR_INLINE uint8_t weir_defer_next(weir_defer_t *d, uint8_t running, uint8_t ti
 }
 
 /**
- * The bottom half of a class has handled its packet. False, and nothing is changed, if it is not
- * the one that began last.
+ * The bottom half of a class has handled its packet. False, without a change, if the class is not
+ * that of the bottom half that began last.
  */
 WEIR_INLINE bool weir_defer_done(weir_defer_t *d, uint8_t which)
 {
@@ -184,12 +186,13 @@ WEIR_INLINE uint16_t weir_defer_waiting(const weir_defer_t *d, uint8_t which)
 
 /* ------------------------------------------------------------------------- set-up: src/defer.c */
 
-/** Nothing waits, nothing runs, and no class takes anything before weir_defer_set_class(). */
+/** Starts with nothing waiting and nothing running; no class takes packets before
+ * weir_defer_set_class(). */
 void weir_defer_start(weir_defer_t *d);
 
 /**
- * How many may wait in a class, and how urgent it is. What waits there already stays, even if it is
- * more. False if there is no such class.
+ * Sets the capacity and the urgency of a class. Packets that wait there already stay, even above
+ * the capacity. False if the class does not exist.
  */
 bool weir_defer_set_class(weir_defer_t *d, uint8_t which, uint16_t capacity, uint8_t urgency);
 

@@ -2,9 +2,9 @@
 /**
  * demux: which receiver a packet is for, and so how urgent it is (lee2010 §4).
  *
- * A table from what a frame says of itself (weir_demux_parse()) to the class of its socket. A
- * socket may have several readers; its class is that of the most urgent one. What no socket wants,
- * and fragments, have classes of their own.
+ * A table from what a frame's headers say (weir_demux_parse()) to the class of its socket. A socket
+ * may have several readers; its class is that of the most urgent one. Packets without a socket, and
+ * fragments, have classes of their own.
  *
  * Memory is the caller's: a weir_demux_t, a power of two of slots, some links. No pointer is kept,
  * every index is masked, and a lookup visits at most WEIR_DEMUX_PROBES slots; so the table may lie
@@ -17,7 +17,8 @@
 #include "weir/classes.h"
 #include "weir/demux_frame.h"
 
-/* The functions of src/demux.c, unless somebody has named them already. */
+/* The functions of src/demux.c are named after the number of classes, unless the user has defined
+ * their names already. */
 #ifndef weir_demux_start
 #define weir_demux_start WEIR_CLASSES_JOIN(weir_demux_start, WEIR_CLASSES)
 #define weir_demux_bind WEIR_CLASSES_JOIN(weir_demux_bind, WEIR_CLASSES)
@@ -30,14 +31,14 @@
 #define WEIR_DEMUX_PROBES (2u * WEIR_DEMUX_WAYS)
 
 /**
- * The slots of a table, less one. A port whose tables all have one size defines it as that
+ * The number of slots of a table minus 1. A port whose tables all have one size defines it as that
  * constant: BPF's verifier must see it, others save a read.
  */
 #ifndef WEIR_DEMUX_MASK
 #define WEIR_DEMUX_MASK(table) ((table)->mask)
 #endif
 
-/** The class of what is thrown away instead of being queued: for orphans and fragments only. */
+/** The class of packets that are dropped instead of queued: for orphans and fragments only. */
 #define WEIR_DEMUX_DROP WEIR_CLASS_NONE
 
 /** No link: the end of a list. */
@@ -56,7 +57,7 @@ enum {
 };
 
 /**
- * What a socket is bound to: what kind of thing and which; made by the functions below. 0 is none.
+ * The key of a socket: the kind of binding and its value, made by the functions below. 0 is no key.
  * IPv4 and IPv6 are not told apart.
  */
 typedef uint32_t weir_demux_key_t;
@@ -74,19 +75,19 @@ WEIR_INLINE weir_demux_key_t weir_demux_by_port(uint8_t protocol, uint16_t port)
     return weir_demux_key(WEIR_DEMUX_BY_PORT, protocol, port);
 }
 
-/** Everything of an IP protocol that no port takes. */
+/** All packets of an IP protocol that no port takes. */
 WEIR_INLINE weir_demux_key_t weir_demux_by_protocol(uint8_t protocol)
 {
     return weir_demux_key(WEIR_DEMUX_BY_PROTOCOL, protocol, 0);
 }
 
-/** Everything of an EtherType that nothing above takes. */
+/** All packets of an EtherType that nothing above takes. */
 WEIR_INLINE weir_demux_key_t weir_demux_by_ethertype(uint16_t ethertype)
 {
     return weir_demux_key(WEIR_DEMUX_BY_ETHERTYPE, 0, ethertype);
 }
 
-/** Everything with a VLAN priority, 0 to 7, that nothing above takes. */
+/** All packets with a VLAN priority, 0 to 7, that nothing above takes. */
 WEIR_INLINE weir_demux_key_t weir_demux_by_pcp(uint8_t pcp)
 {
     return weir_demux_key(WEIR_DEMUX_BY_PCP, 0, pcp);
@@ -99,14 +100,14 @@ typedef struct {
     uint8_t which;        /**< its class: that reader's */
 } weir_demux_slot_t;
 
-/** That a reader reads a socket. */
+/** A reader in the list of a socket's readers. */
 typedef struct {
     uint16_t next;   /**< the next less urgent reader of the socket, or the next free link */
     uint16_t reader; /**< the caller's name for it: a task's index */
     uint8_t which;   /**< its class */
 } weir_demux_link_t;
 
-/** The table but for its slots and links. */
+/** The table without its slots and links. */
 typedef struct {
     uint16_t mask;                    /**< slots less one */
     uint16_t free;                    /**< the first free link */
@@ -115,7 +116,7 @@ typedef struct {
     uint8_t fragments;                /**< the class of fragments that have none, or WEIR_DEMUX_DROP */
 } weir_demux_t;
 
-/** Why the set-up refuses; nothing is changed then. */
+/** Why the set-up refuses; the table is unchanged then. */
 typedef enum {
     WEIR_DEMUX_OK = 0,
     WEIR_DEMUX_BAD_CAPACITY = 1, /**< slots are not a power of two up to 32768, or links not 1 to 65535 */
@@ -126,7 +127,7 @@ typedef enum {
     WEIR_DEMUX_NOT_BOUND = 6     /**< that reader does not read that socket */
 } weir_demux_error_t;
 
-/** Whom a packet is for. */
+/** The receiver of a packet. */
 enum {
     WEIR_DEMUX_BOUND = 0,   /**< a socket */
     WEIR_DEMUX_ORPHAN = 1,  /**< nobody */
@@ -142,9 +143,9 @@ typedef struct {
 /* ----------------------------------------------------------------------- lookup: constant time */
 
 /*
- * A bucket's number before it is masked. Sockets of one kind and protocol differ in 16 bits, and
- * each step here keeps them different; every bit of the port reaches every bit of the number, since
- * ports are often a fixed distance apart.
+ * The number of a bucket before it is masked. Sockets of one kind and protocol differ in 16 bits,
+ * and each step here keeps them different; every bit of the port reaches every bit of the number,
+ * since ports are often a fixed distance apart.
  */
 WEIR_INLINE uint16_t weir_demux_hash(weir_demux_key_t key)
 {
@@ -157,8 +158,8 @@ WEIR_INLINE uint16_t weir_demux_hash(weir_demux_key_t key)
 }
 
 /*
- * What a bucket's number and that of the key's other bucket differ by: odd, so that it is another
- * one.
+ * The difference between the numbers of a key's two buckets: odd, so that they are never the same
+ * bucket.
  */
 WEIR_INLINE uint16_t weir_demux_other(uint16_t hash)
 {
@@ -166,8 +167,7 @@ WEIR_INLINE uint16_t weir_demux_other(uint16_t hash)
 }
 
 /**
- * The slot that is visited at a probe, 0 to WEIR_DEMUX_PROBES - 1, of a search for `key`; at most
- * `mask`.
+ * The slot that a search for `key` visits at a probe, 0 to WEIR_DEMUX_PROBES - 1; at most `mask`.
  */
 WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8_t probe)
 {
@@ -179,7 +179,7 @@ WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8
 }
 
 /**
- * Where a socket is, or a slot that is not its own if it is not bound: compare the key. At most
+ * The slot of a socket, or some other slot if the socket is not bound: compare the key. At most
  * `mask`; WEIR_DEMUX_PROBES slots are visited.
  */
 WEIR_INLINE uint16_t weir_demux_find(const weir_demux_slot_t *slots, uint16_t mask, weir_demux_key_t key)
@@ -194,7 +194,7 @@ WEIR_INLINE uint16_t weir_demux_find(const weir_demux_slot_t *slots, uint16_t ma
     return at;
 }
 
-/** Whom a packet for `key` is for. Constant time (DEMUX-LOOKUP-1). */
+/** The receiver of a packet for `key`. Constant time (DEMUX-LOOKUP-1). */
 WEIR_INLINE weir_demux_found_t weir_demux_lookup(const weir_demux_t *d, const weir_demux_slot_t *slots, weir_demux_key_t key)
 {
     weir_demux_found_t found = {WEIR_DEMUX_NO_LINK, d->orphans, WEIR_DEMUX_ORPHAN};
@@ -207,7 +207,7 @@ WEIR_INLINE weir_demux_found_t weir_demux_lookup(const weir_demux_t *d, const we
     return found;
 }
 
-/* The key of one kind that a packet has, or none. */
+/* The key of one kind that a packet has, or 0 if it has none. */
 WEIR_INLINE weir_demux_key_t weir_demux_key_of(const weir_demux_packet_t *p, uint8_t kind)
 {
     bool is_ip = p->outcome != WEIR_DEMUX_NOT_IP;
@@ -224,9 +224,9 @@ WEIR_INLINE weir_demux_key_t weir_demux_key_of(const weir_demux_packet_t *p, uin
 }
 
 /**
- * Whom a parsed frame is for: the most specific thing it names that is bound. What is truncated,
- * malformed or too deep is for nobody. Constant time: at most one lookup for each kind that has
- * sockets.
+ * The receiver of a parsed frame: the most specific of its keys that is bound. A frame that is
+ * truncated, malformed or too deep has no receiver. Constant time: at most one lookup for each kind
+ * that has sockets.
  */
 WEIR_INLINE weir_demux_found_t weir_demux_classify(const weir_demux_t *d, const weir_demux_slot_t *slots, const weir_demux_packet_t *p)
 {
@@ -252,32 +252,31 @@ WEIR_INLINE weir_demux_found_t weir_demux_classify(const weir_demux_t *d, const 
 /* ------------------------------------------------------------------------- set-up: src/demux.c */
 
 /**
- * An empty table in the caller's memory: `capacity` slots, a power of two from 1 to 32768, and
- * `readers` links, 1 to 65535, one for each reader of each socket. `orphans` and `fragments` are
- * classes, or WEIR_DEMUX_DROP: the lowest class lets ARP and the like live, a card that
- * demultiplexes drops.
+ * Starts an empty table in the caller's memory: `capacity` slots, a power of two from 1 to 32768,
+ * and `readers` links, 1 to 65535, one for each reader of each socket. `orphans` and `fragments`
+ * are classes, or WEIR_DEMUX_DROP: the lowest class keeps ARP and the like alive; a card that
+ * demultiplexes drops them.
  */
 weir_demux_error_t weir_demux_start(weir_demux_t *d, weir_demux_slot_t *slots, uint32_t capacity, weir_demux_link_t *links,
                                     uint32_t readers, uint8_t orphans, uint8_t fragments);
 
 /**
- * `reader`, of class `which`, reads the socket `key` from now on. A reader has one class, the one
- * told last: it changes in all its sockets. Refused: BAD_KEY, BAD_CLASS, NO_SLOT, NO_LINKS. To bind
- * what is bound already only tells the class.
+ * `reader`, of class `which`, reads the socket `key` from now on. A reader has one class, the
+ * latest one given: it changes in all its sockets. Refused: BAD_KEY, BAD_CLASS, NO_SLOT, NO_LINKS.
+ * Binding a socket again only sets the class.
  */
 weir_demux_error_t weir_demux_bind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
                                    uint16_t reader, uint8_t which);
 
 /**
- * `reader` does not read the socket `key` any more; without readers a socket is gone. Refused:
+ * `reader` no longer reads the socket `key`; a socket without readers is removed. Refused:
  * NOT_BOUND.
  */
 weir_demux_error_t weir_demux_unbind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
                                      uint16_t reader);
 
 /**
- * The class of `reader` changes, in all its sockets. Refused: BAD_CLASS; NOT_BOUND if it reads
- * none.
+ * Changes the class of `reader` in all its sockets. Refused: BAD_CLASS; NOT_BOUND if it reads none.
  */
 weir_demux_error_t weir_demux_set_class(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, uint16_t reader,
                                         uint8_t which);

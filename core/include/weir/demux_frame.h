@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Early demultiplexing: who an Ethernet frame is for, as far as its headers tell (lee2010 §4).
+ * Early demultiplexing: the receiver of an Ethernet frame, as far as its headers tell (lee2010 §4).
  * Included by weir/demux.h.
  *
- * The bytes may be the beginning of a frame only (a card that splits headers off): what is not
- * needed is not asked for.
+ * The bytes may be only the beginning of a frame (from a card that splits headers off): bytes that
+ * are not needed are not read.
  */
 #ifndef WEIR_DEMUX_FRAME_H
 #define WEIR_DEMUX_FRAME_H
@@ -19,7 +19,8 @@
 #define WEIR_DEMUX_BYTE(frame, at) ((frame)[at])
 #endif
 
-/** At most so many VLAN tags are looked behind (802.1ad has two), and so many extension headers. */
+/** The most VLAN tags that the parser looks behind (802.1ad has two), and the most extension
+ * headers. */
 #define WEIR_DEMUX_TAGS 2u
 #define WEIR_DEMUX_EXTENSIONS 6u
 
@@ -27,13 +28,13 @@
 enum {
     /** UDP or TCP: `protocol` and `port` are valid. */
     WEIR_DEMUX_PORT = 0,
-    /** IP, and no protocol with a port that is known here: `protocol` is valid. */
+    /** IP with a protocol whose ports the parser does not know: `protocol` is valid. */
     WEIR_DEMUX_OTHER_PROTOCOL = 1,
     /** Not IP: `ethertype` is valid. */
     WEIR_DEMUX_NOT_IP = 2,
     /**
-     * The first of several fragments; `protocol` is valid. Its port is not looked at: the receiver
-     * gets nothing before the others are there.
+     * The first of several fragments; `protocol` is valid. Its port is ignored: the receiver gets
+     * nothing before the other fragments have arrived.
      */
     WEIR_DEMUX_FIRST_FRAGMENT = 3,
     /** A fragment that has no port; `protocol` is valid. */
@@ -41,18 +42,18 @@ enum {
     /** The bytes end before the headers do. */
     WEIR_DEMUX_TRUNCATED = 5,
     /**
-     * The headers contradict themselves: a wrong version, a length that does not hold what it must.
-     * No stack delivers it.
+     * The headers contradict themselves: a wrong version, or a length too small for its contents.
+     * No stack delivers such a frame.
      */
     WEIR_DEMUX_MALFORMED = 6,
     /** More than WEIR_DEMUX_EXTENSIONS extension headers. */
     WEIR_DEMUX_TOO_DEEP = 7
 };
 
-/** `pcp` of a frame without a VLAN tag. */
+/** The value of `pcp` for a frame without a VLAN tag. */
 #define WEIR_DEMUX_UNTAGGED 0xffu
 
-/** What a frame says of itself. Fields that `outcome` does not call valid mean nothing. */
+/** The contents of a frame's headers. Fields that `outcome` does not call valid mean nothing. */
 typedef struct {
     uint16_t ethertype; /**< valid unless truncated: behind the tags; 0: an 802.3 length, no EtherType */
     uint16_t vlan;      /**< VLAN identifier of the outermost tag, 0 to 4095 */
@@ -62,7 +63,7 @@ typedef struct {
     uint8_t outcome;    /**< WEIR_DEMUX_PORT .. _TOO_DEEP */
 } weir_demux_packet_t;
 
-/** What lies behind the IP header. */
+/** The contents behind the IP header. */
 typedef struct {
     uint16_t at;       /* offset in the frame, at most its length */
     uint16_t declared; /* bytes, as the IP header says */
@@ -75,8 +76,8 @@ WEIR_INLINE uint16_t weir_demux_be16(const uint8_t *frame, uint16_t at)
 }
 
 /*
- * A fragment's outcome, from its offset and the flag that more follow; WEIR_DEMUX_PORT if it is
- * whole.
+ * The outcome for a fragment, from its offset and the flag that more follow; WEIR_DEMUX_PORT if the
+ * packet is whole.
  */
 WEIR_INLINE uint8_t weir_demux_fragment(bool has_offset, bool more)
 {
@@ -86,7 +87,7 @@ WEIR_INLINE uint8_t weir_demux_fragment(bool has_offset, bool more)
     return more ? WEIR_DEMUX_FIRST_FRAGMENT : WEIR_DEMUX_PORT;
 }
 
-/* Each of the following goes on iff `outcome` is WEIR_DEMUX_PORT afterwards. */
+/* Parsing goes on after each of the following functions iff `outcome` is WEIR_DEMUX_PORT. */
 
 WEIR_INLINE void weir_demux_parse_v4(const uint8_t *frame, uint16_t length, weir_demux_packet_t *p, weir_demux_payload_t *payload)
 {
@@ -131,8 +132,8 @@ WEIR_INLINE void weir_demux_parse_v6(const uint8_t *frame, uint16_t length, weir
 }
 
 /**
- * The protocols that are extension headers here. Of IPv4 only the authentication header is one;
- * encryption (50) hides what follows.
+ * The protocols that the parser takes for extension headers. In IPv4 only the authentication header
+ * is one; encryption (50) hides what follows.
  */
 enum {
     WEIR_DEMUX_HOP_BY_HOP = 0,
@@ -168,7 +169,7 @@ WEIR_INLINE void weir_demux_skip_extension(const uint8_t *frame, uint16_t length
         size = 8;
         p->outcome = weir_demux_fragment((fragment & 0xfff8u) != 0, (fragment & 1u) != 0);
     } else if (p->protocol == WEIR_DEMUX_AUTHENTICATION) {
-        /* Units of 4 bytes less 2; the fixed part alone has 12. */
+        /* The length field counts units of 4 bytes, minus 2; the fixed part alone has 12 bytes. */
         size = (uint16_t) ((units + 2u) * 4u);
         if (units == 0) {
             p->outcome = WEIR_DEMUX_MALFORMED;
@@ -188,7 +189,7 @@ WEIR_INLINE void weir_demux_skip_extension(const uint8_t *frame, uint16_t length
     payload->declared = (uint16_t) (payload->declared - size);
 }
 
-/* The port behind the IP header and its extensions. Both protocols keep it in the same place. */
+/* The port behind the IP header and its extensions. UDP and TCP keep it in the same place. */
 WEIR_INLINE void weir_demux_parse_port(const uint8_t *frame, uint16_t length, weir_demux_packet_t *p, const weir_demux_payload_t *payload)
 {
     uint16_t least;
@@ -213,9 +214,10 @@ WEIR_INLINE void weir_demux_parse_port(const uint8_t *frame, uint16_t length, we
 #define WEIR_DEMUX_PLAIN 58u
 
 /**
- * What weir_demux_parse() says of nearly all frames, in a fraction of its time: without a tag, with
- * IPv4 without options or IPv6, UDP or TCP right behind, all of it in the first WEIR_DEMUX_PLAIN
- * bytes, which are there. False if it is no such frame: then `p` means nothing (DEMUX-PARSE-5).
+ * The same result as weir_demux_parse() for nearly all frames, in a fraction of its time: frames
+ * without a tag, with IPv4 without options or IPv6, followed directly by UDP or TCP, with all
+ * headers in the first WEIR_DEMUX_PLAIN bytes, which must be there. False for any other frame: then
+ * `p` means nothing (DEMUX-PARSE-5).
  */
 WEIR_INLINE bool weir_demux_parse_plain(const uint8_t *frame, uint16_t length, weir_demux_packet_t *p)
 {
@@ -242,8 +244,8 @@ WEIR_INLINE bool weir_demux_parse_plain(const uint8_t *frame, uint16_t length, w
 }
 
 /**
- * Reads the headers of an Ethernet frame, without preamble and checksum: `length` bytes, of which
- * none behind the last is read (DEMUX-PARSE-1). Constant time: at most WEIR_DEMUX_TAGS tags and
+ * Reads the headers of an Ethernet frame of `length` bytes, without preamble and checksum; no byte
+ * beyond the last is read (DEMUX-PARSE-1). Constant time: at most WEIR_DEMUX_TAGS tags and
  * WEIR_DEMUX_EXTENSIONS extension headers.
  */
 WEIR_INLINE weir_demux_packet_t weir_demux_parse(const uint8_t *frame, uint16_t length)
@@ -266,7 +268,7 @@ WEIR_INLINE weir_demux_packet_t weir_demux_parse(const uint8_t *frame, uint16_t 
         type = weir_demux_be16(frame, (uint16_t) (payload.at + 2u));
         payload.at = (uint16_t) (payload.at + 4u);
     }
-    /* Below 0x600 it is the length of an 802.3 frame. */
+    /* A value below 0x600 is the length of an 802.3 frame. */
     p.ethertype = type < 0x0600u ? 0 : type;
     p.outcome = WEIR_DEMUX_PORT;
     if (type == 0x0800u) {

@@ -23,8 +23,8 @@
 /* ---------------------------------------------------------------------------------- the events */
 
 /**
- * The source's interrupt was taken at `now`; the source is on (else weir_limit_refused()).
- * `elapsed`: the port's timer noted that the instant it was told to watch has passed; false if it
+ * The source's interrupt was taken at `now`; the source is on (else call weir_limit_refused()).
+ * `elapsed`: the port's timer has noted that the watched instant has passed; false if the port
  * keeps no such note. Constant time.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_request_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool elapsed)
@@ -42,9 +42,9 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_with(weir_limit_state_t *s, con
 }
 
 /**
- * The source's interrupt was taken although the source is masked or held off (it was already on its
- * way). It is held, unless its level asks again; the mask is asked for once more. A port that
- * watches calls weir_limit_elapsed() first if its note is there.
+ * The source's interrupt was taken although the source is masked or held off (the interrupt was
+ * already on its way). The request is held, unless its level asks again; the mask is requested once
+ * more. A port that watches calls weir_limit_elapsed() first if its note is set.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
@@ -57,8 +57,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, con
         }
     } else if (c->trigger != WEIR_LIMIT_LEVEL) {
         /*
-         * Only the user has it off: the request waits for him, and for `due` if that is still to
-         * come.
+         * Only the user has the source off: the request waits for the user, and for `due` if that
+         * is still to come.
          */
         bool spaced = c->policy != WEIR_LIMIT_BURSTY && c->policy != WEIR_LIMIT_OFF;
         bool early = spaced && (s->flags & WEIR_LIMIT_IS_AGED) == 0 && !weir_ticks_reached(now, s->due);
@@ -73,7 +73,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, con
     return step;
 }
 
-/** off: a request that was on its way when the user disabled the source has waited for him. */
+/** Policy off: a request that was on its way when the user disabled the source has waited for the
+ * user. */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_off(weir_limit_state_t *s, weir_ticks_t now)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, true, 0};
@@ -104,8 +105,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_with(weir_limit_state_t *s, con
 }
 
 /**
- * True iff a held request has waited for the user, who now wants the source on: an expiry is wanted
- * at once.
+ * True iff a held request has waited for the user, who has now enabled the source: an expiry is
+ * wanted at once.
  */
 WEIR_INLINE bool weir_limit_is_released(const weir_limit_state_t *s)
 {
@@ -125,8 +126,8 @@ WEIR_INLINE bool weir_limit_is_armed(const weir_limit_state_t *s, const weir_lim
 }
 
 /**
- * True iff `due` is an instant that an idle source can outlive: a bursty limiter's other than the
- * lazy one is set anew by its first request.
+ * True iff an idle source can outlive `due`, so that `due` has to be aged: not so for a bursty
+ * limiter that is eager or one-shot, whose first request sets `due` anew.
  */
 WEIR_INLINE bool weir_limit_can_age(const weir_limit_state_t *s, const weir_limit_config_t *c)
 {
@@ -135,8 +136,8 @@ WEIR_INLINE bool weir_limit_can_age(const weir_limit_state_t *s, const weir_limi
 
 /**
  * A port that watches calls this before weir_limit_refused_with(), weir_limit_user_enable() and
- * weir_limit_reconfigure() if its note is there (a request takes the note itself): the instant that
- * was watched has passed, however long ago.
+ * weir_limit_reconfigure() if its note is set (weir_limit_request_with() takes the note itself):
+ * the watched instant has passed, however long ago.
  */
 WEIR_INLINE void weir_limit_elapsed(weir_limit_state_t *s, const weir_limit_config_t *c)
 {
@@ -146,9 +147,9 @@ WEIR_INLINE void weir_limit_elapsed(weir_limit_state_t *s, const weir_limit_conf
 }
 
 /**
- * Ages an idle source, so that an instant long past is not taken for one to come. A port whose
+ * Ages an idle source, so that an instant long past is not taken for a future one. A port whose
  * timer has no compare flag to watch with calls this at least once in half a wrap less `burst`
- * intervals; to call it more often does no harm.
+ * intervals; more frequent calls do no harm.
  */
 WEIR_INLINE void weir_limit_age(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
@@ -161,8 +162,8 @@ WEIR_INLINE void weir_limit_age(weir_limit_state_t *s, const weir_limit_config_t
 }
 
 /**
- * The timer-less mode: call from a tick that exists already, instead of arming; ages as well. The
- * tick's period adds to the latency L.
+ * The timer-less mode: call this from a tick that exists already, instead of arming a timer; it
+ * ages the source as well. The tick's period adds to the latency L.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_tick_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
@@ -183,7 +184,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_user_disable(weir_limit_state_t *s)
 }
 
 /**
- * The user wants the source on; it comes on only if the limiter wants it too, and what waited is
+ * The user wants the source on; it is enabled only if the limiter agrees, and waiting requests are
  * served from the timer's interrupt, not here.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_user_enable(weir_limit_state_t *s, weir_ticks_t now)
@@ -201,7 +202,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_user_enable(weir_limit_state_t *s, weir
 
 /* ---------------------------------------------------------------------- set-up, in src/limit.c */
 
-/** What weir_limit_check() and weir_limit_reconfigure() found. */
+/** The result of weir_limit_check() and weir_limit_reconfigure(). */
 typedef enum {
     WEIR_LIMIT_OK = 0,
     WEIR_LIMIT_BAD_POLICY,   /**< policy, timing or trigger is none of the named ones, or ONE_SHOT with another policy than bursty */
@@ -212,7 +213,7 @@ typedef enum {
 } weir_limit_error_t;
 
 /**
- * weir_limit_check() for the compiler: nothing remains of it if the configuration is a constant.
+ * weir_limit_check() for the compiler: it vanishes if the configuration is a constant.
  */
 WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
 {
@@ -229,8 +230,8 @@ WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
         return WEIR_LIMIT_BAD_BURST;
     }
     /*
-     * A bucket looks N intervals ahead and N - 1 back; the others one. One interval is kept for the
-     * ageing and the latency.
+     * A bucket looks at most N intervals ahead and N - 1 back; the other policies look one ahead.
+     * One interval more is reserved for the ageing and the latency.
      */
     weir_ticks_t span = c->policy == WEIR_LIMIT_BUCKET ? (weir_ticks_t) (c->burst + 1u) : 2u;
     if (c->interval == 0 || c->interval > (weir_ticks_t) ((WEIR_TICKS_HALF - 1u) / span)) {
@@ -243,20 +244,20 @@ WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
 }
 
 /**
- * Whether a configuration can be kept; WEIR_LIMIT_OK iff every promise of its policy holds with it.
+ * Checks a configuration; WEIR_LIMIT_OK iff every promise of its policy holds with it.
  */
 weir_limit_error_t weir_limit_check(const weir_limit_config_t *config);
 
 /**
- * Forgets everything and starts the source at `now`: unmasked, nothing served yet. The
- * configuration has passed weir_limit_check().
+ * Resets all state and starts the source at `now`: unmasked, nothing served yet. The configuration
+ * has passed weir_limit_check().
  */
 weir_limit_step_t weir_limit_start_with(weir_limit_state_t *state, const weir_limit_config_t *config, weir_ticks_t now);
 
 /**
- * Changes rate and burst at run time, from thread or interrupt context (regehr2005 §1). What passes
- * in any window is never more than the larger of the two curves lets through (LIMIT-CHANGE-1). On
- * an error nothing is changed and the step is empty.
+ * Changes rate and burst at run time, from thread or interrupt context (regehr2005 §1). In any
+ * window no more requests pass than the larger of the two curves allows (LIMIT-CHANGE-1). On an
+ * error nothing is changed and the step is empty.
  */
 weir_limit_error_t weir_limit_reconfigure(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step);
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The policies: what each decides when an interrupt was taken and when its timer expired. Included
- * by weir/limit.h, whose events choose among them.
+ * The policies: the decision of each when an interrupt was taken and when its timer expired.
+ * Included by weir/limit.h, whose events choose among them.
  */
 #ifndef WEIR_LIMIT_POLICIES_H
 #define WEIR_LIMIT_POLICIES_H
 
 #include "weir/limit_record.h"
 
-/** The span that a full bucket is ahead: (N - 1) intervals, 0 for strict and paced. */
+/** The lead of a full bucket: (N - 1) intervals; 0 for strict and paced. */
 WEIR_INLINE weir_ticks_t weir_limit_slack(const weir_limit_config_t *c)
 {
     return c->policy == WEIR_LIMIT_BUCKET ? (weir_ticks_t) ((weir_ticks_t) (c->burst - 1u) * c->interval) : 0;
 }
 
 /**
- * Has the timer note the instant after which the past no longer matters: for a bucket, when it is
+ * Makes the timer note the instant after which the past no longer matters: for a bucket, when it is
  * full again.
  */
 WEIR_INLINE void weir_limit_watch(const weir_limit_state_t *s, const weir_limit_config_t *c, weir_limit_step_t *step)
@@ -25,8 +25,8 @@ WEIR_INLINE void weir_limit_watch(const weir_limit_state_t *s, const weir_limit_
 }
 
 /**
- * No request is left at `now`, and `due` is reached: the past no longer matters, or the timer notes
- * when (LIMIT-TIME-2).
+ * No request waits at `now`, and `due` is reached: the past no longer matters, or the timer notes
+ * the instant from which it does not (LIMIT-TIME-2).
  */
 WEIR_INLINE void weir_limit_rest(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, weir_limit_step_t *step)
 {
@@ -56,8 +56,8 @@ WEIR_INLINE void weir_limit_refuse_until_due(weir_limit_state_t *s, const weir_l
 }
 
 /**
- * Admits one request at `now` and moves `due` on: strict from `now`; bucket as a virtual scheduler
- * that never runs more than the slack behind.
+ * Admits one request at `now` and moves `due` on: strict counts from `now`; bucket is a virtual
+ * scheduler that never runs more than the slack behind.
  */
 WEIR_INLINE void weir_limit_admit(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool fresh)
 {
@@ -73,7 +73,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_spaced(weir_limit_state_t *s, c
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
     if (c->timing != WEIR_LIMIT_LAZY && c->policy != WEIR_LIMIT_BUCKET) {
-        /* The source is only unmasked when a request is in time: nothing to decide. */
+        /* The source is only unmasked when a request is in time: no check is needed. */
         s->due = (weir_ticks_t) (now + c->interval - c->lag);
         s->flags = WEIR_LIMIT_IS_MASKED;
         step.mask = true;
@@ -112,8 +112,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
     bool over = lazy && (elapsed || (s->flags & WEIR_LIMIT_IS_AGED) != 0 || weir_ticks_reached(now, s->due));
     if (over) {
         /*
-         * A period went by without one request too many, unseen by a timer that interrupts in
-         * overload only.
+         * A period went by without one request too many; a timer that interrupts in overload only
+         * did not see it.
          */
         weir_limit_note_in_time(s);
     }
@@ -123,8 +123,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
             return step;
         }
         /*
-         * A whole period has passed since the count was cleared: it is cleared now, one period
-         * before the next time.
+         * A whole period has passed since the count was cleared: it is cleared now, and next in one
+         * period.
          */
         s->count = 0;
         s->allowed = c->burst;
@@ -142,8 +142,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
     }
     s->count++;
     /*
-     * A lazy limiter masks before one request too many only if the last period, too, ended with a
-     * request that waited, and this one is not over.
+     * A lazy limiter masks before one request too many only if the previous period, too, ended with
+     * a waiting request, and this period is not over.
      */
     if (WEIR_UNLIKELY(s->count >= s->allowed) && (!lazy || ((s->flags & WEIR_LIMIT_IS_SUSTAINED) != 0 && !over))) {
         s->flags |= WEIR_LIMIT_IS_MASKED;
@@ -158,8 +158,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
 }
 
 /**
- * The user has the source off while its interval ends: nothing may be served, and what is held must
- * wait (LIMIT-ENABLE-2).
+ * The user has the source off while its interval ends: nothing may be served, and the held request
+ * must wait (LIMIT-ENABLE-2).
  */
 WEIR_INLINE void weir_limit_expired_user_off(weir_limit_state_t *s)
 {
@@ -215,15 +215,14 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
         weir_limit_admit(s, c, now, false);
     }
     /*
-     * Stay masked while requests keep coming. A lazy limiter whose previous request was also served
-     * by an expiry stays for one interval more: else a source at exactly the limit could make it
-     * pay a refused interrupt for each one served.
+     * The source stays masked while requests keep coming. A lazy limiter whose previous request was
+     * also served by an expiry masks for one more interval: otherwise a source at exactly the limit
+     * could make it pay a refused interrupt for each one served.
      */
     bool stay = c->timing != WEIR_LIMIT_LAZY || (held && pending) || (s->flags & WEIR_LIMIT_IS_SUSTAINED) != 0;
     if (stay && (c->policy != WEIR_LIMIT_BUCKET || !weir_ticks_reached(now, s->due))) {
         /*
-         * The next request can only be served by an expiry, at least `lag` after the instant that
-         * is armed.
+         * Only an expiry can serve the next request, at least `lag` after the armed instant.
          */
         s->due = (weir_ticks_t) (s->due - c->lag);
         s->flags = (uint8_t) ((s->flags & WEIR_LIMIT_IS_OVERLOAD) | WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED);
@@ -239,8 +238,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
 }
 
 /**
- * bursty: between two clearings, the timer was set for a request that waits for the user: it is one
- * more of this period.
+ * bursty: between two clearings, the timer was set for a request that waits for the user: this
+ * request counts in the current period.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_waiting(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
@@ -274,7 +273,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
             return weir_limit_expired_waiting(s, c, now);
         }
         if (c->timing == WEIR_LIMIT_LAZY) {
-            /* Not the timer but the user made it wait: the next period is counted from here. */
+            /* The request waited for the user, not for the timer: the next period is counted from
+             * here. */
             s->flags &= (uint8_t) ~WEIR_LIMIT_IS_AGED;
             s->due = (weir_ticks_t) (now - c->interval);
         }
@@ -316,8 +316,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
     }
     if (c->timing != WEIR_LIMIT_ONE_SHOT) {
         /*
-         * From the nominal instant: counted from the late one, a source just below the limit could
-         * keep in step with the latency and pay an expiry each period.
+         * Counted from the nominal instant: counted from the late one, a source just below the
+         * limit could keep in step with the latency and pay an expiry each period.
          */
         s->due = (weir_ticks_t) (s->due + c->interval);
         if (WEIR_UNLIKELY(weir_ticks_reached(now, s->due))) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What a limiter keeps of the past: nothing at all with WEIR_LIMIT_RECORD 0. Included by
- * weir/limit.h.
+ * The record of a limiter's past: empty with WEIR_LIMIT_RECORD 0. Included by weir/limit.h.
  */
 #ifndef WEIR_LIMIT_RECORD_H
 #define WEIR_LIMIT_RECORD_H
@@ -63,7 +62,7 @@ WEIR_INLINE void weir_limit_note_in_time(weir_limit_state_t *s)
     }
 }
 
-/** Tells the record how long a handler ran, from `begin` to `now`. */
+/** Notes in the record how long a handler ran, from `begin` to `now`. */
 WEIR_INLINE void weir_limit_done(weir_limit_state_t *s, weir_ticks_t begin, weir_ticks_t now)
 {
     weir_ticks_t ran = weir_ticks_between(begin, now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What a limiter is told, what it remembers, and what it asks of the port. Included by
+ * The configuration of a limiter, its state, and its requests to the port. Included by
  * weir/limit.h.
  */
 #ifndef WEIR_LIMIT_TYPES_H
@@ -11,7 +11,7 @@
 /**
  * 1 keeps a record per source (weir_limit_record_t); 0 saves its time and memory, and is the
  * default where ticks have 16 bits: on the smallest processors. Every file of a program,
- * src/limit.c too, must be compiled with the same value: with another it does not link.
+ * src/limit.c too, must be compiled with the same value; a mixture does not link.
  */
 #ifndef WEIR_LIMIT_RECORD
 #if WEIR_TICK_BITS == 16
@@ -22,8 +22,8 @@
 #endif
 
 /*
- * The functions of src/limit.c are named after what the layout of a limiter depends on, unless
- * somebody has named them already.
+ * The functions of src/limit.c are named after what the layout of a limiter depends on, unless the
+ * user has defined their names already.
  */
 #define WEIR_LIMIT_JOIN_(name, record, bits) name##_with_record_##record##_and_ticks_##bits
 #define WEIR_LIMIT_JOIN(name, record, bits) WEIR_LIMIT_JOIN_(name, record, bits)
@@ -35,7 +35,7 @@
 #endif
 
 /**
- * Called when a source begins to be refused, and when that has ended; `state` is its
+ * Called when a source begins to be refused, and when this has ended; `state` is its
  * weir_limit_state_t pointer. In interrupt context.
  */
 #ifndef WEIR_ON_OVERLOAD_BEGIN
@@ -86,7 +86,7 @@ enum {
 };
 
 /**
- * What the source's interrupt condition is, and so what becomes of a request that comes while the
+ * The source's interrupt condition, which decides what becomes of a request that comes while the
  * source is masked.
  */
 enum {
@@ -100,16 +100,16 @@ enum {
     WEIR_LIMIT_LEVEL = 2
 };
 
-/** What a limiter is told once. Checked by weir_limit_check(). */
+/** The configuration of a limiter. Checked by weir_limit_check(). */
 typedef struct {
     /**
-     * strict, paced, bucket: the interval T; bursty: the timer's period P. In ticks, 1 ..; `burst`
-     * intervals must stay below half a wrap.
+     * strict, paced, bucket: the interval T; bursty: the timer's period P. In ticks, at least 1;
+     * `burst` intervals must stay below half a wrap.
      */
     weir_ticks_t interval;
     /**
-     * strict: ticks to set the timer short by while the source is masked. At most the *least*
-     * latency from expiry to service, else LIMIT-STRICT-1 breaks.
+     * strict: the ticks by which the timer is set early while the source is masked. At most the
+     * *least* latency from expiry to service, else LIMIT-STRICT-1 breaks.
      */
     weir_ticks_t lag;
     /** bursty, bucket: N, 1 to 255. strict and paced: 1. */
@@ -134,7 +134,7 @@ typedef struct {
     weir_ticks_t last_overload;   /**< instant, likewise */
 } weir_limit_record_t;
 
-/** What a limiter remembers between two events. Zeroed and then started by weir_limit_start(). */
+/** The state of a limiter between two events. Zeroed and then started by weir_limit_start(). */
 typedef struct {
     /**
      * strict, paced, bucket: the instant from which the next request is in time. bursty: the
@@ -169,7 +169,7 @@ enum {
 };
 
 /**
- * What the port does now, in this order: mask or unmask; arm, watch or disarm; acknowledge; serve.
+ * The port's next actions, in this order: mask or unmask; arm, watch or disarm; acknowledge; serve.
  */
 typedef struct {
     bool serve;  /**< run the handler */

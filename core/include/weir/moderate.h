@@ -3,22 +3,22 @@
  * moderate: how long a packet may wait to share an interrupt (behnke2022 §2.2).
  *
  * A NIC has an array of queues, one per receiver; a queue is its index. Each has a length, an
- * absolute timer, a packet timer and a count threshold. Events in (a packet arrives, a timer is
- * due, packets are taken, the parameters change); out comes whether the packet was accepted and
- * whether the queue interrupts. What that guarantees is numbered in core/CONTRACTS.md (MODERATE-*).
+ * absolute timer, a packet timer and a count threshold. Events go in (a packet arrives, a timer is
+ * due, packets are taken, the parameters change); the results are whether the packet was accepted
+ * and whether the queue interrupts. The guarantees are numbered in core/CONTRACTS.md (MODERATE-*).
  *
- * The absolute timer runs from the first packet that waits. The paper calls it periodic: one that
- * runs free interrupts as rarely, but for empty queues too, and a packet's wait would depend on
- * where in the period it falls. A queue needs no timer of its own: weir_moderate_next() says when
- * the earliest of all is due.
+ * The absolute timer runs from the first packet that waits. The paper calls it periodic: a
+ * free-running timer interrupts as rarely, but for empty queues too, and a packet's wait would
+ * depend on where in the period it falls. A queue needs no hardware timer of its own:
+ * weir_moderate_next() tells when the earliest of all is due.
  *
- * A window begins with a packet that finds none waiting, and ends when the queue *raises* its
+ * A window begins with a packet that finds an empty queue, and ends when the queue *raises* its
  * interrupt: its timer is due, the count is reached, or it is not moderated at all. Until the
- * interrupt has *taken* packets, what comes joins them without another interrupt. What was not
- * taken then begins a window of its own.
+ * interrupt has *taken* packets, later packets join them without another interrupt. Packets that
+ * were not taken begin a window of their own.
  *
  * Every function of this header is inline, constant in time, without division, heap, libc or
- * function pointer. No instant outlives its window, so nothing has to be aged: a port calls
+ * function pointer. No instant outlives its window, so no state has to be aged: a port calls
  * weir_moderate_expired() within half a wrap of the instant that weir_moderate_next() told.
  *
  * Context: the events of one queue must not overtake each other.
@@ -29,8 +29,8 @@
 #include "weir/ticks.h"
 
 /*
- * The functions of src/moderate.c are named after the width of the ticks, unless somebody has named
- * them already.
+ * The functions of src/moderate.c are named after the width of the ticks, unless the user has
+ * defined their names already.
  */
 #define WEIR_MODERATE_JOIN_(name, bits) name##_with_ticks_##bits
 #define WEIR_MODERATE_JOIN(name, bits) WEIR_MODERATE_JOIN_(name, bits)
@@ -42,35 +42,35 @@
 #define weir_moderate_expired WEIR_MODERATE_JOIN(weir_moderate_expired, WEIR_TICK_BITS)
 #endif
 
-/** What a queue is told. Checked by weir_moderate_check(). */
+/** The configuration of a queue. Checked by weir_moderate_check(). */
 typedef struct {
     /**
      * The longest that a packet waits for an interrupt, in ticks below half a wrap. 0: not
-     * moderated, an interrupt as soon as a packet waits.
+     * moderated; the queue interrupts as soon as a packet waits.
      */
     weir_ticks_t absolute;
     /**
-     * Interrupt when no packet has come for so many ticks, 1 to `absolute`. 0: no such timer. Alone
-     * it could starve: it needs `absolute`.
+     * Interrupt after this many ticks without a packet, 1 to `absolute`. 0: no such timer. Alone it
+     * could delay for ever: it needs `absolute`.
      */
     weir_ticks_t packet;
     /**
-     * Interrupt when so many packets wait, 1 to `size`. 0: no threshold. A threshold above 1 needs
-     * `absolute`.
+     * Interrupt when this many packets wait, 1 to `size`. 0: no threshold. A threshold above 1
+     * needs `absolute`.
      */
     uint16_t count;
-    /** Packets that can wait, 1 to 65535: one more is dropped. */
+    /** The most packets that can wait, 1 to 65535; further ones are dropped. */
     uint16_t size;
 } weir_moderate_config_t;
 
-/** weir_moderate_state_t.phase. */
+/** Values of weir_moderate_state_t.phase. */
 enum {
     WEIR_MODERATE_IDLE = 0,  /**< no packet waits */
     WEIR_MODERATE_OPEN = 1,  /**< packets wait for more, or for the timer */
     WEIR_MODERATE_RAISED = 2 /**< the queue has asked for an interrupt that has not taken packets yet */
 };
 
-/** What a queue remembers between two events. Counts wrap. */
+/** The state of a queue between two events. Counts wrap. */
 typedef struct {
     weir_ticks_t first;  /**< open: the instant at which the window began */
     weir_ticks_t last;   /**< open: the instant from which the packet timer runs; less than `absolute` after `first` */
@@ -87,7 +87,7 @@ typedef struct {
     weir_moderate_state_t state;
 } weir_moderate_t;
 
-/** What became of a packet. */
+/** The fate of a packet. */
 typedef struct {
     bool accepted;  /**< it waits in the queue; else the queue was full and it is dropped */
     bool interrupt; /**< the queue interrupts now */
@@ -97,7 +97,7 @@ typedef struct {
 WEIR_INLINE weir_ticks_t weir_moderate_span(const weir_moderate_state_t *s, const weir_moderate_config_t *c)
 {
     if (c->packet != 0) {
-        /* Both terms are below half a wrap. */
+        /* Both terms are below half a wrap, so their sum fits. */
         weir_ticks_t quiet = (weir_ticks_t) (weir_ticks_between(s->first, s->last) + c->packet);
         if (quiet < c->absolute) {
             return quiet;
@@ -124,15 +124,15 @@ WEIR_INLINE void weir_moderate_raise(weir_moderate_state_t *s)
     s->interrupts++;
 }
 
-/** True iff so many wait that no timer is asked. */
+/** True iff enough packets wait for an interrupt without a timer. */
 WEIR_INLINE bool weir_moderate_is_enough(const weir_moderate_state_t *s, const weir_moderate_config_t *c)
 {
     return c->absolute == 0 || (c->count != 0 && s->waiting >= c->count);
 }
 
 /**
- * Begins a window for the packets that wait, of which there is at least one; true iff it ends at
- * once.
+ * Begins a window for the packets that wait, of which there is at least one; true iff the window
+ * ends at once.
  */
 WEIR_INLINE bool weir_moderate_begin(weir_moderate_state_t *s, const weir_moderate_config_t *c, weir_ticks_t now)
 {
@@ -147,9 +147,9 @@ WEIR_INLINE bool weir_moderate_begin(weir_moderate_state_t *s, const weir_modera
 }
 
 /**
- * A packet for this queue arrives. Where the timers are due already, but the port has not come to
- * say so, the queue interrupts here: the packet must not restart a timer that has run out. A packet
- * that is dropped restarts none.
+ * A packet for this queue arrives. If the timers are due already, but the port has not called
+ * weir_moderate_expired() yet, the queue interrupts here: the packet must not restart a timer that
+ * has run out. A dropped packet restarts no timer.
  */
 WEIR_INLINE weir_moderate_step_t weir_moderate_arrive_with(weir_moderate_state_t *s, const weir_moderate_config_t *c, weir_ticks_t now)
 {
@@ -186,8 +186,8 @@ WEIR_INLINE bool weir_moderate_expired_with(weir_moderate_state_t *s, const weir
 
 /**
  * Takes up to `count` packets and returns how many there were: packet by packet inside the
- * interrupt, or by a receiver that polls. A window that polling empties is over; one that it does
- * not empty goes on.
+ * interrupt, or by a receiver that polls. A window that polling empties ends; one that it does not
+ * empty goes on.
  */
 WEIR_INLINE uint16_t weir_moderate_remove(weir_moderate_state_t *s, uint16_t count)
 {
@@ -200,8 +200,8 @@ WEIR_INLINE uint16_t weir_moderate_remove(weir_moderate_state_t *s, uint16_t cou
 }
 
 /**
- * The interrupt is over: what waits now, because it was left or came meanwhile, begins a new
- * window. True iff that one interrupts at once: where there is no moderation, or the count is
+ * The interrupt is over: packets that wait now, because they were left or came meanwhile, begin a
+ * new window. True iff that window interrupts at once: without moderation, or if the count is
  * reached again. Does nothing if the queue has raised no interrupt.
  */
 WEIR_INLINE bool weir_moderate_done_with(weir_moderate_state_t *s, const weir_moderate_config_t *c, weir_ticks_t now)
@@ -225,7 +225,7 @@ WEIR_INLINE bool weir_moderate_take_with(weir_moderate_state_t *s, const weir_mo
 
 /* --------------------------------------------------------------------------- in src/moderate.c */
 
-/** What weir_moderate_check() and weir_moderate_reconfigure() found. */
+/** The result of weir_moderate_check() and weir_moderate_reconfigure(). */
 typedef enum {
     WEIR_MODERATE_OK = 0,
     WEIR_MODERATE_BAD_SIZE,     /**< size is 0 */
@@ -234,17 +234,17 @@ typedef enum {
     WEIR_MODERATE_BAD_COUNT     /**< count is above size: it would never be reached */
 } weir_moderate_error_t;
 
-/** Whether a configuration can be kept; WEIR_MODERATE_OK iff every promise holds with it. */
+/** Checks a configuration; WEIR_MODERATE_OK iff every promise holds with it. */
 weir_moderate_error_t weir_moderate_check(const weir_moderate_config_t *config);
 
-/** Starts a queue: empty, nothing counted. The configuration has passed weir_moderate_check(). */
+/** Starts a queue: empty, with all counts 0. The configuration has passed weir_moderate_check(). */
 void weir_moderate_start(weir_moderate_t *queue, const weir_moderate_config_t *config);
 
 /**
  * Changes the parameters at run time (behnke2022 §2.2 "must be dynamically adjustable during
- * runtime"). A window that is open is judged as if the new ones had been in force since it began;
- * `*interrupt` is set iff that ends it. Packets above a smaller size stay. On an error nothing is
- * changed.
+ * runtime"). An open window is judged as if the new ones had been in force since it began;
+ * `*interrupt` is set iff the change ends the window. Packets beyond a smaller size stay. On an
+ * error nothing is changed.
  */
 weir_moderate_error_t weir_moderate_reconfigure(weir_moderate_t *queue, const weir_moderate_config_t *to, weir_ticks_t now,
                                                 bool *interrupt);
@@ -256,9 +256,9 @@ weir_moderate_error_t weir_moderate_reconfigure(weir_moderate_t *queue, const we
 bool weir_moderate_next(const weir_moderate_t *queues, uint16_t count, weir_ticks_t now, weir_ticks_t *at);
 
 /**
- * The port's timer fired: the first queue at index `from` or above that is due, which interrupts
- * now; `count` if there is none. The port calls again with the index after the one returned.
- * O(count - from).
+ * The port's timer fired: returns the first queue at index `from` or above that is due, which
+ * interrupts now; `count` if there is none. The port calls again with the index after the one
+ * returned. O(count - from).
  */
 uint16_t weir_moderate_expired(weir_moderate_t *queues, uint16_t count, uint16_t from, weir_ticks_t now);
 

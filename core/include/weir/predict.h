@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * predict: how urgent a device's bottom half is while nobody knows whom its packets are for
+ * predict: the urgency of a device's bottom half while the receiver of its packets is unknown
  * (zhang2006 §3.2).
  *
- * Classes are urgencies: a process registers its class with the device and says when it waits for
- * it. Three predictions:
+ * Classes are urgencies: a process registers its class with the device and announces when it waits
+ * for it. There are three predictions:
  *
- * - of the most urgent process that waits: zhang2006's;
- * - of the most urgent one that is registered: never too low, however the process waits;
- * - from history, which zhang2006 leaves to future work: the class such that a share of the recent
- *   packets, `share`, was for receivers at least that urgent; never above the first. Of each class
- *   it keeps the share of recent packets, exponentially weighted, and of what it has not
- *   seen, which counts as most urgent: without history it is zhang2006's.
+ * - the class of the most urgent process that waits: zhang2006's;
+ * - the class of the most urgent one that is registered: never too low, however the process waits;
+ * - from history, which zhang2006 leaves to future work: the most urgent class such that at least
+ *   `share` of the recent packets was for receivers of this or a higher urgency; never above the
+ *   first prediction. The predictor keeps the share of recent packets of each class, exponentially
+ *   weighted, and the share of unseen packets, which count as most urgent: without history it is
+ *   zhang2006's prediction.
  *
- * What is deferred teaches nothing: its receiver becomes known when it is handled. Were an urgent
- * process's first packet after a long silence taken for one of the many before it, it could wait
- * behind a process that runs for ever. So after `patience` deferrals in a row the prediction is
- * zhang2006's, until a packet has been handled.
+ * A deferred packet teaches nothing: its receiver becomes known only when it is handled. If an
+ * urgent process's first packet after a long silence were taken for one of the many before it, it
+ * could wait behind a process that runs for ever. So after `patience` deferrals in a row the
+ * prediction is zhang2006's, until a packet has been handled.
  *
- * One weir_predict_t for each device, in the caller's memory; 6 bytes a class and some. Its
+ * One weir_predict_t for each device, in the caller's memory; about 6 bytes per class. Its
  * functions must not interrupt each other. No division; constant time, bounded by WEIR_CLASSES.
  */
 #ifndef WEIR_PREDICT_H
@@ -26,18 +27,19 @@
 
 #include "weir/classes.h"
 
-/* The function of src/defer.c, unless somebody has named it already. */
+/* The function of src/defer.c is named after the number of classes, unless the user has defined its
+ * name already. */
 #ifndef weir_predict_start
 #define weir_predict_start WEIR_CLASSES_JOIN(weir_predict_start, WEIR_CLASSES)
 #endif
 
-/** The share of all packets. */
+/** The share that means all packets. */
 #define WEIR_PREDICT_ALL 0x8000u
 
-/** The longest history: the shares' rounding errors grow with it. */
+/** The largest `shift`: the shares' rounding errors grow with it. */
 #define WEIR_PREDICT_LONGEST 8u
 
-/** Which prediction. */
+/** The kinds of prediction. */
 enum {
     WEIR_PREDICT_WAITING = 0,    /**< the most urgent process that waits for the device (zhang2006 §3.2) */
     WEIR_PREDICT_REGISTERED = 1, /**< the most urgent process that is registered with it */
@@ -64,7 +66,8 @@ typedef struct {
     uint16_t shares[WEIR_CLASSES];
 } weir_predict_t;
 
-/* One more of a class; false if there is no such class, or 65535 are counted already. */
+/* Counts one more process of a class; false if there is no such class, or 65535 are counted
+ * already. */
 WEIR_INLINE bool weir_predict_count(weir_classes_t *set, uint16_t *counts, uint8_t which)
 {
     if (which >= WEIR_CLASSES || counts[WEIR_CLASS_INDEX(which)] == UINT16_MAX) {
@@ -75,7 +78,7 @@ WEIR_INLINE bool weir_predict_count(weir_classes_t *set, uint16_t *counts, uint8
     return true;
 }
 
-/* One less of a class; false if none is counted. */
+/* Counts one process of a class less; false if none is counted. */
 WEIR_INLINE bool weir_predict_discount(weir_classes_t *set, uint16_t *counts, uint8_t which)
 {
     if (which >= WEIR_CLASSES || counts[WEIR_CLASS_INDEX(which)] == 0) {
@@ -114,7 +117,7 @@ WEIR_INLINE bool weir_predict_register(weir_predict_t *p, uint8_t which)
 
 /**
  * A process of a class closes its socket; with the last one of a class its history is forgotten:
- * what still comes is for nobody. False if none was open.
+ * later packets for it have no receiver. False if none was open.
  */
 WEIR_INLINE bool weir_predict_unregister(weir_predict_t *p, uint8_t which)
 {
@@ -129,8 +132,8 @@ WEIR_INLINE bool weir_predict_unregister(weir_predict_t *p, uint8_t which)
 }
 
 /*
- * A share that loses 2^-shift of itself, rounded up: it does reach 0, and the shares never add up
- * to more than all.
+ * Decays a share by 2^-shift of itself, rounded up: the share does reach 0, and all shares together
+ * never exceed WEIR_PREDICT_ALL.
  */
 WEIR_INLINE uint16_t weir_predict_decayed(uint16_t share, uint8_t shift)
 {
@@ -142,8 +145,8 @@ WEIR_INLINE uint16_t weir_predict_decayed(uint16_t share, uint8_t shift)
 }
 
 /**
- * A packet of the device was handled; it was for a receiver of class `which`, or for nobody
- * (WEIR_CLASS_NONE, or any that does not exist).
+ * A packet of the device was handled; it was for a receiver of class `which`, or for none
+ * (WEIR_CLASS_NONE, or any class that does not exist).
  */
 WEIR_INLINE void weir_predict_handled(weir_predict_t *p, const weir_predict_config_t *config, uint8_t which)
 {
@@ -167,9 +170,9 @@ WEIR_INLINE void weir_predict_handled(weir_predict_t *p, const weir_predict_conf
 }
 
 /**
- * A bottom half of the device was deferred that the most urgent waiting process might be waiting
- * for: call it after a top half that ends without a bottom half, and, so that the wait is bounded
- * in time, at each clock tick while one is deferred.
+ * A bottom half of the device was deferred, for which the most urgent waiting process might be
+ * waiting. Call this after a top half that ends without a bottom half, and, so that the wait is
+ * bounded in time, at each clock tick while a bottom half is deferred.
  */
 WEIR_INLINE void weir_predict_deferred(weir_predict_t *p, const weir_predict_config_t *config)
 {
@@ -184,7 +187,7 @@ WEIR_INLINE uint8_t weir_predict_most_urgent(weir_classes_t set)
     return set == 0 ? WEIR_CLASS_NONE : weir_classes_highest(set);
 }
 
-/* From history; see above. */
+/* The prediction from history; see above. */
 WEIR_INLINE uint8_t weir_predict_from_history(const weir_predict_t *p, const weir_predict_config_t *config)
 {
     uint8_t most = weir_predict_most_urgent(p->waiting);
@@ -205,9 +208,9 @@ WEIR_INLINE uint8_t weir_predict_from_history(const weir_predict_t *p, const wei
 }
 
 /**
- * How urgent the next packet of the device probably is: a class, or WEIR_CLASS_NONE if it is
- * probably for nobody who is more urgent than anything: nobody waits, or (history) hardly any
- * recent packet had a receiver.
+ * The probable urgency of the device's next packet: a class, or WEIR_CLASS_NONE if the packet is
+ * probably for no urgent receiver: no process waits, or (history) hardly any recent packet had a
+ * receiver.
  */
 WEIR_INLINE uint8_t weir_predict(const weir_predict_t *p, const weir_predict_config_t *config, uint8_t how)
 {
@@ -218,8 +221,8 @@ WEIR_INLINE uint8_t weir_predict(const weir_predict_t *p, const weir_predict_con
 }
 
 /**
- * Nobody waits, nobody is registered, nothing was seen. False, and nothing is changed, if `config`
- * is not valid. In src/defer.c.
+ * Starts with no process waiting or registered and no packet seen. False, without a change, if
+ * `config` is not valid. In src/defer.c.
  */
 bool weir_predict_start(weir_predict_t *p, const weir_predict_config_t *config);
 

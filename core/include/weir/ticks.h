@@ -3,8 +3,8 @@
  * Time as a counter that wraps.
  *
  * A port counts time in ticks of one timer. Instants are compared modulo the counter's width: an
- * instant is "reached" when it lies less than half a wrap in the past. What depends on an older
- * instant must be aged before that (weir_limit_age()).
+ * instant is "reached" when it lies less than half a wrap in the past. State that depends on an
+ * older instant must be aged before that (weir_limit_age()).
  */
 #ifndef WEIR_TICKS_H
 #define WEIR_TICKS_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Width of an instant, in bits: 16, 32 or 64. The width of the timer that the port reads. */
+/** Width of an instant, in bits: 16, 32 or 64, the width of the timer that the port reads. */
 #ifndef WEIR_TICK_BITS
 #define WEIR_TICK_BITS 32
 #endif

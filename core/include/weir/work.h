@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * work: how much one interrupt may do (regehr2005 §5.2's t_work).
+ * work: the limit on the work of one interrupt (regehr2005 §5.2's t_work).
  *
- * A limit bounds how often a handler runs, not how long: one that drains its device livelocks the
- * processor behind any limiter. So a handler asks before each unit of work (a byte, a packet), and
- * stops when it is refused:
+ * A limit bounds how often a handler runs, not how long: a handler that drains its device livelocks
+ * the processor behind any limiter. So a handler asks before each unit of work (a byte, a packet),
+ * and stops when it is refused:
  *
  *     static weir_work_t uart_work;
  *
@@ -16,16 +16,16 @@
  *         }
  *     }
  *
- * It asks for a unit only if there is one, so that a refusal means that work was left: such
- * interrupts are counted, and told to WEIR_ON_WORK_EXCEEDED. What is left must ask again by itself,
- * as a level does. The limit on the interrupts and this one together bound what a source takes of
- * the processor: N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
+ * The handler asks for a unit only if one waits, so that a refusal means that work was left: such
+ * interrupts are counted, and told to WEIR_ON_WORK_EXCEEDED. Work that is left must request again
+ * by itself, as a level does. The limit on the interrupts and this one together bound what a source
+ * takes of the processor: N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
  *
  * Inline, constant time, without division, heap or libc; independent of the limit machine and of
  * its ticks.
  *
- * Context: the handler's own; a thread that reads `exceeded` reads it with the source's interrupts
- * off where that takes more than one instruction.
+ * Context: the handler's own; a thread reads `exceeded` with the source's interrupts off where that
+ * takes more than one instruction.
  */
 #ifndef WEIR_WORK_H
 #define WEIR_WORK_H
@@ -33,15 +33,15 @@
 #include "weir/ticks.h"
 
 /**
- * Called when an interrupt is refused a unit, once in that interrupt; `work` is its weir_work_t
- * pointer. In interrupt context.
+ * Called when an interrupt is refused a unit, once in that interrupt; `work` is the weir_work_t
+ * pointer of the source. In interrupt context.
  */
 #ifndef WEIR_ON_WORK_EXCEEDED
 #define WEIR_ON_WORK_EXCEEDED(work) ((void) (work))
 #endif
 
 /**
- * The work of one source's handler. Starts with all zero, and may do nothing until
+ * The work of one source's handler. Starts with all zero, which admits no work until
  * weir_work_begin().
  */
 typedef struct {
@@ -74,7 +74,8 @@ WEIR_INLINE bool weir_work_take(weir_work_t *work)
     return false;
 }
 
-/** The same for a device that hands out several: how many of `wanted` units may be done now. */
+/** weir_work_take() for a device that hands out several units: how many of `wanted` units may be
+ * done now. */
 WEIR_INLINE uint16_t weir_work_take_some(weir_work_t *work, uint16_t wanted)
 {
     uint16_t granted = wanted;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The handler of an event device takes one event. It acknowledges first: the controller latches
-// edges, so the edge of an event that comes between the two would be wiped out by acknowledging
-// last.
+// edges, so acknowledging last would wipe out the edge of an event that comes in between.
 #include "test.h"
 
 volatile uint32_t handled, empty;
@@ -19,7 +18,7 @@ HANDLER void weir_riscv_trap(void)
 int main(void)
 {
     CHECK(SOC_EVENT_COUNT(0) == 0 && SOC_EVENT_CONTROL(0) == 0);
-    // Nothing waits: nothing is taken.
+    // A pop without a waiting event takes nothing.
     SOC_EVENT_POP(0) = 1;
     CHECK(SOC_EVENT_COUNT(0) == 0);
     SOC_EVENT_CONTROL(0) = QUEUE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What comes while it is masked is taken afterwards, the lowest line first, once each. Lines 1 and
-// 3 rise before cycle 3000.
+// Requests that come while their line is masked are taken afterwards, the lowest line first, once
+// each. Lines 1 and 3 rise before cycle 3000.
 #include "test.h"
 
 static volatile uint32_t order, spurious;
@@ -14,7 +14,7 @@ HANDLER void weir_riscv_trap(void)
     }
     const uint32_t lowest = asking & -asking;
     order = order << 8 | lowest;
-    // The very last thing before the return: the processor must see it in time.
+    // The last access before the return: the processor must see it in time.
     SOC_PENDING = lowest;
 }
 
@@ -24,7 +24,7 @@ int main(void)
     SOC_ENABLE = 0xffu;
     wait_until(3000);
     CHECK(SOC_PENDING == 0x0au && order == 0);
-    // A zero clears nothing.
+    // Writing a zero clears nothing.
     SOC_PENDING = 0xf5u;
     CHECK(SOC_PENDING == 0x0au);
     listen(0xff);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Takes every pending bit of line 0 that it sees.
+// Polls the pending bit of line 0, and clears it whenever it is set.
 #include "test.h"
 
 volatile uint32_t taken;

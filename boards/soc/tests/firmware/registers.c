@@ -20,7 +20,7 @@ int main(void)
     CHECK(LIMIT_ID >> 8 == 0x574549u && LIMIT_TICK == 1 && (LIMIT_SHAPE & 0x3ffu) == SOC_LINES - 1);
     CHECK((LIMIT_WIDTHS & 0xff) == 32 && (LIMIT_WIDTHS >> 8 & 0xff) == 32 && (LIMIT_WIDTHS >> 16 & 0xff) == 8 && LIMIT_WIDTHS >> 24 == 16);
     for (uint32_t source = 0; source < SOC_LINES; source++) {
-        // Nothing is limited before somebody says so.
+        // Nothing is limited after a reset.
         CHECK(LIMIT_CONTROL(source) == LIMIT_ENABLED && LIMIT_STATUS(source) == 1 && LIMIT_HELD(source) == 0 && LIMIT_BURST(source) == 1);
         LIMIT_RATE(source) = 1000u + source;
         LIMIT_BURST(source) = 255u - source;

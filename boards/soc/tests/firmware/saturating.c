@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// More events than an event device counts come before cycle 270000.
+// Receives more events before cycle 270000 than an event device can count.
 #include "test.h"
 
 HANDLER void weir_riscv_trap(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// For firmware that checks itself.
+// Helpers for firmware that checks itself.
 #ifndef WEIR_SOC_TEST_H
 #define WEIR_SOC_TEST_H
 
@@ -20,14 +20,14 @@
 
 #define HANDLER __attribute__((interrupt("machine"), aligned(4)))
 
-// Until mtime is there.
+// Waits until mtime reaches `cycle`.
 static inline void wait_until(uint32_t cycle)
 {
     while ((int32_t) (SOC_MTIME_LOW - cycle) < 0) {
     }
 }
 
-// Lets these lines interrupt.
+// Enables the interrupts of these lines.
 static inline void listen(uint32_t lines)
 {
     SOC_CSR_WRITE(0xbc0, lines);
@@ -53,7 +53,7 @@ static inline void listen(uint32_t lines)
 #define LIMIT_BURSTY 4u
 #define LIMIT_NOTIFY 8u
 #define LIMIT_LOCKED 0x80000000u
-// The least rate whose interval is at most so many clocks: ceil(2**32 / clocks).
+// The least RATE whose interval is at most `clocks`: ceil(2**32 / clocks).
 #define RATE_OF(clocks) ((uint32_t) ((0x100000000ull + (clocks) - 1) / (clocks)))
 
 #endif

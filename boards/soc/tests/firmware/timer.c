@@ -37,7 +37,7 @@ int main(void)
     SOC_MSIP = 1;
     wait_until(3900);
     CHECK(SOC_MSIP == 0 && signals == 1);
-    // The low word wraps into the high one, and is compared with it.
+    // The low word carries into the high one, and both are compared.
     SOC_MTIMECMP_HIGH = 1;
     SOC_MTIMECMP_LOW = 50;
     SOC_MTIME_LOW = 0xffffff00u;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A fixed amount of work from one mark to the other, which interrupts of line 0 make longer; the
-// handler is the shortest one.
+// A fixed amount of work between two marks, which interrupts of line 0 prolong; the handler is as
+// short as possible.
 #include "test.h"
 
 HANDLER void weir_riscv_trap(void)
