@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles the shims: what depends on the tick width once per width, the limit machine also with
-//! and without its record, under prefixed names.
+//! Compiles the shims under prefixed names: those that depend on the tick width once per width, the
+//! limit machine also with and without its record.
 
 fn compile(shim: &str, library: &str, defines: &[(&str, &str)]) {
     let mut build = cc::Build::new();

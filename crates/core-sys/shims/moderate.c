@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The moderated queues for a host program, which needs every tick width at once: compiled once per
- * width under the prefix WEIR_FFI_PREFIX. Instants cross this boundary as 64 bits, whatever the
- * width, and queues as an array in the caller's memory, WEIR_FFI(size)() bytes each.
+ * width under the prefix WEIR_FFI_PREFIX. Instants have 64 bits at this boundary, whatever the
+ * width, and queues are an array in the caller's memory, WEIR_FFI(size)() bytes each.
  */
 #ifndef WEIR_FFI_PREFIX
 #define WEIR_FFI_PREFIX weir_ffi_moderate_
@@ -21,7 +21,7 @@
 
 #include "../../../core/src/moderate.c"
 
-/* The same layouts at every width; their twins are in moderate_ffi.rs. */
+/* Layouts that are the same at every width; their twins are in moderate_ffi.rs. */
 typedef struct {
     uint64_t absolute;
     uint64_t packet;
@@ -51,7 +51,7 @@ static weir_moderate_config_t narrow(const weir_ffi_moderate_config_t *wide)
     return c;
 }
 
-/* The parameters are those of the functions of moderate.h that are called here. */
+/* The parameters are those of the moderate.h functions that are called here. */
 size_t WEIR_FFI(size)(void)
 {
     return sizeof(weir_moderate_t);
@@ -74,7 +74,7 @@ void WEIR_FFI(start)(weir_moderate_t *queues, uint16_t queue, const weir_ffi_mod
     weir_moderate_start(&queues[queue], &c);
 }
 
-/* Bit 0 accepted, bit 1 interrupt. */
+/* Returns bit 0: accepted, bit 1: interrupt. */
 uint32_t WEIR_FFI(arrive)(weir_moderate_t *queues, uint16_t queue, uint64_t now)
 {
     weir_moderate_step_t step = weir_moderate_arrive(&queues[queue], (weir_ticks_t) now);
@@ -97,7 +97,7 @@ uint32_t WEIR_FFI(reconfigure)(weir_moderate_t *queues, uint16_t queue, const we
     return (uint32_t) weir_moderate_reconfigure(&queues[queue], &c, (weir_ticks_t) now, interrupt);
 }
 
-/* Of `count` queues from index `from` on. */
+/* The next due instant of `count` queues from index `from` on. */
 bool WEIR_FFI(next)(const weir_moderate_t *queues, uint16_t from, uint16_t count, uint64_t now, uint64_t *at)
 {
     weir_ticks_t instant = 0;

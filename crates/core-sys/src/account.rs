@@ -6,20 +6,20 @@ use std::ptr::null_mut;
 
 use crate::account_ffi::{self as ffi, RawAccount, RawConfig, RawDevice, RawProcess};
 
-/// In what a balance is kept.
+/// The unit in which a balance is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// In cycles, as measured: exact.
+    /// Cycles, as measured: exact.
     Measured,
-    /// In interrupts per device, a tick being worth N(t) of them: zhang2006 §3.1 to the letter,
-    /// with its errors (ACCOUNT-COUNTED-2).
+    /// Interrupts per device, of which N(t) make a tick: zhang2006 §3.1 to the letter, with its
+    /// errors (ACCOUNT-COUNTED-2).
     Counted,
 }
 
-/// What an account is told.
+/// The configuration of an account.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// In what balances are kept.
+    /// The unit of the balances.
     pub mode: Mode,
     /// Cycles of a clock tick, 1 to 2³⁶.
     pub cycles_per_tick: u64,
@@ -64,47 +64,48 @@ fn result(code: u32) -> Result<(), AccountError> {
     }
 }
 
-/// What a clock tick changes for the process that it is charged to, beside the tick itself.
+/// The changes by a clock tick to the process that it is charged to, in addition to the tick
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[must_use]
 pub struct Adjustment {
-    /// Add to the process's system time and take from its time-slice, in ticks; below 0 it is given
-    /// back.
+    /// Ticks to add to the process's system time and to take from its time-slice; a negative number
+    /// gives ticks back.
     pub ticks: i32,
 }
 
-/// What was handled for a process, and in its ticks; in cycles, modulo 2⁶⁴.
+/// The interrupt time of a process, and of its ticks; in cycles, modulo 2⁶⁴.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ProcessReport {
-    /// Handled for it.
+    /// Interrupt time for the process.
     pub received: u64,
-    /// Handled in ticks that were charged to it, for whomever.
+    /// Interrupt time in ticks that were charged to the process, for any process.
     pub hosted: u64,
-    /// Of both: handled for it in its own ticks.
+    /// The part that is in both: interrupt time for the process in its own ticks.
     pub own: u64,
-    /// Ticks that it was charged, less those that it was given back: the sum of its
+    /// Ticks that the process was charged, minus those that it was given back: the sum of its
     /// [`Adjustment`]s.
     pub adjusted: i32,
-    /// Not adjusted yet: above 0, still to be charged; below 0, still to be given back. Counted: by
-    /// the current N(t).
+    /// Cycles not adjusted yet: above 0, still to be charged; below 0, still to be given back.
+    /// Counted: by the current N(t).
     pub owed: i64,
 }
 
 impl ProcessReport {
-    /// Handled for it while others, or nobody, were charged the tick.
+    /// Interrupt time for the process while the tick was charged to others, or to none.
     #[must_use]
     pub fn charged(&self) -> u64 {
         self.received.wrapping_sub(self.own)
     }
 
-    /// Handled for others, and for orphans, in ticks that were charged to it.
+    /// Interrupt time for others, and for orphans, in ticks that were charged to the process.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.hosted.wrapping_sub(self.own)
     }
 
-    /// What the account corrects for it in all, in cycles: the ticks adjusted and what is still
-    /// owed. Measured: `charged() - taken()`.
+    /// The account's total correction for the process, in cycles: the adjusted ticks and the
+    /// balance. Measured: `charged() - taken()`.
     #[must_use]
     pub fn compensated(&self, cycles_per_tick: u64) -> i64 {
         i64::from(self.adjusted)
@@ -113,33 +114,34 @@ impl ProcessReport {
     }
 }
 
-/// What a device brought.
+/// The packets of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct DeviceReport {
     /// Packets handled, modulo 2³².
     pub handled: u32,
-    /// What they cost, in cycles, modulo 2⁶⁴.
+    /// The cost of these packets in cycles, modulo 2⁶⁴.
     pub cycles: u64,
-    /// Counted: the average of N(t), how many make a tick; none until something was measured.
+    /// Counted: the average of N(t), the number of interrupts that make a tick; none until
+    /// something was measured.
     pub per_tick: Option<f64>,
 }
 
-/// What belongs to no process; in cycles, modulo 2⁶⁴.
+/// Interrupt time that belongs to no process; in cycles, modulo 2⁶⁴.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Handled for nobody: given back to who ran, and charged to nobody.
+    /// Interrupt time of orphans: given back to the running process, and charged to none.
     pub orphans: u64,
-    /// Handled in ticks that were charged to nobody.
+    /// Interrupt time in ticks that were charged to no process.
     pub idle: u64,
-    /// What processes owed when they exited.
+    /// Cycles that processes owed when they exited.
     pub unpaid: u64,
-    /// What they had still to be given back.
+    /// Cycles that were still to be given back to processes when they exited.
     pub unreturned: u64,
-    /// Handled since the last tick.
+    /// Interrupt time since the last tick.
     pub pending: u64,
 }
 
-/// The account of one processor; processes and devices by index. A clone is independent, in the
+/// The account of one processor; processes and devices have indices. A clone is independent, in the
 /// same state.
 #[derive(Clone, Debug)]
 pub struct Account {
@@ -152,10 +154,10 @@ pub struct Account {
 }
 
 impl Account {
-    /// `weir_account_start()`: nothing handled.
+    /// `weir_account_start()`: no packets handled.
     ///
     /// # Errors
-    /// What is wrong with the configuration, or [`AccountError::Devices`].
+    /// The error in the configuration, or [`AccountError::Devices`].
     pub fn new(processes: usize, devices: usize, config: &Config) -> Result<Self, AccountError> {
         u16::try_from(devices).map_err(|_| AccountError::Devices)?;
         let raw = RawConfig {
@@ -166,7 +168,7 @@ impl Account {
             },
         };
         let mut account = RawAccount::default();
-        // SAFETY: both live through the call; both sides assert their layouts.
+        // SAFETY: both values live through the call; both sides assert their layouts.
         result(unsafe { ffi::weir_ffi_account_start(&raw mut account, &raw const raw) })?;
         let cells = match config.mode {
             Mode::Measured => 0,
@@ -181,7 +183,7 @@ impl Account {
         })
     }
 
-    /// One process more, with the next index, which is returned.
+    /// Adds a process and returns its index, the next one.
     pub fn add_process(&mut self) -> usize {
         self.processes.push(RawProcess::default());
         if self.mode == Mode::Counted {
@@ -211,10 +213,10 @@ impl Account {
     }
 
     /// `weir_account_handled()`: a packet of `device` was handled for `process`, or for an orphan,
-    /// and that cost `cycles`.
+    /// at the cost of `cycles`.
     ///
     /// # Panics
-    /// If there is no such device or process; so do all that name one.
+    /// If there is no such device or process; the same holds for all functions that take one.
     pub fn handled(&mut self, device: usize, process: Option<usize>, cycles: u64) {
         let x = match (self.mode, process) {
             // SAFETY: the row has an element for each device; where `device` is none, the index
@@ -240,7 +242,8 @@ impl Account {
         }
     }
 
-    /// `weir_account_tick()`: the clock tick that is charged to `running`, or to nobody (idle).
+    /// `weir_account_tick()`: the clock tick, which is charged to `running`, or to no process
+    /// (idle).
     pub fn tick(&mut self, running: Option<usize>) -> Adjustment {
         let x = match (self.mode, running) {
             (Mode::Counted, Some(process)) => self.row_mut(process),
@@ -265,8 +268,8 @@ impl Account {
         Adjustment { ticks }
     }
 
-    /// `weir_account_exit()`: what the process owes is written off into [`Account::totals`], and
-    /// its index is free for another.
+    /// `weir_account_exit()`: the process's debt is written off into [`Account::totals`], and its
+    /// index is free for another process.
     pub fn exit(&mut self, process: usize) {
         let x = match self.mode {
             Mode::Measured => null_mut(),
@@ -287,11 +290,12 @@ impl Account {
         }
     }
 
-    /// `weir_account_move()`: the process runs on the processor of `to` now, which it owes what it
-    /// owed here.
+    /// `weir_account_move()`: the process runs on the processor of `to` from now on, which takes
+    /// over its balance.
     ///
     /// # Panics
-    /// If one of the accounts counts: what a packet costs there is not what it costs here.
+    /// If one of the accounts is counted: the same packet costs something else on the other
+    /// processor.
     pub fn move_to(&mut self, process: usize, to: &mut Account) {
         let modes = (self.mode, to.mode);
         assert_eq!(modes, (Mode::Measured, Mode::Measured));
@@ -303,7 +307,7 @@ impl Account {
         unsafe { ffi::weir_ffi_account_move(from, to) }
     }
 
-    /// What was handled for a process, and in its ticks.
+    /// The interrupt time of a process, and of its ticks.
     #[must_use]
     pub fn process(&self, process: usize) -> ProcessReport {
         let raw = &self.processes[process];
@@ -342,7 +346,7 @@ impl Account {
         }
     }
 
-    /// What a device brought.
+    /// The packets of a device.
     #[must_use]
     pub fn device(&self, device: usize) -> DeviceReport {
         let raw = &self.devices[device];
@@ -353,7 +357,7 @@ impl Account {
         }
     }
 
-    /// What belongs to no process.
+    /// Interrupt time that belongs to no process.
     #[must_use]
     pub fn totals(&self) -> Totals {
         Totals {

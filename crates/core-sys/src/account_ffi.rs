@@ -54,7 +54,7 @@ const _: () = {
     assert!(std::mem::offset_of!(RawDevice, handled_before) == 28 && size_of::<RawDevice>() == 32);
 };
 
-// A process may be null; `count` devices follow each other, and so do as many balances.
+// A process may be null; the `count` devices are contiguous, and so are as many balances.
 unsafe extern "C" {
     pub fn weir_ffi_account_start(account: *mut RawAccount, config: *const RawConfig) -> u32;
     pub fn weir_ffi_account_handled(

@@ -3,22 +3,22 @@
 
 use std::ffi::c_void;
 
-/// No class (`WEIR_CLASS_NONE`, `WEIR_DEMUX_DROP`).
+/// The index that stands for no class (`WEIR_CLASS_NONE`, `WEIR_DEMUX_DROP`).
 pub const NONE: u8 = 0xff;
 
 /// Twin of `weir_demux_t`.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// Slots less one.
+    /// The number of slots minus 1.
     pub mask: u16,
     /// The first free link.
     pub free: u16,
-    /// Sockets of each kind.
+    /// The number of sockets of each kind.
     pub bound: [u16; 4],
-    /// The class of what has no receiver, or 255: it is dropped.
+    /// The class of packets without a receiver; 255 drops them.
     pub orphans: u8,
-    /// The class of fragments that have none, or 255.
+    /// The class of fragments without a receiver; 255 drops them.
     pub fragments: u8,
 }
 
@@ -26,11 +26,11 @@ pub struct Head {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
-    /// What the socket is bound to; 0: the slot is free, and the rest means nothing.
+    /// The socket's key; 0: the slot is free, and its other fields mean nothing.
     pub key: u32,
-    /// The link of its most urgent reader.
+    /// The link of the socket's most urgent reader.
     pub first: u16,
-    /// Its class.
+    /// The class of that reader.
     pub which: u8,
 }
 

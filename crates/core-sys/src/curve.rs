@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrival curves: the most requests that a limiter serves in any window of a length, as
+//! Arrival curves: the most requests that a limiter serves in any window of a given length, as
 //! `CONTRACTS.md` promises.
 //!
 //! A window is closed: two requests served `t` ticks apart lie in a window of length `t`, so
-//! `most(.., 0, ..)` counts what may be served at one instant.
+//! `most(.., 0, ..)` counts the requests that may be served at one instant.
 
 use crate::{Config, Policy, Timing};
 
@@ -15,7 +15,7 @@ use crate::{Config, Policy, Timing};
 pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
     let interval = config.interval;
     let burst = u64::from(config.burst);
-    // A limiter that is a whole interval late begins anew from there.
+    // A limiter that is a whole interval late starts again from the late instant.
     let late = window + jitter.min(interval - 1);
     Some(match (config.policy, config.timing) {
         (Policy::Off, _) => return None,
@@ -27,15 +27,15 @@ pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
     })
 }
 
-/// LIMIT-CHANGE-1: the most in any window that includes one change: the larger of the two curves at
-/// that length.
+/// LIMIT-CHANGE-1: the most requests in any window that includes one change: the larger of the two
+/// curves at that length.
 #[must_use]
 pub fn most_across(before: &Config, after: &Config, window: u64, jitter: u64) -> Option<u64> {
     Some(most(before, window, jitter)?.max(most(after, window, jitter)?))
 }
 
-/// LIMIT-CHANGE-2: the most in any window, however many changes it includes: the curve of the
-/// shortest interval with the largest burst. `configs` are those in force in the window; they
+/// LIMIT-CHANGE-2: the most requests in any window, however many changes it includes: the curve of
+/// the shortest interval with the largest burst. `configs` are those in force in the window; they
 /// differ in interval, burst and lag only.
 #[must_use]
 pub fn most_across_all(configs: &[Config], window: u64, jitter: u64) -> Option<u64> {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which bottom half runs now (`include/weir/defer.h`).
+//! The choice of the bottom half that runs now (`include/weir/defer.h`).
 
 use std::ffi::c_void;
 
 use crate::classes_ffi::{self as ffi, NONE};
 
-/// What happens when a bottom half is as urgent as the process that runs.
+/// The choice between a bottom half and a running process of the same urgency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Ties {
-    /// It waits (zhang2006 §3.2).
+    /// The bottom half waits (zhang2006 §3.2).
     Wait = 0,
-    /// It runs (lee2010 §4).
+    /// The bottom half runs (lee2010 §4).
     Run = 1,
 }
 
 /// A class of bottom halves, by its index below [`CLASSES`](crate::demux::CLASSES).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// So many packets may wait; the one that is being handled is not counted.
+    /// The most packets that may wait; the one that is being handled is not counted.
     pub capacity: u16,
-    /// Higher is more urgent.
+    /// The urgency of the class; higher is more urgent.
     pub urgency: u8,
 }
 
@@ -46,7 +46,7 @@ fn class(raw: u8) -> Option<u8> {
     (raw != NONE).then_some(raw)
 }
 
-/// No process is as a process of the least urgency that yields to equals.
+/// An idle processor counts as a process of the least urgency that yields to equals.
 fn threshold(running: Option<u8>, ties: Ties) -> (u8, u8) {
     running.map_or((0, Ties::Run as u8), |urgency| (urgency, ties as u8))
 }
@@ -56,13 +56,13 @@ impl Defer {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// `weir_defer_start()`: nothing waits. Classes that are not given take nothing until
+    /// `weir_defer_start()`: no packet waits. Classes that are not given take no packets until
     /// [`Defer::set_class`].
     ///
     /// # Errors
     /// More than [`CLASSES`](crate::demux::CLASSES) classes.
     pub fn new(classes: &[Class]) -> Result<Self, TooManyClasses> {
-        // SAFETY: takes nothing and touches nothing.
+        // SAFETY: the function takes no argument and touches no memory.
         let size = unsafe { ffi::weir_ffi_defer_size() };
         let mut defer = Defer {
             memory: vec![0; size.div_ceil(8)].into_boxed_slice(),
@@ -90,15 +90,15 @@ impl Defer {
         if known { Ok(()) } else { Err(TooManyClasses) }
     }
 
-    /// `weir_defer_set_urgency()`: a class becomes as urgent as this, with what waits in it. False
-    /// if there is no such class.
+    /// `weir_defer_set_urgency()`: sets the urgency of a class, and so of the packets that wait in
+    /// it. False if there is no such class.
     pub fn set_urgency(&mut self, class: u8, urgency: u8) -> bool {
         // SAFETY: as in `set_class`.
         unsafe { ffi::weir_ffi_defer_set_urgency(self.pointer(), class, urgency) }
     }
 
-    /// `weir_defer_push()`: a top half leaves a packet. False: the class is full, or there is none
-    /// such; the packet is dropped.
+    /// `weir_defer_push()`: a top half leaves a packet. False: the class is full or does not exist;
+    /// the packet is dropped.
     #[must_use]
     pub fn push(&mut self, class: u8) -> bool {
         // SAFETY: as in `set_class`.
@@ -113,7 +113,7 @@ impl Defer {
     }
 
     /// `weir_defer_would_run()`: whether [`Defer::next`] would begin a bottom half. `running` is
-    /// the urgency of the process that runs, or would next.
+    /// the urgency of the process that runs now or, at a context switch, next.
     #[must_use]
     pub fn would_run(&self, running: Option<u8>, ties: Ties) -> bool {
         let (running, ties) = threshold(running, ties);
@@ -122,7 +122,8 @@ impl Defer {
     }
 
     /// `weir_defer_next()`: takes the oldest packet of the class whose bottom half begins now, to
-    /// be handled until [`Defer::done`]. None: what runs goes on, or the context switch is done.
+    /// be handled until [`Defer::done`]. None: the running work goes on, or the context switch
+    /// takes place.
     #[must_use]
     pub fn next(&mut self, running: Option<u8>, ties: Ties) -> Option<u8> {
         let (running, ties) = threshold(running, ties);

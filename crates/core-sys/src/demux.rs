@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which receiver a packet is for (`include/weir/demux.h`).
+//! The receiver of a packet (`include/weir/demux.h`).
 
 use crate::classes_ffi::{self as ffi, Link, NONE, RawFound, RawPacket};
 
 pub use crate::classes_ffi::{Head, Slot};
 
-/// Classes that there are: a class is an index below this, and a higher one is more urgent.
+/// The number of classes: a class is an index below this, and a higher one is more urgent.
 pub const CLASSES: u8 = 64;
 
-/// What a socket is bound to: `weir_demux_key_t`. IPv4 and IPv6 are not told apart.
+/// The key of a socket: `weir_demux_key_t`. IPv4 and IPv6 are not told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(u32);
 
@@ -29,62 +29,62 @@ impl Key {
         Key::new(0, 6, port)
     }
 
-    /// Everything of an IP protocol that no port takes.
+    /// All packets of an IP protocol that no port takes.
     #[must_use]
     pub const fn protocol(protocol: u8) -> Self {
         Key::new(1, protocol, 0)
     }
 
-    /// Everything of an EtherType, 0x600 or more, that nothing above takes.
+    /// All packets of an EtherType, 0x600 or more, that nothing above takes.
     #[must_use]
     pub const fn ethertype(ethertype: u16) -> Self {
         Key::new(2, 0, ethertype)
     }
 
-    /// Everything with a VLAN priority, 0 to 7, that nothing above takes.
+    /// All packets with a VLAN priority, 0 to 7, that nothing above takes.
     #[must_use]
     pub const fn pcp(pcp: u8) -> Self {
         Key::new(3, 0, pcp as u16)
     }
 }
 
-/// What was found in a frame.
+/// The contents of a frame's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// UDP (17) or TCP (6), and the destination port.
     Port {
-        /// IP protocol.
+        /// The IP protocol.
         protocol: u8,
-        /// Destination.
+        /// The destination port.
         port: u16,
     },
     /// Another IP protocol.
     OtherProtocol(u8),
     /// Not IP.
     NotIp,
-    /// The first fragment of a packet of this IP protocol; its port is not looked at.
+    /// The first fragment of a packet of this IP protocol; its port is ignored.
     FirstFragment(u8),
     /// A fragment that has no port.
     LaterFragment(u8),
 }
 
-/// Why a frame is for nobody.
+/// Why a frame has no receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The bytes end before the headers do.
     Truncated,
     /// The headers contradict themselves.
     Malformed,
-    /// More extension headers than are looked behind.
+    /// More extension headers than the parser looks behind.
     TooDeep,
 }
 
-/// What a frame says of itself: `weir_demux_packet_t`.
+/// The result of parsing a frame: `weir_demux_packet_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet(RawPacket);
 
 impl Packet {
-    /// What was found, or why the frame is for nobody.
+    /// The contents of the headers, or why the frame has no receiver.
     ///
     /// # Errors
     /// The frame is truncated, malformed or too deep.
@@ -105,14 +105,14 @@ impl Packet {
         }
     }
 
-    /// The EtherType behind the VLAN tags; none of an 802.3 frame, which has a length there, or if
+    /// The EtherType behind the VLAN tags; none for an 802.3 frame, which has a length there, or if
     /// the tags are truncated.
     #[must_use]
     pub fn ethertype(&self) -> Option<u16> {
         (self.0.ethertype != 0).then_some(self.0.ethertype)
     }
 
-    /// Identifier, 0 to 4095, and priority, 0 to 7, of the outermost VLAN tag.
+    /// The identifier, 0 to 4095, and the priority, 0 to 7, of the outermost VLAN tag.
     #[must_use]
     pub fn tag(&self) -> Option<(u16, u8)> {
         (self.0.pcp != NONE).then_some((self.0.vlan, self.0.pcp))
@@ -120,7 +120,7 @@ impl Packet {
 }
 
 /// Reads the headers of an Ethernet frame without preamble and checksum: `weir_demux_parse()`. Only
-/// the first 65535 bytes are looked at.
+/// the first 65535 bytes are read.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Packet {
     let mut raw = RawPacket::default();
@@ -131,11 +131,11 @@ pub fn parse(frame: &[u8]) -> Packet {
     Packet(raw)
 }
 
-/// Bytes that [`parse_plain`] looks at.
+/// The number of bytes that [`parse_plain`] reads.
 const PLAIN: u16 = 58;
 
-/// The same of a frame whose headers are where nearly all have them: `weir_demux_parse_plain()`.
-/// None: it is another, or has fewer than 58 bytes.
+/// The result of [`parse`] for a frame whose headers are where nearly all frames have them:
+/// `weir_demux_parse_plain()`. None if the frame is of another form, or has fewer than 58 bytes.
 #[must_use]
 pub fn parse_plain(frame: &[u8]) -> Option<Packet> {
     let mut raw = RawPacket::default();
@@ -147,20 +147,20 @@ pub fn parse_plain(frame: &[u8]) -> Option<Packet> {
     is_plain.then_some(Packet(raw))
 }
 
-/// Why a table is not made or not changed.
+/// Why a table cannot be made or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemuxError {
-    /// The sockets are not a power of two up to 32768, or the readers not 1 to 65535.
+    /// The number of sockets is not a power of two up to 32768, or that of readers not 1 to 65535.
     Capacity,
-    /// A value that this kind of key does not have.
+    /// This kind of key cannot have this value.
     Key,
-    /// Not below [`CLASSES`].
+    /// The class is not below [`CLASSES`].
     Class,
-    /// No room for another socket.
+    /// The table has no room for another socket.
     NoSlot,
-    /// No room for another reader of a socket.
+    /// The table has no room for another reader of a socket.
     NoLinks,
-    /// That reader does not read that socket, or any.
+    /// The reader does not read this socket, or any.
     NotBound,
 }
 
@@ -195,24 +195,24 @@ fn result(code: u32) -> Result<(), DemuxError> {
     }
 }
 
-/// Whom a packet is for.
+/// The receiver of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
-    /// A socket, of which this is the most urgent reader (of several as urgent, the one that came
-    /// first).
+    /// The most urgent reader of the packet's socket (of several equally urgent ones, the first
+    /// that was bound).
     Bound(u16),
-    /// Nobody.
+    /// The packet has no receiver.
     Orphan,
-    /// Nobody who could be told from a fragment.
+    /// The packet is a fragment whose receiver is unknown.
     Fragment,
 }
 
-/// What a lookup finds.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The class to queue the packet in; none: it is dropped.
+    /// The class that queues the packet; none: it is dropped.
     pub class: Option<u8>,
-    /// Whom it is for.
+    /// The receiver of the packet.
     pub receiver: Receiver,
 }
 
@@ -225,9 +225,9 @@ pub struct Demux {
 }
 
 impl Demux {
-    /// `weir_demux_start()`: a table with room for `sockets`, a power of two and better twice as
-    /// many as will be needed, and `readers`, one for each reader of each socket. What has no
-    /// receiver, and fragments, get these classes; none: they are dropped.
+    /// `weir_demux_start()`: a table with room for `sockets`, a power of two that is better twice
+    /// the number needed, and for `readers`, one for each reader of each socket. Packets without a
+    /// receiver, and fragments, get these classes; without a class they are dropped.
     ///
     /// # Errors
     /// [`DemuxError::Capacity`], [`DemuxError::Class`].
@@ -237,7 +237,7 @@ impl Demux {
         orphans: Option<u8>,
         fragments: Option<u8>,
     ) -> Result<Self, DemuxError> {
-        // The C side refuses more as well, but only after the memory would have been asked for.
+        // The C side refuses more as well, but only after the memory would have been allocated.
         if sockets > 1 << 15 || readers > usize::from(u16::MAX) {
             return Err(DemuxError::Capacity);
         }
@@ -267,8 +267,8 @@ impl Demux {
         Ok(demux)
     }
 
-    /// `weir_demux_bind()`: `reader` reads the socket `key`. It has one class, the one told last,
-    /// in all its sockets.
+    /// `weir_demux_bind()`: `reader` reads the socket `key`. A reader has one class in all its
+    /// sockets, the latest one given.
     ///
     /// # Errors
     /// [`DemuxError::Key`], [`DemuxError::Class`], [`DemuxError::NoSlot`], [`DemuxError::NoLinks`];
@@ -287,7 +287,7 @@ impl Demux {
         })
     }
 
-    /// `weir_demux_unbind()`: `reader` does not read the socket any more.
+    /// `weir_demux_unbind()`: `reader` no longer reads the socket.
     ///
     /// # Errors
     /// [`DemuxError::NotBound`].
@@ -304,7 +304,7 @@ impl Demux {
         })
     }
 
-    /// `weir_demux_set_class()`: the class of `reader` changes, in all its sockets.
+    /// `weir_demux_set_class()`: changes the class of `reader` in all its sockets.
     ///
     /// # Errors
     /// [`DemuxError::Class`]; [`DemuxError::NotBound`] if it reads none.
@@ -321,8 +321,8 @@ impl Demux {
         })
     }
 
-    /// What a lookup reads, as it lies in memory: for a copy in which another program looks up,
-    /// such as one in a BPF map.
+    /// The memory that a lookup reads, for a copy in which another program looks up, such as one in
+    /// a BPF map.
     #[must_use]
     pub fn raw(&self) -> (&Head, &[Slot]) {
         (&self.head, &self.slots)
@@ -339,7 +339,7 @@ impl Demux {
         }
     }
 
-    /// `weir_demux_lookup()`: whom a packet for `key` is for.
+    /// `weir_demux_lookup()`: the receiver of a packet for `key`.
     #[must_use]
     pub fn lookup(&self, key: Key) -> Found {
         // SAFETY: as in `bind`; C only reads.
@@ -348,7 +348,7 @@ impl Demux {
         })
     }
 
-    /// `weir_demux_classify()`: whom a parsed frame is for.
+    /// `weir_demux_classify()`: the receiver of a parsed frame.
     #[must_use]
     pub fn classify(&self, packet: &Packet) -> Found {
         // SAFETY: as in `lookup`; `packet` is borrowed through the call.

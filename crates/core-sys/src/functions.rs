@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One table of C functions per tick width: a shim is compiled once for each, under prefixed names.
+//! A table of C functions per tick width: a shim is compiled once for each width, under prefixed
+//! names.
 
-/// Declares the functions of a shim once, as `Functions`, and a table of them for each width:
-/// `NAME: "prefix"`.
+/// Declares a shim's functions once, as `Functions`, and a table of them for each width: `NAME:
+/// "prefix"`.
 macro_rules! functions {
     ($functions:tt $($table:ident: $prefix:literal),+ $(,)?) => {
         crate::functions::functions!(@type $functions);

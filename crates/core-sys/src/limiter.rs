@@ -36,7 +36,7 @@ pub enum Timing {
     OneShot = 2,
 }
 
-/// What the source's interrupt condition is.
+/// The source's interrupt condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Trigger {
@@ -48,35 +48,36 @@ pub enum Trigger {
     Level = 2,
 }
 
-/// What a limiter is told: `weir_limit_config_t`, in ticks.
+/// The configuration of a limiter: `weir_limit_config_t`, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// How requests are limited.
+    /// The policy of the limit.
     pub policy: Policy,
-    /// When the source is masked.
+    /// The time at which the source is masked.
     pub timing: Timing,
-    /// What the source's interrupt condition is.
+    /// The source's interrupt condition.
     pub trigger: Trigger,
     /// T, or the period P of bursty, in ticks; 1 or more.
     pub interval: u64,
-    /// Strict and eager: the ticks that the one-shot is set short by.
+    /// The ticks by which the one-shot timer is set early; 0 unless the limiter is strict and
+    /// eager.
     pub lag: u64,
     /// N, 1 to 255; 1 with strict and paced.
     pub burst: u8,
 }
 
-/// Why a configuration, or a change to it, is refused.
+/// Why a configuration, or a change of it, is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// One-shot with another policy than bursty.
+    /// One-shot timing with a policy other than bursty.
     Policy,
     /// The interval is 0, or `burst` intervals reach half a wrap of the ticks.
     Interval,
     /// The burst is 0, or not 1 with strict or paced.
     Burst,
-    /// The lag is not below the interval, or not 0 with another policy than strict and eager.
+    /// The lag is not below the interval, or not 0 with anything but strict and eager.
     Lag,
-    /// A change may touch interval, burst and lag only.
+    /// The change touches more than interval, burst and lag.
     Change,
 }
 
@@ -117,19 +118,19 @@ pub enum Action {
     Mask = 0x04,
     /// Set the source's enable bit.
     Unmask = 0x08,
-    /// Interrupt at [`Step::at`].
+    /// Arm the timer to interrupt at [`Step::at`].
     Arm = 0x10,
-    /// Note, without an interrupt, that [`Step::at`] has passed.
+    /// Make the timer note, without an interrupt, that [`Step::at`] has passed.
     Watch = 0x20,
-    /// No timer interrupt is wanted any more.
+    /// Disarm the timer's interrupt.
     Disarm = 0x40,
 }
 
-/// What the port does now: `weir_limit_step_t`.
+/// The port's next actions: `weir_limit_step_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Step {
     actions: u32,
-    /// The instant to arm or to watch, modulo the width; else without meaning.
+    /// The instant to arm or to watch, modulo the width; without meaning if the step does neither.
     pub at: u64,
 }
 
@@ -141,41 +142,41 @@ impl Step {
     }
 }
 
-/// What happened at a source: `weir_limit_record_t`.
+/// The record of a source: `weir_limit_record_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Interrupts that asked the limiter, and requests that an expiry took from the pending bit.
     pub taken: u32,
-    /// Of those, how many ran the handler.
+    /// The interrupts that ran the handler.
     pub served: u32,
     /// Times the limiter masked the source.
     pub masked_intervals: u32,
-    /// Times that refusing began.
+    /// The number of overloads that began.
     pub overloads: u32,
-    /// Ticks; saturates at half a wrap.
+    /// The longest masked interval in ticks; saturates at half a wrap.
     pub longest_masked: u64,
-    /// Ticks.
+    /// The longest run of the handler in ticks.
     pub longest_handler: u64,
-    /// Instant, valid while `overloads` is not 0.
+    /// The instant at which the first overload began, valid while `overloads` is not 0.
     pub first_overload: u64,
-    /// Instant, valid while `overloads` is not 0.
+    /// The instant at which the last overload began, valid while `overloads` is not 0.
     pub last_overload: u64,
 }
 
 mod sealed {
-    /// Keeps [`super::Width`] to the widths that the C side has.
+    /// Restricts [`super::Width`] to the widths that the C side has.
     pub trait Sealed {
-        /// The C functions of this width.
+        /// The C functions for this width.
         fn functions() -> &'static super::Functions;
     }
 }
 
 /// A width of the ticks.
 pub trait Width: sealed::Sealed + Copy {
-    /// Bits of an instant.
+    /// The number of bits of an instant.
     const BITS: u32;
 
-    /// An instant, or a span, modulo the width.
+    /// Reduces an instant, or a span, modulo the width.
     #[must_use]
     fn wrap(instant: u64) -> u64 {
         instant & (u64::MAX >> (64 - Self::BITS))
@@ -240,7 +241,7 @@ impl Config {
     /// `weir_limit_check()` at the width `W`.
     ///
     /// # Errors
-    /// What is wrong; an interval or lag that does not fit the width is too long.
+    /// The error in the configuration; an interval or lag that does not fit the width is too long.
     pub fn check<W: Width>(&self) -> Result<(), ConfigError> {
         if W::wrap(self.interval) != self.interval {
             return Err(ConfigError::Interval);
@@ -268,13 +269,13 @@ impl<W: Width> Limiter<W> {
         }
     }
 
-    /// `weir_limit_start()`: nothing served yet, the source unmasked.
+    /// `weir_limit_start()`: starts with no request served, and the source unmasked.
     ///
     /// # Errors
     /// As [`Config::check`].
     pub fn start(config: &Config, now: u64) -> Result<(Self, Step), ConfigError> {
         config.check::<W>()?;
-        // SAFETY: both functions take nothing and touch nothing.
+        // SAFETY: both functions take no argument and touch no memory.
         let (size, alignment) = unsafe { ((W::functions().size)(), (W::functions().alignment)()) };
         assert!(
             size <= WORDS * 8 && alignment <= align_of::<u64>(),

@@ -8,18 +8,18 @@ use std::marker::PhantomData;
 use crate::Width;
 use crate::moderate_ffi::{self as ffi, Functions, RawQueue, RawQueueState};
 
-/// What a queue is told: `weir_moderate_config_t`. Without `absolute` the queue interrupts as soon
-/// as a packet waits.
+/// The configuration of a queue: `weir_moderate_config_t`. Without `absolute` the queue interrupts
+/// as soon as a packet waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QueueConfig {
-    /// The longest that a packet waits for an interrupt, from the first that waits, in ticks; 1 or
-    /// more, below half a wrap.
+    /// The longest wait of a packet for an interrupt, in ticks, counted from the first packet of
+    /// the window; 1 or more, below half a wrap.
     pub absolute: Option<u64>,
-    /// Interrupt when no packet has come for so many ticks; 1 to `absolute`, which it needs.
+    /// Interrupt after this many ticks without a packet; 1 to `absolute`, which must be set.
     pub packet: Option<u64>,
-    /// Interrupt when so many packets wait; 1 to `size`. Above 1 it needs `absolute`.
+    /// Interrupt when this many packets wait; 1 to `size`. Above 1, `absolute` must be set.
     pub count: Option<u32>,
-    /// Packets that can wait, 1 to 65,535; one more is dropped.
+    /// The most packets that can wait, 1 to 65,535; further ones are dropped.
     pub size: u32,
 }
 
@@ -76,7 +76,7 @@ fn functions<W: Width>() -> &'static Functions {
 
 impl QueueConfig {
     fn raw(&self) -> Result<RawQueue, QueueError> {
-        // 0 stands for "none" in C, and so must not come in as a value.
+        // 0 stands for "none" in C, so it is refused as a value.
         let nonzero = |value: Option<u64>, error| match value {
             Some(0) => Err(error),
             value => Ok(value.unwrap_or(0)),
@@ -93,7 +93,7 @@ impl QueueConfig {
     /// `weir_moderate_check()` at the width `W`.
     ///
     /// # Errors
-    /// What is wrong; a timer that does not fit the width is too long.
+    /// The error in the parameters; a timer that does not fit the width is too long.
     pub fn check<W: Width>(&self) -> Result<(), QueueError> {
         self.checked::<W>().map(|_| ())
     }
@@ -112,21 +112,21 @@ impl QueueConfig {
     }
 }
 
-/// What became of a packet: `weir_moderate_step_t`.
+/// The fate of a packet: `weir_moderate_step_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// It waits in the queue; else the queue was full and it is dropped.
+    /// True: the packet waits in the queue; false: the queue was full and the packet is dropped.
     pub accepted: bool,
     /// The queue interrupts now.
     pub interrupt: bool,
 }
 
-/// What happened at a queue since it was started; counts wrap at 2³².
+/// The counts of a queue since it was started; they wrap at 2³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueRecord {
-    /// Packets that were let in.
+    /// Packets that the queue accepted.
     pub accepted: u32,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub dropped: u32,
     /// Times that the queue raised its interrupt.
     pub interrupts: u32,
@@ -143,17 +143,17 @@ pub struct Moderator<W: Width> {
 }
 
 impl<W: Width> Moderator<W> {
-    /// `weir_moderate_start()` on each queue: empty, nothing counted.
+    /// `weir_moderate_start()` on each queue: empty, with all counts 0.
     ///
     /// # Errors
     /// As [`QueueConfig::check`], or [`QueueError::Queues`].
     ///
     /// # Panics
-    /// Never: only if the C side asked for an alignment above 8 bytes.
+    /// Never, unless the C side asks for an alignment above 8 bytes.
     pub fn new(configs: &[QueueConfig]) -> Result<Self, QueueError> {
         let queues = u16::try_from(configs.len()).map_err(|_| QueueError::Queues)?;
         let functions = functions::<W>();
-        // SAFETY: both functions take nothing and touch nothing.
+        // SAFETY: both functions take no argument and touch no memory.
         let (size, alignment) = unsafe { ((functions.size)(), (functions.alignment)()) };
         assert!(alignment <= align_of::<u64>());
         let mut moderator = Moderator {
@@ -174,7 +174,7 @@ impl<W: Width> Moderator<W> {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// The index as C takes it.
+    /// The index, checked and converted for C.
     fn index(&self, queue: usize) -> u16 {
         assert!(
             queue < usize::from(self.queues),
@@ -199,10 +199,10 @@ impl<W: Width> Moderator<W> {
         usize::from(self.queues)
     }
 
-    /// `weir_moderate_arrive()`: a packet for this queue.
+    /// `weir_moderate_arrive()`: a packet arrives for this queue.
     ///
     /// # Panics
-    /// If there is no such queue; so do all that name a queue.
+    /// If there is no such queue; the same holds for all functions that take a queue.
     pub fn arrive(&mut self, queue: usize, now: u64) -> Arrived {
         let queue = self.index(queue);
         // SAFETY: `queue` is a started queue of `memory`.
@@ -214,7 +214,7 @@ impl<W: Width> Moderator<W> {
     }
 
     /// `weir_moderate_expired()`: the queues, in ascending order, whose timers are due; each
-    /// interrupts now. What the iterator does not come to stays due.
+    /// interrupts now. Queues that the iterator does not reach stay due.
     pub fn due(&mut self, now: u64) -> impl Iterator<Item = usize> {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -227,15 +227,15 @@ impl<W: Width> Moderator<W> {
     }
 
     /// `weir_moderate_take()`: the queue's interrupt takes `count` packets, or as many as there
-    /// are, and is over. True iff the queue interrupts again at once.
+    /// are, and ends. True iff the queue interrupts again at once.
     #[must_use = "the queue may interrupt again"]
     pub fn take(&mut self, queue: usize, count: u32, now: u64) -> bool {
         self.remove(queue, count);
         self.done(queue, now)
     }
 
-    /// `weir_moderate_remove()`: takes up to `count` packets, of which it returns how many there
-    /// were, without ending the interrupt.
+    /// `weir_moderate_remove()`: takes up to `count` packets without ending the interrupt, and
+    /// returns their number.
     pub fn remove(&mut self, queue: usize, count: u32) -> u32 {
         let queue = self.index(queue);
         let count = u16::try_from(count).unwrap_or(u16::MAX);
@@ -274,13 +274,13 @@ impl<W: Width> Moderator<W> {
     }
 
     /// `weir_moderate_next()`: the earliest instant at which a queue is due, `now` if one is due
-    /// already. Not modulo the width: at most half a wrap after `now`.
+    /// already. This instant is not modulo the width: it is at most half a wrap after `now`.
     #[must_use]
     pub fn next(&self, now: u64) -> Option<u64> {
         self.next_among(0, self.queues, now)
     }
 
-    /// [`Moderator::next`] of one queue, in constant time.
+    /// [`Moderator::next`] for one queue, in constant time.
     #[must_use]
     pub fn next_of(&self, queue: usize, now: u64) -> Option<u64> {
         self.next_among(self.index(queue), 1, now)
@@ -294,7 +294,7 @@ impl<W: Width> Moderator<W> {
         any.then(|| now.wrapping_add(W::wrap(at.wrapping_sub(now))))
     }
 
-    /// Packets in the queue.
+    /// The number of packets in the queue.
     #[must_use]
     pub fn waiting(&self, queue: usize) -> u32 {
         self.read(queue).waiting.into()
@@ -306,7 +306,7 @@ impl<W: Width> Moderator<W> {
         self.read(queue).phase == 2
     }
 
-    /// What happened at the queue.
+    /// The counts of the queue.
     #[must_use]
     pub fn record(&self, queue: usize) -> QueueRecord {
         let raw = self.read(queue);

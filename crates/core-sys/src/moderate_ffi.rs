@@ -32,7 +32,8 @@ const _: () = {
 };
 
 // The functions of `shims/moderate.c`. The first parameter is an array of queues of `size()` bytes
-// each, aligned to `alignment()`; the second an index into it, or (`expired`) its length.
+// each, aligned to `alignment()`; the second is an index into the array, or (for `expired`) its
+// length.
 functions! {
     {
         fn size() -> usize;

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How urgent a device's bottom half is while nobody knows whom its packets are for
+//! The urgency of a device's bottom half while the receiver of its packets is unknown
 //! (`include/weir/predict.h`).
 
 use std::ffi::c_void;
 
 use crate::classes_ffi::{self as ffi, NONE, RawHistory};
 
-/// Which prediction (zhang2006 §3.2).
+/// The kinds of prediction (zhang2006 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Prediction {
     /// The most urgent process that waits for the device.
     Waiting = 0,
-    /// The most urgent process that is registered with it.
+    /// The most urgent process that is registered with the device.
     Registered = 1,
-    /// From whom recent packets were for; never above [`Prediction::Waiting`].
+    /// The receivers of recent packets; never above [`Prediction::Waiting`].
     History = 2,
 }
 
-/// How history is used: `weir_predict_config_t`.
+/// The use of history: `weir_predict_config_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
     /// A class is predicted if at least this share of recent packets was for it or a more urgent
     /// one: 1 to [`History::ALL`].
     pub share: u16,
-    /// The newest packet weighs 2^-shift; 0 to 8.
+    /// The newest packet has the weight 2^-shift; 0 to 8.
     pub shift: u8,
-    /// Deferrals in a row after which history is not believed; 0: it never is, 255: always.
+    /// Deferrals in a row after which history is ignored; 0: it is always ignored, 255: never.
     pub patience: u8,
 }
 
 impl History {
-    /// The share of all packets.
+    /// The share that means all packets.
     pub const ALL: u16 = 0x8000;
 
     fn raw(self) -> RawHistory {
@@ -44,7 +44,8 @@ impl History {
 }
 
 impl Default for History {
-    /// One packet in eight, over some 32 packets; every sixteenth deferral is not believed.
+    /// The default: a share of one packet in eight, over some 32 packets; every sixteenth deferral
+    /// ignores history.
     fn default() -> Self {
         History {
             share: Self::ALL / 8,
@@ -78,12 +79,12 @@ impl Predictor {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// `weir_predict_start()`: nobody waits, nobody is registered, nothing was seen.
+    /// `weir_predict_start()`: no process waits or is registered, no packet was seen.
     ///
     /// # Errors
     /// The share or the shift is out of range.
     pub fn new(history: History) -> Result<Self, BadHistory> {
-        // SAFETY: takes nothing and touches nothing.
+        // SAFETY: the function takes no argument and touches no memory.
         let size = unsafe { ffi::weir_ffi_predict_size() };
         let mut predictor = Predictor {
             config: history.raw(),
@@ -121,15 +122,15 @@ impl Predictor {
         unsafe { ffi::weir_ffi_predict_register(self.pointer(), class) }
     }
 
-    /// `weir_predict_unregister()`: a process of a class closes its socket; with the last one of a
-    /// class its history is forgotten. False if none was open.
+    /// `weir_predict_unregister()`: a process of a class closes its socket; with the last socket of
+    /// a class its history is forgotten. False if none was open.
     pub fn unregister(&mut self, class: u8) -> bool {
         // SAFETY: as in `wait`.
         unsafe { ffi::weir_ffi_predict_unregister(self.pointer(), class) }
     }
 
-    /// `weir_predict_handled()`: a packet of the device was handled, and was for a receiver of this
-    /// class, or for nobody.
+    /// `weir_predict_handled()`: a packet of the device was handled; it was for a receiver of this
+    /// class, or for none.
     pub fn handled(&mut self, class: Option<u8>) {
         let config = self.config;
         // SAFETY: as in `wait`; `config` lives through the call.
@@ -138,16 +139,17 @@ impl Predictor {
         }
     }
 
-    /// `weir_predict_deferred()`: a bottom half of the device was deferred. After a top half that
-    /// ends without a bottom half, and at each clock tick while one is deferred.
+    /// `weir_predict_deferred()`: a bottom half of the device was deferred. Call it after a top
+    /// half that ends without a bottom half, and at each clock tick while a bottom half is
+    /// deferred.
     pub fn deferred(&mut self) {
         let config = self.config;
         // SAFETY: as in `handled`.
         unsafe { ffi::weir_ffi_predict_deferred(self.pointer(), &raw const config) }
     }
 
-    /// `weir_predict()`: the class that the device's next packet is probably for. None: for nobody
-    /// who waits, or (history) hardly any recent packet had a receiver.
+    /// `weir_predict()`: the class of the probable receiver of the device's next packet. None: no
+    /// process waits, or (history) hardly any recent packet had a receiver.
     #[must_use]
     pub fn predict(&self, how: Prediction) -> Option<u8> {
         // SAFETY: as in `handled`; C only reads.

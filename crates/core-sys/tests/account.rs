@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account: zhang2006's example, and what both modes promise.
+//! The account: zhang2006's example, and the promises of both modes.
 
 use proptest::prelude::*;
 use weir_core_sys::account::{Account, AccountError, Config, Mode, ProcessReport};
@@ -15,8 +15,8 @@ fn account(mode: Mode, processes: usize, devices: usize) -> Account {
     Account::new(processes, devices, &config).expect("valid")
 }
 
-/// ACCOUNT-COUNTED-1: zhang2006 Figure 3, by its prose. P1 runs in the ticks that end at 1 and 7;
-/// what comes for it in between waits for it.
+/// ACCOUNT-COUNTED-1: zhang2006 Figure 3, as its text describes it. P1 runs in the ticks that end
+/// at 1 and 7; its packets in between are charged later.
 #[test]
 fn figure_3_of_the_paper() {
     let mut account = account(Mode::Counted, 4, 1);
@@ -42,13 +42,13 @@ fn figure_3_of_the_paper() {
     assert_eq!(tick(1, &[2, 3]), 1);
 }
 
-/// ACCOUNT-LATE-1: what is handled for a process that does not run is charged in one at its next
-/// tick, and given back to who ran.
+/// ACCOUNT-LATE-1: interrupt time for a process that does not run is charged as one sum at its next
+/// tick, and given back to the process that ran.
 #[test]
 fn a_process_that_does_not_run_is_charged_at_its_next_tick() {
     for mode in [Mode::Measured, Mode::Counted] {
         let mut account = account(mode, 2, 2);
-        // Four and a half tenths of each tick, of two devices whose packets differ in cost.
+        // The interrupts take 0.45 of each tick, from two devices whose packets differ in cost.
         for tick in 1..=100 {
             for (device, cycles) in [(0, 100), (1, 250), (0, 100)] {
                 account.handled(device, Some(1), cycles);
@@ -56,7 +56,7 @@ fn a_process_that_does_not_run_is_charged_at_its_next_tick() {
             let given_back = -account.tick(Some(0)).ticks;
             assert!((0..=2).contains(&given_back), "{mode:?}: {given_back}");
             if mode == Mode::Measured {
-                // Counted, each device waits until a tick of its own is full.
+                // In the counted mode each device waits until a tick of its own is full.
                 assert_eq!(account.process(0).adjusted, -(tick * 45 / 100));
             }
             assert_eq!(account.process(1).adjusted, 0);
@@ -73,8 +73,8 @@ fn a_process_that_does_not_run_is_charged_at_its_next_tick() {
     }
 }
 
-/// ACCOUNT-ORPHAN-1: orphans are given back to who ran, and charged to nobody; what an idle
-/// processor handled was taken from nobody.
+/// ACCOUNT-ORPHAN-1: the time of orphans is given back to the process that ran, and charged to
+/// none; interrupts on an idle processor were taken from none.
 #[test]
 fn orphans_stand_apart() {
     for mode in [Mode::Measured, Mode::Counted] {
@@ -98,8 +98,8 @@ fn orphans_stand_apart() {
     }
 }
 
-/// ACCOUNT-COUNTED-3: until a cost was measured nothing is adjusted, and a tick in which none was
-/// keeps the average.
+/// ACCOUNT-COUNTED-3: nothing is adjusted until a cost was measured, and a tick without a measured
+/// cost keeps the average.
 #[test]
 fn the_average_is_of_what_was_measured() {
     let mut account = account(Mode::Counted, 1, 1);
@@ -126,7 +126,7 @@ fn the_average_is_of_what_was_measured() {
     );
 }
 
-/// ACCOUNT-MOVE-1: what was handled on one processor for a process that runs on another is charged
+/// ACCOUNT-MOVE-1: interrupt time on one processor for a process that runs on another is charged
 /// there.
 #[test]
 fn a_process_is_charged_on_the_processor_that_runs_it() {
@@ -181,12 +181,12 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// ACCOUNT-CONSERVE-1, ACCOUNT-ERROR-1: no cycle is lost, none is charged twice, and no tick's
-    /// worth stays.
+    /// ACCOUNT-CONSERVE-1, ACCOUNT-ERROR-1: no cycle is lost, none is charged twice, and less than
+    /// a tick stays in the balance.
     #[test]
     fn the_measured_account_balances(events in events()) {
         let mut account = account(Mode::Measured, 4, 3);
-        // Of each process: received, taken from it or its own, and both.
+        // For each process: the interrupt time for it, that in its ticks, and that which is both.
         let mut truth = [[0_u64; 3]; 4];
         let mut this_tick: Vec<(Option<usize>, u64)> = Vec::new();
         let mut all = 0;
@@ -230,11 +230,11 @@ proptest! {
     }
 
     /// ACCOUNT-COUNTED-1: with constant costs of which a whole number makes a tick, the paper's
-    /// account is the measured one, device by device.
+    /// account equals the measured one, device by device.
     #[test]
     fn with_whole_constant_costs_both_modes_agree(events in events()) {
         let (mut measured, mut counted) = (account(Mode::Measured, 4, 1), account(Mode::Counted, 4, 1));
-        // Until something is measured the counted account waits.
+        // The counted account adjusts nothing until a cost is measured.
         for account in [&mut measured, &mut counted] {
             account.handled(0, None, 40);
             let _ = account.tick(None);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How true an account is: compensated over true interrupt time, with random costs, from a few
+//! The accuracy of an account: compensated over true interrupt time, with random costs, from a few
 //! packets a second to saturation.
 
 use proptest::prelude::Rng;
@@ -7,37 +7,38 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use rayon::prelude::*;
 use weir_core_sys::account::{Account, Config, Mode};
 
-/// zhang2006 §5: a clock of 100 Hz; here at 1 GHz, so a cycle is a nanosecond.
+/// zhang2006 §5 has a clock of 100 Hz; at 1 GHz a cycle is a nanosecond.
 const TICK: u64 = 10_000_000;
 const CPU_BOUND: usize = 0;
 const RECEIVER: usize = 1;
-/// Packets that wait for the processor; more are lost.
+/// The most packets that wait for the processor; further ones are lost.
 const BACKLOG: u64 = 64;
 
 #[derive(Clone, Copy, Debug)]
 enum Cost {
     Constant,
-    /// Uniform, ±50 %.
+    /// Uniformly distributed, ±50 %.
     Uniform,
     Exponential,
 }
 
-/// Who runs beside the interrupts.
+/// The schedule of the processes.
 #[derive(Clone, Copy, Debug)]
 enum Schedule {
-    /// zhang2006 §5: the CPU-bound process for 100 s, then the receiver for 10 s; here a tenth of
-    /// it.
+    /// The schedule of zhang2006 §5: the CPU-bound process for 100 s, then the receiver for 10 s;
+    /// here a tenth of these times.
     Paper,
-    /// Both in turn, for a random time of 30 ms on average, which ends in the midst of a tick.
+    /// The two processes in turn, each for a random time of 30 ms on average, which may end within
+    /// a tick.
     Sliced,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Load {
-    /// Packets a second, Poisson.
+    /// The rate in packets a second, as a Poisson process.
     rate: f64,
     cost: Cost,
-    /// Cycles.
+    /// The mean cost in cycles.
     mean: f64,
     schedule: Schedule,
 }
@@ -56,7 +57,7 @@ impl Load {
         cycles.round().max(1.0) as u64
     }
 
-    /// The instants at which who runs changes, CPU-bound first.
+    /// The instants of the context switches; the CPU-bound process runs first.
     fn switches(&self, rng: &mut TestRng, end: u64) -> Vec<u64> {
         let (mut at, mut switches) = (0, Vec::new());
         while at < end {
@@ -70,8 +71,8 @@ impl Load {
         switches
     }
 
-    /// The error of what the CPU-bound process is given back, over the true time of the interrupts
-    /// that ran while it did.
+    /// The error of the time given back to the CPU-bound process, divided by the true time of the
+    /// interrupts that ran while it did.
     fn error(&self, mode: Mode, ticks: u64) -> f64 {
         let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
         let config = Config {
@@ -81,7 +82,7 @@ impl Load {
         };
         let mut account = Account::new(2, 1, &config).expect("valid");
         let switches = self.switches(&mut rng, ticks * TICK);
-        // Who runs in the slice that ends at switches[i], and the instant.
+        // The process that runs in the slice that ends at switches[i], and that instant.
         let runs = |i: usize| if i % 2 == 0 { CPU_BOUND } else { RECEIVER };
         let (mut truth, mut slice, mut next_tick) = (0, 0, TICK);
         let (mut arrival, mut free) = (0.0, 0_u64);
@@ -123,7 +124,7 @@ impl Load {
 }
 
 /// Costs from 20 µs to more than a tick, at rates from 10 a second to more than the processor can
-/// bear.
+/// handle.
 fn loads() -> Vec<Load> {
     let costs = [Cost::Constant, Cost::Uniform, Cost::Exponential];
     let mut loads = Vec::new();
@@ -147,30 +148,29 @@ fn loads() -> Vec<Load> {
     loads
 }
 
-/// Long enough for many packets and many slices, and for two periods of the paper's schedule at
-/// least.
+/// A length with many packets and many slices, and at least two periods of the paper's schedule.
 fn ticks(load: &Load) -> u64 {
     let packets = 300_000.0 / load.rate * 100.0;
     (packets as u64).clamp(2_200, 110_000)
 }
 
-/// ACCOUNT-ERROR-1: issue 4's claim is 5 %.
+/// ACCOUNT-ERROR-1: the error is below the 5 % that issue 4 claims.
 #[test]
 fn the_measured_account_is_true_at_every_rate() {
     loads().par_iter().for_each(|load| {
         let error = load.error(Mode::Measured, ticks(load));
         let most = match load.schedule {
-            // Nothing is wrong but the packet in which the slice ends.
+            // The only error is the packet during which the slice ends.
             Schedule::Paper => 0.005,
-            // A tick is charged to one process: which of two is a matter of chance.
+            // A tick is charged to one process: chance decides which of two.
             Schedule::Sliced => 0.05,
         };
         assert!(error <= most, "{error} with {load:?}");
     });
 }
 
-/// ACCOUNT-COUNTED-2: where the paper's rounding and its average of T/cost mislead, and that they
-/// do not elsewhere.
+/// ACCOUNT-COUNTED-2: the loads at which the paper's rounding and its average of T/cost mislead,
+/// and the loads at which they do not.
 #[test]
 fn the_counted_account_is_wrong_where_it_says() {
     loads().par_iter().for_each(|load| {
@@ -180,12 +180,12 @@ fn the_counted_account_is_wrong_where_it_says() {
             Schedule::Sliced => 0.05,
         };
         let (least, most) = match (load.cost, TICK as f64 / load.mean) {
-            // N is 2.5 or 0.67 and is rounded to 2 or 1.
+            // N is 2.5 or 0.67, and is rounded to 2 or 1.
             (Cost::Constant, n) if n < 3.0 => (0.2, 0.4),
             // N is a whole number, or so large that its fraction does not matter.
             (Cost::Constant, _) => (0.0, chance),
-            // The average of T/cost is above T over the average cost. Of much fewer packets chance
-            // makes anything.
+            // The average of T/cost is above T over the average cost. With few packets the result
+            // is a matter of chance.
             (_, n) if n > 100.0 && (0.5..=1.0).contains(&per_tick) => (0.03, f64::INFINITY),
             (_, n) if n > 100.0 && per_tick >= 100.0 => (0.0, 0.01 + chance),
             _ => return,

@@ -10,10 +10,10 @@ use weir_core_sys::{Config, ConfigError, Limiter, Policy, Timing, Trigger, W16, 
 
 const START: u64 = 0x1_0000 - 7;
 
-/// A flood: at each tick as many requests as may be served.
+/// A flood: the number of requests at each tick, as many as may be served.
 const FLOOD: u32 = 4;
 
-/// The pairs of one policy and timing.
+/// The pairs of configurations with the same policy and timing.
 fn pairs(all: &[Config]) -> Vec<(Config, Config)> {
     let same = |a: &Config, b: &Config| (a.policy, a.timing) == (b.policy, b.timing);
     all.iter()
@@ -21,8 +21,8 @@ fn pairs(all: &[Config]) -> Vec<(Config, Config)> {
         .collect()
 }
 
-/// Flooded in [first, quiet) and from `again` on, changed at `at` (before or after that instant's
-/// requests), for `ticks`.
+/// A run of `ticks`: flooded in [first, quiet) and from `again` on, with a change at `at` (before
+/// or after the requests of that instant).
 struct Script {
     first: u64,
     quiet: u64,
@@ -55,8 +55,8 @@ fn play(board: &mut Board<W16>, script: &Script, to: &Config) {
     }
 }
 
-/// LIMIT-CHANGE-1: in no window with one change in it is more served than the larger of the two
-/// curves allows; and after it the source lives.
+/// LIMIT-CHANGE-1: a window with one change serves no more than the larger of the two curves
+/// allows; and after the change the source is still served.
 #[test]
 fn a_change_never_lets_through_more_than_the_larger_curve() {
     let pairs = pairs(&configs(&[1, 2, 3, 4], &[1, 2, 3], Trigger::Edge));
@@ -91,8 +91,8 @@ fn a_change_never_lets_through_more_than_the_larger_curve() {
     });
 }
 
-/// LIMIT-CHANGE-1 where it is subtle: bursty policies of nearly one rate, whose curves cross late,
-/// flooded for long.
+/// LIMIT-CHANGE-1 in a subtle case: bursty policies of nearly the same rate, whose curves cross
+/// late, under a long flood.
 #[test]
 fn crossing_curves_of_nearly_one_rate_hold_in_long_windows() {
     let mut tested = 0;
@@ -137,7 +137,7 @@ fn crossing_curves_of_nearly_one_rate_hold_in_long_windows() {
 }
 
 /// LIMIT-CHANGE-2: any number of changes stay below the shortest interval with the largest burst;
-/// LIMIT-CHANGE-3: the source lives after them.
+/// LIMIT-CHANGE-3: after them the source is still served.
 #[test]
 fn several_changes_stay_below_the_loosest_of_them() {
     let all = configs(&[1, 3, 4], &[1, 3], Trigger::Edge);
@@ -324,8 +324,8 @@ fn a_large_debt_does_not_overflow_narrow_ticks() {
     }
 }
 
-/// LIMIT-CHANGE-3: a debt too large for the ticks is cut, not wrapped: nothing is served at once on
-/// the strength of it.
+/// LIMIT-CHANGE-3: a debt too large for the ticks is capped, and does not wrap: the wrapped value
+/// would serve a request at once.
 #[test]
 fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
     let bucket = |interval, burst| Config {
@@ -349,7 +349,7 @@ fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
     }
 }
 
-/// LIMIT-CHANGE-1, LIMIT-TIME-2: what the port had noted of the old bucket, while a request waited
+/// LIMIT-CHANGE-1, LIMIT-TIME-2: the port's note about the old bucket, made while a request waited
 /// for the user, does not fill the new one.
 #[test]
 fn a_note_about_the_old_bucket_does_not_fill_the_new_one() {

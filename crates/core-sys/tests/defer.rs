@@ -96,8 +96,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// DEFER-ORDER-1, -BOUND-1, -TIES-1, -NEST-1, -URGENCY-1: whatever happens, what runs is what
-    /// the model would run.
+    /// DEFER-ORDER-1, -BOUND-1, -TIES-1, -NEST-1, -URGENCY-1: in any sequence of events, the bottom
+    /// half that runs is the one that the model would run.
     #[test]
     fn what_runs_is_what_the_sorted_list_says(
         urgencies in prop::collection::vec(0_u8..6, 64),
@@ -142,7 +142,7 @@ proptest! {
                 prop_assert_eq!(usize::from(defer.waiting(class)), model.count(class));
             }
         }
-        // DEFER-LIVE-1: once nothing else runs, everything that waits is run.
+        // DEFER-LIVE-1: once nothing else runs, every packet that waits is handled.
         let left = model.waiting.len() + model.begun.len();
         let mut ran = 0;
         while let Some(&inner) = model.begun.last() {
@@ -157,8 +157,8 @@ proptest! {
     }
 }
 
-/// DEFER-TIES-1: zhang2006 lets equals wait, lee2010 runs them; whoever is less urgent waits with
-/// both.
+/// DEFER-TIES-1: with zhang2006 equals wait, with lee2010 they run; less urgent bottom halves wait
+/// with both.
 #[test]
 fn ties_are_an_option() {
     let mut defer = Defer::new(&classes(3, &[10, 20, 30])).unwrap();
@@ -174,9 +174,9 @@ fn ties_are_an_option() {
     assert_eq!(defer.next(None, Ties::Wait), None);
 }
 
-/// zhang2006 §3.2, Figure 4: the request of a more urgent process than the running one is completed
+/// zhang2006 §3.2, Figure 4: the request of a process more urgent than the running one is completed
 /// at once (b); that of a less urgent one waits until the running process has ended, and comes
-/// before the switch to the next if that is less urgent still (c).
+/// before the switch to the next process if that is even less urgent (c).
 #[test]
 fn figure_4_of_zhang2006() {
     let (waiting, idle) = (20, None);
@@ -195,8 +195,8 @@ fn figure_4_of_zhang2006() {
     assert_eq!(defer.next(idle, Ties::Wait), None);
 }
 
-/// lee2010 §4: the queue is in decreasing order of priorities, and is worked off as long as they
-/// are no lower than the running process's.
+/// lee2010 §4: the queue is in decreasing order of priorities, and is processed as long as they are
+/// no lower than the running process's.
 #[test]
 fn the_queue_of_lee2010() {
     let mut defer = Defer::new(&classes(10, &[15, 17, 20, 21])).unwrap();
@@ -212,8 +212,8 @@ fn the_queue_of_lee2010() {
     assert_eq!(defer.waiting(0), 2);
 }
 
-/// DEFER-URGENCY-1: a device whose prediction rises overtakes (zhang2006 §4: at each scheduling
-/// point).
+/// DEFER-URGENCY-1: the bottom half of a device whose prediction rises overtakes others (zhang2006
+/// §4: at each scheduling point).
 #[test]
 fn what_waits_moves_with_its_urgency() {
     let mut defer = Defer::new(&classes(4, &[5, 6])).unwrap();

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use weir_core_sys::demux::{CLASSES, Demux, DemuxError, Found, Key, Receiver};
 
-/// Who reads what, in the order in which it was bound or its class told: everything that the table
-/// should know.
+/// The sockets that each reader reads, in the order in which it was bound or got its class:
+/// everything that the table should know.
 #[derive(Default)]
 struct Model {
     reads: Vec<(Key, u16, u8)>,
@@ -28,7 +28,7 @@ impl Model {
         if !self.reads.iter().any(of_reader) {
             return Err(DemuxError::NotBound);
         }
-        // Whoever is told a class goes behind those who have it already.
+        // A reader that gets a class goes behind those that have the class already.
         let (told, mut others): (Vec<_>, Vec<_>) = self.reads.iter().copied().partition(of_reader);
         others.extend(
             told.into_iter()
@@ -97,8 +97,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// DEMUX-TABLE-1 to -4: whatever was bound, unbound and changed, the table knows what the list
-    /// knows, and what it refuses changes nothing.
+    /// DEMUX-TABLE-1 to -4: after any sequence of bind, unbind and set_class the table agrees with
+    /// the list, and a refused call changes nothing.
     #[test]
     fn the_table_is_the_list(events in events(), capacity in 0_u32..7, readers in 1_usize..40, orphans in prop::option::of(0..CLASSES)) {
         let sockets = 1 << capacity;
@@ -116,7 +116,7 @@ proptest! {
                         prop_assert_eq!(result, Err(DemuxError::NoLinks));
                     } else if result == Err(DemuxError::NoSlot) {
                         prop_assert_eq!(model.readers(key).count(), 0);
-                        // Up to eight slots each is within reach of every socket.
+                        // In a table of up to eight slots every socket reaches every slot.
                         prop_assert!(model.sockets() == sockets || sockets > 8);
                         prop_assert!(model.sockets() * 2 >= sockets, "refused at {} of {sockets}", model.sockets());
                     } else {
@@ -151,7 +151,7 @@ fn filled(sockets: usize, keys: impl Iterator<Item = Key>) -> usize {
             }
         }
     }
-    // Room was made for the last without losing the first.
+    // The table made room for the last socket without losing the first.
     for &key in &bound {
         assert_eq!(demux.lookup(key).receiver, Receiver::Bound(7));
     }
@@ -165,7 +165,8 @@ fn a_table_takes_half_its_slots_at_least() {
     for sockets in [1_usize, 2, 4, 8, 16, 64, 256, 1024] {
         let least = if sockets <= 8 { sockets } else { sockets / 2 };
         for stride in (1..200_u32).chain([250, 256, 500, 512, 1000, 1024, 2048, 4096, 10_000]) {
-            // Round once, start one further: until every port was there.
+            // Visits all ports with this stride: once round, then again from one further, until
+            // every port was visited.
             let ports = (0..65536_u32).map(|i| (i * stride + i * stride / 65536) as u16);
             let mut seen = vec![false; 65536];
             let fresh =
@@ -190,7 +191,7 @@ fn a_table_takes_half_its_slots_at_least() {
     }
 }
 
-/// DEMUX-TABLE-4: what cannot be is refused.
+/// DEMUX-TABLE-4: impossible arguments are refused.
 #[test]
 fn nonsense_is_refused() {
     let new = |sockets, readers| Demux::new(sockets, readers, None, None).map(|_| ());
@@ -233,8 +234,8 @@ fn nonsense_is_refused() {
     assert_eq!(demux.unbind(Key::udp(1), 2), Err(DemuxError::NotBound));
 }
 
-/// A shared socket is as urgent as its most urgent reader; when he leaves, as the next (lee2010 §4:
-/// the entry is made at bind and ends at close).
+/// A shared socket is as urgent as its most urgent reader; when this one leaves, as the next one
+/// (lee2010 §4: the entry is made at bind and ends at close).
 #[test]
 fn a_forked_socket_is_as_urgent_as_its_most_urgent_reader() {
     let mut demux = Demux::new(16, 16, Some(0), Some(0)).unwrap();

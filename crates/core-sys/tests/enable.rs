@@ -18,7 +18,7 @@ enum Act {
     /// The user disables the source while a request is on its way to the processor.
     DisableInRace,
     Enable,
-    /// Both within one instant.
+    /// The user enables and disables the source within one instant.
     EnableAndDisable,
 }
 
@@ -61,8 +61,9 @@ fn every_sequence(board: &Board<W16>, ticks: u32, end: &mut impl FnMut(Board<W16
     }
 }
 
-/// LIMIT-ENABLE-1 to -3: the source is on only when both want it, nothing is served while the user
-/// has it off, what waited is served when he has it on again; and the curve holds throughout.
+/// LIMIT-ENABLE-1 to -3: the source is on only when both the user and the limiter want it, nothing
+/// is served while the user has it off, waiting requests are served when the user has it on again;
+/// and the curve holds throughout.
 #[test]
 fn the_limiter_never_overrides_the_user() {
     let triggers = [Trigger::Edge, Trigger::EdgeUnlatched, Trigger::Level];
@@ -75,7 +76,7 @@ fn the_limiter_never_overrides_the_user() {
             for mode in [Mode::Age, Mode::Watch, Mode::Tick(1)] {
                 let mut board: Board<W16> = Board::new(config, START, mode);
                 board.latency = if mode == Mode::Tick(1) { 0 } else { latency };
-                // Paced: a service that the user delays is late, by less than one interval.
+                // With paced, a service that the user delays is late, by less than one interval.
                 board.worst_latency = if config.policy == Policy::Paced {
                     config.interval - 1
                 } else {
@@ -96,7 +97,7 @@ fn the_limiter_never_overrides_the_user() {
 }
 
 /// LIMIT-ENABLE-3: a request that waits for the user longer than a wrap of the ticks is served when
-/// he comes back, and a bucket has filled meanwhile.
+/// the user enables the source, and a bucket has filled meanwhile.
 #[test]
 fn a_held_request_survives_a_long_wait_for_the_user() {
     for config in configs(&[100], &[1, 4], Trigger::Edge) {
@@ -186,8 +187,8 @@ fn a_line_held_off_by_the_user_stays_off_where_the_papers_limiter_enables_it() {
     }
 }
 
-/// Policy off, too, keeps what was on its way when the user disabled the source, and limits
-/// nothing.
+/// The policy off, too, keeps a request that was on its way when the user disabled the source, and
+/// limits nothing.
 #[test]
 fn off_serves_everything_and_obeys_the_user() {
     let config = Config {
@@ -218,8 +219,8 @@ fn off_serves_everything_and_obeys_the_user() {
     );
 }
 
-/// LIMIT-ENABLE-3, LIMIT-TIME-2: the channel that was armed for the user goes back to watching when
-/// he leaves again before it expires.
+/// LIMIT-ENABLE-3, LIMIT-TIME-2: the channel was armed because the user enabled the source; it goes
+/// back to watching when the user disables the source before the expiry.
 #[test]
 fn a_users_short_visit_does_not_cost_the_note() {
     for config in configs(&[53], &[1, 11], Trigger::Edge) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every request pattern over a few ticks, every latency, for small intervals and bursts.
+//! Every request pattern over a few ticks, with every latency, for small intervals and bursts.
 
 mod board;
 
@@ -7,12 +7,12 @@ use board::{Board, Mode, configs};
 use rayon::prelude::*;
 use weir_core_sys::{Config, Policy, Timing, Trigger, W16};
 
-/// Shortly before the wrap of 16-bit ticks: every pattern goes across it.
+/// The start is shortly before the wrap of 16-bit ticks: every pattern crosses it.
 const START: u64 = 0x1_0000 - 5;
 
 const TRIGGERS: [Trigger; 3] = [Trigger::Edge, Trigger::EdgeUnlatched, Trigger::Level];
 
-/// Runs every pattern of `(before, after)` choices over `ticks`; at each tick at which something
+/// Runs every pattern of `(before, after)` choices over `ticks`; at each tick at which the timer
 /// was armed, also with every latency up to `latest`.
 fn every_pattern(
     board: &Board<W16>,
@@ -47,13 +47,13 @@ fn fresh(config: &Config, mode: Mode, latest: u64) -> Board<W16> {
     board
 }
 
-/// Long enough for all that a source can have waiting.
+/// Ticks that suffice for all requests that a source can have waiting.
 fn long(config: &Config) -> u64 {
     8 * (config.interval + 2)
 }
 
-/// LIMIT-*-1 (curve), LIMIT-*-2 (nothing waits that may be served), LIMIT-LIVE-*: served exactly
-/// when the model says so.
+/// LIMIT-*-1 (curve), LIMIT-*-2 (no request waits that may be served), LIMIT-LIVE-*: requests are
+/// served exactly when the model says so.
 #[test]
 fn serves_exactly_what_the_policy_allows_when_expiries_are_prompt() {
     let all: Vec<Config> = TRIGGERS
@@ -76,7 +76,7 @@ fn serves_exactly_what_the_policy_allows_when_expiries_are_prompt() {
     });
 }
 
-/// LIMIT-*-1, LIMIT-LIVE-*: the same with every expiry prompt or one tick late.
+/// LIMIT-*-1, LIMIT-LIVE-*: the same patterns with every expiry prompt or one tick late.
 #[test]
 fn keeps_its_curve_whatever_the_latency_of_each_expiry() {
     let all: Vec<Config> = TRIGGERS
@@ -126,7 +126,8 @@ fn is_below(config: &Config, edges: &[u64], latency: u64) -> bool {
 /// would take. LIMIT-LAZY-1: a lazy limiter then refuses none and takes no timer interrupt.
 #[test]
 fn loses_nothing_below_the_limit() {
-    // Without a pending bit only a lazy limiter, which does not mask then, loses nothing.
+    // Without a pending bit only a lazy limiter loses nothing, because it does not mask below the
+    // limit.
     let mut all = configs(&[2, 3, 4], &[1, 2, 3], Trigger::EdgeUnlatched);
     all.retain(|config| config.timing == Timing::Lazy);
     all.extend(configs(&[2, 3, 4], &[1, 2, 3], Trigger::Edge));
@@ -137,12 +138,12 @@ fn loses_nothing_below_the_limit() {
             for latest in [0, 1] {
                 for pattern in 0..1_u32 << 14 {
                     for doubled in [false, true] {
-                        // Each request alone, or as two at one instant.
+                        // Each request comes alone, or as two at one instant.
                         let times = (1..=14).filter(|tick| pattern & 1 << (tick - 1) != 0);
                         let edges: Vec<u64> = times
                             .flat_map(|tick| std::iter::repeat_n(tick, if doubled { 2 } else { 1 }))
                             .collect();
-                        // A request that comes at the instant of an expiry may come just before it.
+                        // A request at the instant of an expiry may come just before it.
                         if !is_below(config, &edges, latest + 1) {
                             continue;
                         }
@@ -178,8 +179,8 @@ fn loses_nothing_below_the_limit() {
     assert!(tested > 5_000, "only {tested} patterns lay below a limit");
 }
 
-/// LIMIT-STRICT-1 with a lag: the one-shot is set short by the least latency, and no two requests
-/// are served closer than the interval.
+/// LIMIT-STRICT-1 with a lag: the one-shot timer is set early by the least latency, and no two
+/// requests are served closer than the interval.
 #[test]
 fn a_lag_of_the_least_latency_keeps_the_curve() {
     for config in configs(&[2, 3, 4], &[1], Trigger::Edge)

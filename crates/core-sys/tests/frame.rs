@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DEMUX-PARSE-*: frames that are well formed, cut off, mutated and random, read here and by the
-//! crate etherparse.
+//! DEMUX-PARSE-*: frames that are well formed, cut off, mutated and random, parsed by core/ and by
+//! the crate etherparse.
 
 mod frames;
 
@@ -9,7 +9,7 @@ use frames::{Extension, Frame, Network, frames};
 use proptest::prelude::*;
 use weir_core_sys::demux::{Demux, Key, Outcome, Packet, Reason, Receiver, parse, parse_plain};
 
-/// The EtherType behind at most two tags, where what follows begins, and how many tags there are.
+/// The EtherType behind at most two tags, the offset of what follows, and the number of tags.
 fn ethertype_of(frame: &[u8]) -> Option<(u16, usize, usize)> {
     let mut at = 12;
     let mut tags = 0;
@@ -23,8 +23,8 @@ fn ethertype_of(frame: &[u8]) -> Option<(u16, usize, usize)> {
     }
 }
 
-/// etherparse reads one authentication header of an IPv4 packet, this parser all that there are.
-/// Where there is a second, the frame without the first; the packet begins at `at`.
+/// etherparse reads one authentication header of an IPv4 packet, this parser reads all. If there is
+/// a second, returns the frame without the first; the packet begins at `at`.
 fn without_first_of_two(frame: &[u8], at: usize, lax: &LaxSlicedPacket<'_>) -> Option<Vec<u8>> {
     let Some(LaxNetSlice::Ipv4(ip)) = &lax.net else {
         return None;
@@ -42,7 +42,7 @@ fn without_first_of_two(frame: &[u8], at: usize, lax: &LaxSlicedPacket<'_>) -> O
     Some(shorter)
 }
 
-/// Everything that must hold between this parser and etherparse, whatever the bytes are.
+/// Checks everything that this parser and etherparse must agree on, whatever the bytes are.
 fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
     let mine = parse(frame);
     let outcome = mine.outcome();
@@ -67,7 +67,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
         prop_assert_eq!(outcome, Ok(Outcome::NotIp));
         return Ok(());
     }
-    // etherparse goes by the version in the header alone.
+    // etherparse trusts the version in the header alone.
     let Some(version) = frame.get(at).map(|first| first >> 4) else {
         prop_assert_eq!(outcome, Err(Reason::Truncated));
         return Ok(());
@@ -80,7 +80,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
         );
         return Ok(());
     }
-    // It takes an IPv6 packet of length 0 for a jumbogram, which Ethernet cannot carry.
+    // etherparse takes an IPv6 packet of length 0 for a jumbogram, which Ethernet cannot carry.
     if ethertype == 0x86dd && frame.get(at + 4..at + 6) == Some(&[0, 0]) && frame.len() >= at + 40 {
         let next = frame[at + 6];
         if matches!(next, 0 | 6 | 17 | 43 | 44 | 51 | 60) {
@@ -90,7 +90,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
         }
         return Ok(());
     }
-    // It forgives an IPv4 packet that is shorter than its header.
+    // etherparse accepts an IPv4 packet that is shorter than its header.
     if let (0x0800, Some(ip)) = (ethertype, frame.get(at..at + 20)) {
         if u16::from_be_bytes([ip[2], ip[3]]) < u16::from(ip[0] & 0x0f) * 4 {
             prop_assert_eq!(outcome, Err(Reason::Malformed));
@@ -143,8 +143,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
         }
         return Ok(());
     }
-    // Something is wrong with it, or it is cut off: what is found nevertheless, etherparse finds
-    // there, too.
+    // The frame is malformed or cut off: whatever this parser finds, etherparse finds, too.
     let payload = match &lax.net {
         Some(LaxNetSlice::Ipv4(ip)) => Some(ip.payload()),
         Some(LaxNetSlice::Ipv6(ip)) => Some(ip.payload()),
@@ -162,7 +161,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
             prop_assert_eq!(payload.ip_number.0, protocol);
             prop_assert!(!payload.fragmented);
         }
-        // Behind a fragment's header etherparse goes on reading, and may stumble.
+        // Behind a fragment's header etherparse goes on reading, and may fail.
         Ok(Outcome::FirstFragment(_) | Outcome::LaterFragment(_)) => {
             prop_assert!(payload.expect("it is IP").fragmented)
         }
@@ -175,8 +174,8 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// DEMUX-PARSE-2: a well-formed frame is read right, padding is not taken for a port, and
-    /// (DEMUX-PARSE-3) of the beginning of one exactly what is there is told.
+    /// DEMUX-PARSE-2: a well-formed frame is parsed correctly, padding is not taken for a port, and
+    /// (DEMUX-PARSE-3) a truncated frame gives exactly what its bytes tell.
     #[test]
     fn well_formed_frames_and_their_beginnings(frame in frames()) {
         let (bytes, needed) = frame.bytes();
@@ -220,7 +219,7 @@ proptest! {
     }
 }
 
-/// DEMUX-PARSE-5: what is plain, and what is not.
+/// DEMUX-PARSE-5: frames that are plain, and frames that are not.
 #[test]
 fn frames_with_their_headers_in_the_usual_places_are_plain() {
     let padded = |network, tags| {
@@ -269,7 +268,7 @@ const V4: Network = Network::V4 {
     is_authenticated: false,
 };
 
-/// DEMUX-PARSE-2: what is behind two authentication headers is read, and a second one that is none
+/// DEMUX-PARSE-2: headers behind two authentication headers are parsed, and an invalid second one
 /// is malformed.
 #[test]
 fn ipv4_may_have_two_authentication_headers() {
@@ -294,7 +293,7 @@ fn ipv4_may_have_two_authentication_headers() {
     agree(&two).unwrap();
     let mut wrong = one;
     wrong[begin] = 51;
-    // The length of UDP's header is no authentication header's.
+    // The length of a UDP header is not valid for an authentication header.
     wrong[begin + length + 1] = 0;
     assert_eq!(parse(&wrong).outcome(), Err(Reason::Malformed));
     agree(&wrong).unwrap();
@@ -305,8 +304,8 @@ fn found(demux: &Demux, bytes: &[u8]) -> (Option<u8>, Receiver) {
     (found.class, found.receiver)
 }
 
-/// DEMUX-LOOKUP-2: the port before the protocol, before the EtherType, before the VLAN priority;
-/// then fragments and orphans.
+/// DEMUX-LOOKUP-2: the port wins over the protocol, the EtherType and the VLAN priority, in this
+/// order; then come fragments and orphans.
 #[test]
 fn the_most_specific_socket_gets_the_frame() {
     let mut demux = Demux::new(16, 16, Some(0), Some(1)).unwrap();
@@ -334,7 +333,7 @@ fn the_most_specific_socket_gets_the_frame() {
             found(&demux, &whole),
             (Some(class), Receiver::Bound(u16::from(class)))
         );
-        // A fragment has everything but the port.
+        // A fragment has all keys but the port.
         let of_fragment = class.min(12);
         assert_eq!(
             found(&demux, &fragment),
@@ -344,7 +343,7 @@ fn the_most_specific_socket_gets_the_frame() {
     }
 }
 
-/// DEMUX-LOOKUP-3: nothing is urgent that nobody reads; a card drops it.
+/// DEMUX-LOOKUP-3: no packet without a reader is urgent; a card drops it.
 #[test]
 fn orphans_and_fragments_are_dropped_if_asked() {
     let demux = Demux::new(1, 1, None, None).unwrap();
@@ -357,7 +356,7 @@ fn orphans_and_fragments_are_dropped_if_asked() {
     assert_eq!(found(&demux, &[]), (None, Receiver::Orphan));
 }
 
-/// DEMUX-PARSE-4: so many extension headers, and no more.
+/// DEMUX-PARSE-4: the most extension headers are accepted, and no more.
 #[test]
 fn extension_headers_are_bounded() {
     for count in 0..10 {

@@ -19,8 +19,8 @@ const DROPPED: Arrived = Arrived {
     interrupt: false,
 };
 
-/// A day of one queue with all four parameters (behnke2022 §2.2), at every width, across the wrap
-/// of 16 bits.
+/// The life of one queue with all four parameters (behnke2022 §2.2), at every width, across the
+/// wrap of 16 bits.
 fn a_queue_with_all_parameters<W: Width>() {
     let config = QueueConfig {
         absolute: Some(100),
@@ -33,7 +33,7 @@ fn a_queue_with_all_parameters<W: Width>() {
     assert_eq!(nic.next(start), None);
     assert_eq!(nic.arrive(0, start), WAITS);
     assert_eq!(nic.next(start), Some(start + 30));
-    // The packet timer restarts, but not beyond the absolute one.
+    // The packet timer restarts, but never runs beyond the absolute one.
     for (after, due) in [(29, 59), (58, 88), (80, 100)] {
         if after == 80 {
             assert_eq!(nic.remove(0, 1), 1);
@@ -44,16 +44,16 @@ fn a_queue_with_all_parameters<W: Width>() {
     assert_eq!(nic.due(start + 99).count(), 0);
     assert_eq!(nic.due(start + 100).collect::<Vec<_>>(), [0]);
     assert!(nic.is_raised(0));
-    // What comes while the interrupt is pending joins it; the queue holds five.
+    // Packets that come while the interrupt is pending join it; the queue holds five.
     assert_eq!(nic.arrive(0, start + 101), WAITS);
     assert_eq!(nic.arrive(0, start + 101), WAITS);
     assert_eq!(nic.arrive(0, start + 101), DROPPED);
-    // Four are left, which is the count; then one, which begins a window.
+    // Four packets are left, which is the count; then one packet, which begins a window.
     assert!(nic.take(0, 1, start + 110));
     assert!(!nic.take(0, 3, start + 120));
     assert_eq!(nic.waiting(0), 1);
     assert_eq!(nic.next(start + 120), Some(start + 150));
-    // Emptied by polling, it does not interrupt.
+    // A queue that polling emptied does not interrupt.
     assert_eq!(nic.remove(0, 9), 1);
     assert_eq!(nic.next(start + 121), None);
     let record = nic.record(0);
@@ -94,7 +94,8 @@ fn a_queue_without_moderation_interrupts_at_each_packet() {
 #[test]
 fn an_absolute_timer_saves_what_theory_says() {
     let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    // Ticks of a microsecond, behnke2022 §3's delays, and rates from 50 to 15,000 packets a second.
+    // Ticks of a microsecond, the delays of behnke2022 §3, and rates from 50 to 15,000 packets a
+    // second.
     for absolute in [800, 1_600, 2_400, 3_200] {
         for rate in [50.0, 300.0, 1_000.0, 5_000.0, 15_000.0] {
             let config = QueueConfig {
@@ -125,7 +126,7 @@ fn an_absolute_timer_saves_what_theory_says() {
     }
 }
 
-/// What [`QueueConfig::check`] refuses, at the width where it matters.
+/// The parameters that [`QueueConfig::check`] refuses, at the width where it matters.
 #[test]
 fn parameters_that_could_not_be_kept_are_refused() {
     let good = QueueConfig {

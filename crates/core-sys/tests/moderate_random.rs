@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The moderated queues' contracts, looked up in the history of random runs: wraps, late timers,
+//! The contracts of moderated queues, checked in the histories of random runs: wraps, late timers,
 //! polling, changes, several queues, every width.
 
 use proptest::prelude::*;
 use weir_core_sys::moderate::{Moderator, QueueConfig};
 use weir_core_sys::{W16, W32, W64, Width};
 
-/// The most that the port is late, in ticks: L of CONTRACTS.md.
+/// The greatest lateness of the port, in ticks: L of CONTRACTS.md.
 const LATE: u64 = 9;
 
 #[derive(Clone, Debug)]
 enum Event {
     Wait(u64),
     Packets(u32),
-    /// The interrupt takes so many packets, if there is one.
+    /// The interrupt takes this many packets, if one is raised.
     Take(u32),
-    /// A receiver takes so many without an interrupt.
+    /// A receiver takes this many packets without an interrupt.
     Poll(u32),
     Late(u64),
 }
@@ -29,14 +29,14 @@ enum Fact {
     Done,
 }
 
-/// What happened to one queue, and when.
+/// The events of one queue, with their instants.
 type History = Vec<(u64, Fact)>;
 
 struct Port<W: Width> {
     nic: Moderator<W>,
     now: u64,
     late: u64,
-    /// The instant that the timer is set for; it fires `late` ticks after it.
+    /// The instant for which the timer is set; the timer fires `late` ticks after it.
     armed: Option<u64>,
     histories: Vec<History>,
 }
@@ -48,7 +48,7 @@ impl<W: Width> Port<W> {
 
     fn arm(&mut self) {
         self.armed = match self.nic.next(self.now) {
-            // What is due already was so when the timer was set for it.
+            // A queue that is due already was due when the timer was set for it.
             Some(at) if at == self.now => self.armed.or(Some(at)),
             at => at,
         };
@@ -136,16 +136,16 @@ fn play<W: Width>(configs: &[QueueConfig], before: u64, events: &[(usize, Event)
     port.histories
 }
 
-/// Packets wait, and no interrupt is raised.
+/// A window: packets wait, and no interrupt is raised.
 #[derive(Debug)]
 struct Window {
     began: u64,
     ended: u64,
-    /// Packets that came in it.
+    /// Packets that came in the window.
     packets: Vec<u64>,
-    /// Packets that wait at its end.
+    /// Packets that wait at the window's end.
     waiting: u32,
-    /// It ended with an interrupt; else a receiver polled the queue empty.
+    /// The window ended with an interrupt; otherwise a receiver polled the queue empty.
     raised: bool,
 }
 
@@ -196,8 +196,7 @@ fn windows(config: &QueueConfig, history: &History) -> (Vec<Window>, Vec<(u64, b
     (windows, interrupts)
 }
 
-/// Every contract of one queue, looked up in its history, with a port that is up to `late` ticks
-/// late.
+/// Checks every contract of one queue in its history, with a port that is up to `late` ticks late.
 fn keeps_its_contracts(config: &QueueConfig, history: &History, late: u64) {
     let (windows, interrupts) = windows(config, history);
     let absolute = config.absolute.unwrap_or(0);
@@ -214,7 +213,7 @@ fn keeps_its_contracts(config: &QueueConfig, history: &History, late: u64) {
         let mut ran_out = false;
         if let Some(packet) = config.packet {
             assert!(quiet <= packet + late, "MODERATE-PACKET-1: {window:?}");
-            // A packet that finds the timer run out ends the window.
+            // A packet that comes after the timer ran out ends the window.
             let found = gaps.pop().unwrap_or(0);
             ran_out = quiet >= packet || found >= packet;
             assert!(found <= packet + late, "MODERATE-PACKET-1: {window:?}");
@@ -225,7 +224,7 @@ fn keeps_its_contracts(config: &QueueConfig, history: &History, late: u64) {
         }
         let enough = config.count.is_some_and(|count| window.waiting >= count);
         if let Some(count) = config.count {
-            // What an interrupt left may be more, and then interrupts at once.
+            // Packets that an interrupt left may exceed the count, and then interrupt at once.
             let left = length == 0 && window.packets.is_empty();
             assert!(
                 window.waiting <= count || left,
@@ -288,7 +287,7 @@ fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// MODERATE-*: at every width, across its wrap, which makes no difference (MODERATE-TIME-1).
+    /// MODERATE-*: at every width, across its wrap, with the same result (MODERATE-TIME-1).
     #[test]
     fn queues_keep_their_contracts(configs in prop::collection::vec(configs(), 1..4), before in 0_u64..300, events in events()) {
         let narrow = play::<W16>(&configs, before, &events);
@@ -308,7 +307,7 @@ proptest! {
         let (mut now, mut last) = (start, start);
         let mut raised = nic.arrive(0, now).interrupt;
         for gap in gaps {
-            // A timer that runs out before is another story.
+            // A timer that runs out before the change is left out.
             if nic.next(now).is_some_and(|due| now + gap < due) && nic.waiting(0) < from.size {
                 now += gap;
                 last = now;
@@ -331,7 +330,7 @@ proptest! {
             prop_assert_eq!(at_once, due == now);
             prop_assert_eq!(nic.next(now), (due > now).then_some(due));
         }
-        // A smaller queue keeps what it has, and drops what comes.
+        // A queue made smaller keeps its packets, and drops new ones.
         let waiting = nic.waiting(0);
         prop_assert_eq!(nic.arrive(0, now).accepted, waiting < to.size);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The failures that regehr2005 warns of, and one that it does not notice: the paper's algorithms,
-//! literally, fail here; the limit machine does not.
+//! The failures that regehr2005 warns of, and one that the paper overlooks: the paper's algorithms,
+//! implemented literally, fail here; the limit machine does not.
 
 mod board;
 
@@ -48,7 +48,7 @@ impl Literal {
         self.interrupts(now);
     }
 
-    /// The timer's bit is set at every period, whether its interrupt is enabled or not.
+    /// The timer's pending bit is set at every period, whether its interrupt is enabled or not.
     fn time(&mut self, now: u64) {
         self.timer_pending |= now % self.period == 0;
         self.interrupts(now);
@@ -90,7 +90,7 @@ fn bursty(timing: Timing, interval: u64, burst: u8) -> Config {
     }
 }
 
-/// The most served within `window` ticks.
+/// The most requests served within `window` ticks.
 fn densest(served: &[u64], window: u64) -> usize {
     served
         .iter()
@@ -111,7 +111,7 @@ fn densest(served: &[u64], window: u64) -> usize {
 fn three_bursts_back_to_back_need_the_pending_bit_to_be_left_set() {
     let (burst, period) = (4, 100);
     let flood = |literal: &mut Literal| {
-        // Idle for some periods, then flooded around the end of one.
+        // The source is idle for some periods, then flooded around the end of one.
         for now in 1..=520 {
             literal.time(now);
             if (496..505).contains(&now) {
@@ -154,10 +154,10 @@ fn three_bursts_back_to_back_need_the_pending_bit_to_be_left_set() {
 
 /// The optimisation of §3.3 never clears its count while below the threshold, so each `burst`
 /// requests, however far apart, mask the source until the period ends: it loses requests below the
-/// limit. Ours loses none (LIMIT-LOSS-1).
+/// limit. The limit machine loses none (LIMIT-LOSS-1).
 #[test]
 fn the_papers_optimisation_loses_requests_below_the_limit() {
-    // 4 MHz: at most 16 in 4 ms, requested at 3 kHz, for one second.
+    // At 4 MHz: at most 16 requests in 4 ms, requested at 3 kHz, for one second.
     let (burst, period, gap, second) = (16, 16_000, 1_333, 4_000_000);
     let mut literal = Literal::new(burst, period, true);
     let mut next = 100;
@@ -209,8 +209,8 @@ fn flooded(config: &Config, latency: u64, ticks: u64) -> Board<W16> {
     board
 }
 
-/// LIMIT-STRICT-2: in overload at least T/(T+L) of the limit is served; with the one-shot set short
-/// by the latency, all of it.
+/// LIMIT-STRICT-2: in overload at least T/(T+L) of the limit is served; with the one-shot timer set
+/// early by the latency, all of it.
 #[test]
 fn a_strict_limiter_loses_only_its_latency_in_overload() {
     for (timing, latency, lag) in [
@@ -288,8 +288,8 @@ fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
             };
             let board = flooded(&config, latency, 9_100);
             let per_interval = if policy == Policy::Bucket { 1 } else { 4 };
-            // The one-shot is anchored at service: its period is longer by the latency, and here by
-            // the tick until the next request.
+            // The one-shot timer starts at a service: its period is longer by the latency, and here
+            // by the tick until the next request.
             let period = if timing == Timing::OneShot {
                 50 + latency + 1
             } else {

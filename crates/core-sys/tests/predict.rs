@@ -7,7 +7,7 @@ use weir_core_sys::predict::{History, Prediction, Predictor};
 
 const ALL: f64 = History::ALL as f64;
 
-/// The share of recent packets of each class and of what came before the first, exactly.
+/// The exact share of recent packets of each class, and of the unseen packets before the first.
 struct Exact {
     shares: Vec<f64>,
     unseen: f64,
@@ -31,7 +31,7 @@ impl Exact {
         }
     }
 
-    /// The share of what is at least as urgent as a class.
+    /// The share of packets that are at least as urgent as a class.
     fn above(&self, class: u8) -> f64 {
         self.unseen + self.shares[usize::from(class)..].iter().sum::<f64>()
     }
@@ -73,7 +73,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     /// PREDICT-WAITING-1, -REGISTERED-1, -HISTORY-1, -2 and -5 in any sequence of events, and -6:
-    /// as far from exact shares as rounding explains.
+    /// the difference from exact shares is at most the rounding error.
     #[test]
     fn predictions_are_those_of_exact_counts(events in events(), history in histories()) {
         let mut predictor = Predictor::new(history).unwrap();
@@ -117,7 +117,8 @@ proptest! {
             if deferrals >= u32::from(history.patience) {
                 prop_assert_eq!(predicted, waiting);
             } else if let Some(waiting) = waiting {
-                // Each of the shares is too small by less than 2^shift parts, none is too large.
+                // Each of the shares is too small by less than 2^shift parts, and none is too
+                // large.
                 let error = 65.0 * f64::from(1_u32 << history.shift) / ALL;
                 let share = f64::from(history.share) / ALL;
                 let quantile = |share: f64| (0..=waiting).rev().find(|&class| exact.above(class) >= share);
@@ -128,8 +129,8 @@ proptest! {
     }
 }
 
-/// So many packets make a share that decays go down from all to `to` parts at most: geometrically,
-/// and by one part a packet at the end.
+/// The number of packets after which a share that decays from all is at most `to` parts:
+/// geometrically at first, and by one part a packet at the end.
 fn packets(shift: u8, to: u16) -> usize {
     let weight = 0.5_f64.powi(shift.into());
     let mut parts = ALL;
@@ -141,8 +142,8 @@ fn packets(shift: u8, to: u16) -> usize {
     n
 }
 
-/// PREDICT-HISTORY-3 and -4: after any pattern whatever, so many packets for an urgent class raise
-/// the prediction to it, and so many for a less urgent one lower it again.
+/// PREDICT-HISTORY-3 and -4: after any pattern, this many packets for an urgent class raise the
+/// prediction to it, and this many for a less urgent one lower it again.
 #[test]
 fn a_change_of_pattern_is_followed_within_the_promised_packets() {
     for shift in 0..=8 {
@@ -160,7 +161,7 @@ fn a_change_of_pattern_is_followed_within_the_promised_packets() {
                 shift,
                 patience: 255,
             };
-            // Rounding keeps the share of each of three classes up to 2^shift parts too small.
+            // Rounding keeps each share of three classes up to 2^shift parts too small.
             let Some(others) = History::ALL.checked_sub(share + (3 << shift)) else {
                 continue;
             };
@@ -170,7 +171,7 @@ fn a_change_of_pattern_is_followed_within_the_promised_packets() {
             predictor.wait(42);
             predictor.wait(10);
             for round in 0..4 {
-                // What came before differs from round to round.
+                // The earlier packets differ from round to round.
                 for packet in 0..round * 400 {
                     predictor.handled(Some([5, 10, 2, 40][packet % (round + 1)]));
                 }
@@ -202,8 +203,8 @@ fn a_change_of_pattern_is_followed_within_the_promised_packets() {
     }
 }
 
-/// PREDICT-HISTORY-2: before anything was handled, and until little enough of the past is unknown,
-/// it is zhang2006's prediction.
+/// PREDICT-HISTORY-2: before any packet was handled, and until the share of the unseen past is
+/// small enough, the prediction is zhang2006's.
 #[test]
 fn without_history_it_is_the_most_urgent_waiting() {
     let history = History::default();
@@ -218,7 +219,7 @@ fn without_history_it_is_the_most_urgent_waiting() {
     assert_eq!(predictor.predict(Prediction::History), Some(1));
 }
 
-/// A share that is reached exactly is reached.
+/// A class whose share equals the threshold exactly is predicted.
 #[test]
 fn at_least_a_share_is_no_more_than_the_share() {
     let eighth = History {
@@ -242,7 +243,7 @@ fn at_least_a_share_is_no_more_than_the_share() {
 }
 
 /// PREDICT-HISTORY-5: a process that seldom gets a packet is served after `patience` deferrals
-/// though history says the packet is not his.
+/// although history says that the packet is not for it.
 #[test]
 fn patience_ends() {
     let history = History {
@@ -263,7 +264,8 @@ fn patience_ends() {
     assert_eq!(predictor.predict(Prediction::History), Some(1));
 }
 
-/// A flood for nobody, or for somebody who has closed his socket, is nobody's.
+/// A flood without a receiver, or for one that has closed its socket, is predicted to have no
+/// receiver.
 #[test]
 fn a_flood_for_nobody_is_nobodys() {
     let mut predictor = Predictor::new(History::default()).unwrap();
@@ -278,9 +280,9 @@ fn a_flood_for_nobody_is_nobodys() {
     assert_eq!(predictor.predict(Prediction::Waiting), Some(9));
 }
 
-/// What it is for: one packet in forty is for an urgent process that waits, the others are for one
-/// less urgent than what runs. zhang2006's prediction lets all of them disturb what runs; history
-/// lets those disturb it that patience sends.
+/// The purpose of history: one packet in forty is for an urgent process that waits, the others are
+/// for one less urgent than the running process. zhang2006's prediction lets all of them disturb
+/// the running process; history lets only those disturb it that patience sends.
 #[test]
 fn history_defers_what_the_most_urgent_waiting_lets_through() {
     let history = History::default();
@@ -299,8 +301,8 @@ fn history_defers_what_the_most_urgent_waiting_lets_through() {
         }
     }
     assert_eq!(by_waiting, 40_000);
-    // The first 66 packets teach; then one in patience + 1, and after each that turns out to be
-    // urgent some five more at most.
+    // The first 66 packets teach; then one in patience + 1 disturbs, and after each that turns out
+    // to be urgent at most some five more.
     assert!(
         by_history <= 66 + 40_000 / 17 + 40_000 / 17 / 4,
         "{by_history}"
@@ -308,7 +310,7 @@ fn history_defers_what_the_most_urgent_waiting_lets_through() {
     assert!(by_history >= 40_000 / 17, "{by_history}");
 }
 
-/// What is out of range is refused.
+/// Parameters out of range are refused.
 #[test]
 fn nonsense_is_refused() {
     let valid = History::default();

@@ -10,9 +10,9 @@ use weir_core_sys::{Action, Bare, Config, Limiter, Policy, Step, Trigger, W16, W
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// So many ticks pass.
+    /// This many ticks pass.
     Wait(u64),
-    /// Longer than half a wrap of 16-bit ticks, or than a whole one.
+    /// A time longer than half a wrap of 16-bit ticks, or than a whole one, passes.
     Idle(u64),
     Requests(u32),
     Disable,
@@ -87,7 +87,7 @@ fn happen<W: Width>(board: &mut Board<W>, event: Event) {
 fn play<W: Width>(config: &Config, start: u64, mode: Mode, events: &[Event]) -> Board<W> {
     let mut board: Board<W> = Board::new(config, start, mode);
     board.worst_latency = match mode {
-        // The user delays paced services by less than one interval; the curve takes no more than
+        // The user delays paced services by less than one interval; the curve allows no more than
         // that.
         _ if config.policy == Policy::Paced => 1 << 20,
         Mode::Tick(period) => period,
@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// LIMIT-*-1, LIMIT-ENABLE-*, LIMIT-LIVE-*, LIMIT-TIME-*, LIMIT-TIMERLESS-1: at 16 bits, across
-    /// wraps and idle ages.
+    /// wraps and long idle times.
     #[test]
     fn a_policy_keeps_its_contracts(config in policies(), start in 0xff00_u64..0x1_0100, mode in mode(), events in events(false)) {
         play::<W16>(&config, start, mode, &events);
@@ -130,8 +130,8 @@ proptest! {
             let start = if W::BITS == 64 { 1 << 40 } else { (1_u64 << W::BITS) - before };
             play::<W>(config, start, mode, events).served.iter().map(|served| served.at - start).collect()
         }
-        // Ageing happens at other instants at other widths; only what is older than half a wrap may
-        // depend on it.
+        // Ageing happens at other instants at other widths; only state that is older than half a
+        // wrap may depend on it.
         let events: Vec<Event> = events.into_iter().filter(|event| !matches!(event, Event::Idle(_))).collect();
         let narrow = served::<W16>(&config, before, mode, &events);
         prop_assert_eq!(&narrow, &served::<W32>(&config, before, mode, &events));
@@ -219,7 +219,7 @@ impl Shared {
         shared
     }
 
-    /// What the port does after each step: set the channel for the earliest.
+    /// The port's action after each step: set the channel for the earliest instant.
     fn arm(&mut self) {
         let limiters: Vec<&Limiter<W16>> =
             self.sources.iter().map(|source| &source.limiter).collect();
@@ -306,8 +306,8 @@ impl Shared {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// LIMIT-SHARED-1, -2 (regehr2005 §3.5): on one channel each source keeps the curve of its own,
-    /// and all that wait are served.
+    /// LIMIT-SHARED-1, -2 (regehr2005 §3.5): on one channel each source keeps its own curve, and
+    /// all waiting requests are served.
     #[test]
     fn sources_on_one_timer_keep_their_own_curves(
         configs in prop::collection::vec(policies().prop_map(|config| Config { trigger: Trigger::Edge, ..config }), 1..5),

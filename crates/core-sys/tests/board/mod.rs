@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A simulated port: one source with its pending and enable bits, one timer, a handler that takes
-//! no time. It performs a limiter's steps and judges them against the contracts from what it saw
-//! itself: the instants at which the handler ran.
+//! no time. The port performs a limiter's steps and judges them by the contracts, from its own
+//! observations: the instants at which the handler ran.
 //!
 //! Time is absolute here and never wraps; only the limiter sees it modulo its width.
 
@@ -11,24 +11,24 @@ pub mod model;
 
 use weir_core_sys::{Action, Config, Limiter, Policy, Step, Timing, Trigger, Width, curve};
 
-/// How the port keeps an idle source from outliving half a wrap, and where expiries come from.
+/// The way in which the port keeps an idle source from outliving half a wrap, and gets its
+/// expiries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A compare flag notes that the watched instant has passed.
     Watch,
-    /// No flag: `weir_limit_age()` is called in time.
+    /// There is no compare flag: the port calls `weir_limit_age()` in time.
     Age,
-    /// No timer either: a tick of this period.
+    /// There is no timer either: the port has a tick of this period.
     Tick(u64),
 }
 
-/// When the handler ran: the instant, and whether the expiries due at that instant had been dealt
-/// with before.
+/// A run of the handler: the instant, and whether the expiries due at that instant came before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     pub at: u64,
     pub after_expiry: bool,
-    /// In the timer's interrupt, for a request that had waited.
+    /// True if the handler ran in the timer's interrupt, for a request that had waited.
     pub by_expiry: bool,
 }
 
@@ -43,16 +43,16 @@ pub struct Board<W: Width> {
     /// The source's enable bit.
     pub enabled: bool,
     pub user_on: bool,
-    /// Latency from the armed instant to the expiry, for what is armed from now on.
+    /// The latency from the armed instant to the expiry, for expiries that are armed from now on.
     pub latency: u64,
-    /// The longest latency that any expiry may have had: the contracts' L and J.
+    /// The longest possible latency of any expiry: the contracts' L and J.
     pub worst_latency: u64,
     armed: Option<u64>,
     fires: Option<u64>,
     watched: Option<u64>,
     last_aged: u64,
     after_expiry: bool,
-    /// Requests that the limiter took but did not serve yet.
+    /// Requests that the limiter took but has not served yet.
     pub held: u32,
     pub edges: u32,
     pub lost: u32,
@@ -60,9 +60,9 @@ pub struct Board<W: Width> {
     /// Interrupts of the source that did not run the handler.
     pub refused: u32,
     pub served: Vec<Served>,
-    /// The configurations and from when they were in force.
+    /// The configurations, each with the instant from which it was in force.
     pub configs: Vec<(u64, Config)>,
-    /// Check each service against the model, which knows no latency, user or change.
+    /// Compare each service with the model, which knows no latency, user or change.
     pub exact: bool,
 }
 
@@ -110,7 +110,7 @@ impl<W: Width> Board<W> {
         self.armed
     }
 
-    /// Requests that came and are neither served nor lost.
+    /// Requests that were raised and are neither served nor lost.
     pub fn waiting(&self) -> u32 {
         u32::from(self.pending || self.level) + self.held
     }
@@ -129,7 +129,7 @@ impl<W: Width> Board<W> {
         self.deliver();
     }
 
-    /// Time passes to `to`; expiries happen, but those due at `to` itself only with
+    /// Advances time to `to`; expiries happen on the way, but those due at `to` itself only in
     /// [`Board::expire`].
     pub fn advance(&mut self, to: u64) {
         while self.now < to {
@@ -155,7 +155,7 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// One instant: so many requests, then what expires, then so many requests more.
+    /// Simulates one instant: `before` requests, then the expiries, then `after` requests.
     pub fn tick(&mut self, before: u32, after: u32) {
         self.advance(self.now + 1);
         for _ in 0..before {
@@ -173,7 +173,7 @@ impl<W: Width> Board<W> {
         self.judge_waiting();
     }
 
-    /// What is due at this instant expires.
+    /// The expiries due at this instant happen.
     pub fn expire(&mut self) {
         self.after_expiry = true;
         if let Mode::Tick(period) = self.mode {
@@ -207,8 +207,8 @@ impl<W: Width> Board<W> {
         self.perform(step, false);
     }
 
-    /// The user disables the source at the instant at which a request of it is already on its way
-    /// to the processor.
+    /// The user disables the source at the instant at which a request is already on its way to the
+    /// processor.
     pub fn user_disable_in_a_race(&mut self) {
         self.user_disable();
         self.race();
@@ -222,7 +222,7 @@ impl<W: Width> Board<W> {
         let step = self.limiter.refused(W::wrap(self.now));
         match self.config().trigger {
             Trigger::Level => self.level = true,
-            // There is room for one: a second is lost.
+            // The limiter has room for one held request: a second is lost.
             _ if self.held > 0 => self.lost += 1,
             _ => self.held += 1,
         }
@@ -282,7 +282,7 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// The absolute instant nearest to now that is `at` modulo the width.
+    /// The absolute instant nearest to now that equals `at` modulo the width.
     fn absolute(&self, at: u64) -> u64 {
         let ahead = W::wrap(at.wrapping_sub(self.now));
         if ahead < 1 << (W::BITS - 1) {
@@ -316,7 +316,7 @@ impl<W: Width> Board<W> {
             self.watched = None;
         }
         if step.has(Action::Watch) {
-            // The channel has one compare register: to watch an instant ends what was armed.
+            // The channel has one compare register: watching an instant ends the armed one.
             self.armed = None;
             self.fires = None;
             self.watched = Some(at);
@@ -397,7 +397,7 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// What the contracts let through in the window from `from` to now.
+    /// The most requests that the contracts allow in the window from `from` to now.
     fn most(&self, from: u64) -> Option<u64> {
         let last = self.configs.len() - 1;
         let first = (0..=last)
@@ -449,7 +449,7 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// No request comes any more: all that wait must be served, and the source be unmasked.
+    /// Requests end: all that wait must be served, and the source must be unmasked.
     pub fn drain(&mut self, ticks: u64) {
         let until = self.now + ticks;
         while self.now < until && (self.waiting() > 0 || !self.enabled) {
@@ -469,7 +469,7 @@ impl<W: Width> Board<W> {
         );
     }
 
-    /// What happened, for a message.
+    /// The history of events, for a message.
     pub fn story(&self) -> String {
         let served: Vec<u64> = self
             .served

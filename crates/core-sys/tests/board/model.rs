@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The policies from first principles: may a request be served now, given every instant at which
-//! one was? For expiries without latency, a user who leaves the source on, and a configuration that
-//! stays.
+//! The policies from first principles: may a request be served now, given the instants of all
+//! earlier services? The model holds for expiries without latency, a user who leaves the source on,
+//! and a configuration that does not change.
 
 use super::Served;
 use weir_core_sys::{Config, Policy, Timing};
 
-/// An instant with the order inside it: what comes before the expiries due then, and what comes
-/// after.
+/// Orders events within an instant: those before the expiries due then, and those after.
 fn order(at: u64, after_expiry: bool) -> u64 {
     2 * at + u64::from(after_expiry)
 }
 
-/// May a bursty limiter serve at `now`, from all that was served since `start`?
+/// May a bursty limiter serve at `now`, after the services since `start`?
 fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) -> bool {
     let burst = u64::from(config.burst);
     match config.timing {
         Timing::Eager => {
-            // Cleared at each multiple of the period.
+            // Eager: the count is cleared at each multiple of the period.
             let done = (now / 2 - start) / config.interval;
             let cleared = order(start + done * config.interval, true);
             let cleared = if cleared <= now {
@@ -32,9 +31,9 @@ fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) ->
             (count as u64) < burst
         }
         Timing::Lazy => {
-            // A period ends when a request comes after its end, or at its end if one waits or the
-            // source is masked; the source is masked at once when the burst is used up only if the
-            // period before ended with a request that waited.
+            // Lazy: a period ends when a request comes after its end, or at its end if a request
+            // waits or the source is masked. When the burst is used up, the source is masked at
+            // once only if the previous period ended with a waiting request.
             let (mut cleared, mut count, mut sustained, mut masked) = (start, 0, false, false);
             for served in served {
                 if count == burst {
@@ -57,7 +56,7 @@ fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) ->
                 }
         }
         Timing::OneShot => {
-            // Cleared one period after the first of a burst.
+            // One-shot: the count is cleared one period after the first request of a burst.
             let mut burst_began = None;
             let mut count = 0;
             for served in served {
