@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The emulated ATmega128: simavr executes the instructions, this module does the rest as the data
-//! sheet has it.
+//! The emulated ATmega128: simavr executes the instructions, this module implements the rest
+//! according to the data sheet.
 //!
 //! The data sheet's rules for interrupts ("Reset and Interrupt Handling"), which simavr does not
 //! follow:
@@ -45,17 +45,17 @@ pub struct Atmega128Board<'a> {
     chip: &'a Chip,
     image: &'a Image,
     core: Core,
-    /// Made by [`Peripherals::install`], freed with the board. Instructions reach it too: no
-    /// reference to it may live while one is executed.
+    /// Made by [`Peripherals::install`], freed with the board. Instructions access the peripherals
+    /// too: no reference to them may live while an instruction is executed.
     peripherals: *mut Peripherals,
     account: Account,
     drivers: Vec<(Line, Driver)>,
     next_move: Option<u64>,
-    /// The enabled requests, a bit per vector number.
+    /// The requests that are enabled: one bit per vector number.
     requested: u64,
-    /// One instruction has to be executed before the next interrupt.
+    /// The processor has to execute one instruction before the next interrupt.
     hold: bool,
-    /// Vectors without a handler, a bit per number.
+    /// Vectors without a handler: one bit per number.
     without_handler: u64,
     marks: Vec<Mark>,
     trace: bool,
@@ -122,7 +122,7 @@ impl<'a> Atmega128Board<'a> {
         self.plan_move();
     }
 
-    /// Follows an output pin; its moves go to [`Self::take_watched_moves`].
+    /// Starts recording the moves of an output pin for [`Self::take_watched_moves`].
     pub fn watch(&mut self, pin: Pin) {
         self.peripherals().watch(pin);
     }
@@ -132,10 +132,10 @@ impl<'a> Atmega128Board<'a> {
         self.peripherals().take_watched_moves().collect()
     }
 
-    /// Watches a place in the code.
+    /// Starts recording when the processor reaches a symbol of the code.
     ///
     /// # Errors
-    /// When the firmware has no such symbol.
+    /// The firmware has no such symbol.
     pub fn mark(&mut self, symbol: &str) -> Result<(), RunError> {
         let address = self.image.code_address(symbol)?;
         self.marks.push(Mark {
@@ -168,7 +168,7 @@ impl<'a> Atmega128Board<'a> {
         })
     }
 
-    /// What a vector used since the last [`Self::clear`].
+    /// The use of a vector since the last [`Self::clear`].
     pub fn vector(&mut self, number: u8) -> VectorAccount {
         self.account.charge(self.core.cycle());
         self.account.vector(number)
@@ -208,7 +208,7 @@ impl<'a> Atmega128Board<'a> {
     /// Runs to the first boundary between two instructions at or after `cycle`.
     ///
     /// # Errors
-    /// When the firmware goes astray or uses what the board does not model.
+    /// The firmware crashes or uses what the board does not model.
     pub fn run_until(&mut self, cycle: u64) -> Result<(), RunError> {
         while self.core.cycle() < cycle {
             self.process_events()?;
@@ -233,15 +233,14 @@ impl<'a> Atmega128Board<'a> {
             }
         }
         self.process_events()?;
-        // simavr only reports some errors; a board's neighbours on this thread shall not inherit
-        // them.
+        // simavr only reports some errors; the next board on this thread must not inherit them.
         match self.core.take_mishap() {
             Some(mishap) => Err(self.mishap(Some(mishap))),
             None => Ok(()),
         }
     }
 
-    /// Executes until something can happen, at most until `limit`.
+    /// Executes until the next possible event, at most until `limit`.
     #[inline]
     fn execute(&mut self, limit: u64) -> Result<(), RunError> {
         let now = self.core.cycle();
@@ -260,7 +259,8 @@ impl<'a> Atmega128Board<'a> {
         if self.peripherals().take_touched() {
             self.after_touch()?;
         } else if self.core.has_broken_off() {
-            // Without a register touched, the only reason is that I was set: SEI, or SREG written.
+            // If no register was touched, the only reason to break off is a set I flag: SEI, or a
+            // write to SREG.
             self.hold = true;
         }
         if self.core.is_sleeping() {
@@ -299,7 +299,7 @@ impl<'a> Atmega128Board<'a> {
         }
     }
 
-    /// Everything that is due at this boundary.
+    /// Handles everything that is due at this instruction boundary.
     #[inline]
     fn process_events(&mut self) -> Result<(), RunError> {
         let now = self.core.cycle();
@@ -402,7 +402,7 @@ impl<'a> Atmega128Board<'a> {
         Ok(())
     }
 
-    /// A SLEEP was executed.
+    /// The processor executed a SLEEP.
     fn fall_asleep(&mut self) -> Result<(), RunError> {
         let control = self.core.byte(registers::MCUCR);
         if control & registers::SLEEP_ENABLE == 0 {

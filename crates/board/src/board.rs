@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the boards have in common, and in what they differ: names, clocks, lines, compilers.
+//! The boards' common interface to their facts: names, clocks, lines, compilers.
 use weir_target::Board;
 
 use crate::chip::ATMEGA128;
@@ -7,7 +7,7 @@ use crate::firmware::Toolchain;
 use crate::line::{Line, NameError};
 use crate::soc;
 
-/// A board that firmware can run on.
+/// A board that can run firmware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EmulatedBoard {
     /// A microcontroller, emulated in this process.
@@ -25,7 +25,7 @@ impl EmulatedBoard {
     /// The board of this name.
     ///
     /// # Errors
-    /// A message that lists the boards there are.
+    /// A message that lists the existing boards.
     pub fn named(name: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()
@@ -36,7 +36,7 @@ impl EmulatedBoard {
             })
     }
 
-    /// Its facts.
+    /// The board's facts.
     #[must_use]
     pub fn board(self) -> &'static Board {
         match self {
@@ -45,19 +45,19 @@ impl EmulatedBoard {
         }
     }
 
-    /// As on the command line and in experiments.
+    /// The board's name on the command line and in experiments.
     #[must_use]
     pub fn name(self) -> &'static str {
         &self.board().name
     }
 
-    /// The usual clock in Hz.
+    /// The board's usual clock in Hz.
     #[must_use]
     pub fn clock_hz(self) -> u64 {
         self.board().clock_hz
     }
 
-    /// How many interrupt lines it has, INT0 upwards; at most [`Line::MOST`].
+    /// The number of the board's interrupt lines, from INT0 on; at most [`Line::MOST`].
     #[must_use]
     pub fn lines(self) -> usize {
         self.board().lines.len()
@@ -71,7 +71,7 @@ impl EmulatedBoard {
         Line::among(self.lines(), name)
     }
 
-    /// What compiles firmware for it.
+    /// The compiler for the board's firmware.
     #[must_use]
     pub fn toolchain(self) -> &'static Toolchain {
         match self {

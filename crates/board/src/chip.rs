@@ -7,9 +7,9 @@ use weir_target::{Avr, Board};
 /// An AVR microcontroller with its board.
 #[derive(Debug, Clone, Copy)]
 pub struct Chip {
-    /// Its board.
+    /// The chip's board.
     pub board: &'static Board,
-    /// What its emulator has to know.
+    /// The facts for its emulator.
     pub avr: &'static Avr,
 }
 
@@ -22,7 +22,7 @@ impl Chip {
         })
     }
 
-    /// Its name, as avr-gcc's `-mmcu` takes it.
+    /// The chip's name, as avr-gcc's `-mmcu` takes it.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.board.chip()

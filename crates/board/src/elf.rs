@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Loads a firmware: what goes into the memory, and where its symbols are. What all boards' files
-//! have in common is here.
+//! Loads a firmware: the memory's content, and the addresses of its symbols. This module has what
+//! is common to the files of all boards.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,13 @@ pub(crate) use riscv::MemoryImage;
 /// A variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataSymbol {
-    /// In data space.
+    /// The address in data space.
     pub address: u32,
-    /// In bytes.
+    /// The size in bytes.
     pub size: u8,
 }
 
-/// Why a file is no firmware for the board.
+/// Why a file cannot be loaded as the board's firmware.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum ElfError {
     /// The file cannot be read.
@@ -32,68 +32,68 @@ pub enum ElfError {
         "give the path of a firmware in ELF format, as the board's compiler links it"
     ))]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         cause: std::io::Error,
     },
-    /// It is something else.
+    /// The file is no ELF file, or one that cannot be loaded.
     #[error("{} is not an ELF file that can be loaded: {cause}", path.display())]
     #[diagnostic(help("give the ELF file that the compiler links, not a .hex, .bin or .o file"))]
     NotElf {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         cause: String,
     },
-    /// It is for another architecture or chip.
+    /// The firmware is for another architecture or chip.
     #[error("{} is for {found}, not for the {wanted}", path.display())]
     #[diagnostic(help("compile it with: {compiler}"))]
     OtherChip {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What it is for.
+        /// The architecture or chip of the firmware.
         found: String,
         /// The board's chip.
         wanted: String,
-        /// The command that makes a right one.
+        /// The command that compiles for the board.
         compiler: String,
     },
-    /// It does not fit.
+    /// The firmware does not fit into the memory.
     #[error("{} does not fit: it needs {needed} bytes of {memory} and the {chip} has {capacity}", path.display())]
     #[diagnostic(help("compile with -Os, or leave something out"))]
     TooLarge {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// In bytes.
+        /// The firmware's size in bytes.
         needed: u64,
-        /// Which memory: `flash`.
+        /// The kind of memory: `flash`.
         memory: &'static str,
-        /// The chip.
+        /// The name of the chip.
         chip: String,
-        /// In bytes.
+        /// The memory's size in bytes.
         capacity: u32,
     },
-    /// Its parts are compiled for different clocks.
+    /// The parts of the firmware are compiled for different clocks.
     #[error("{} was compiled for {} Hz in one part and for {} Hz in another", path.display(), clocks[0], clocks[1])]
     #[diagnostic(help("compile all of it with the same -DF_CPU=...UL"))]
     Clocks {
         /// The file.
         path: PathBuf,
-        /// In Hz.
+        /// Two of the clocks, in Hz.
         clocks: [u64; 2],
     },
-    /// There is no such symbol.
+    /// The firmware has no such symbol.
     #[error("{} has no {kind} `{name}`", path.display())]
     #[diagnostic(help("{help}"))]
     Symbol {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// `variable` or `place in the code`.
         kind: &'static str,
-        /// What was asked for.
+        /// The name that was searched for.
         name: String,
-        /// Near names, or those that exist.
+        /// Similar names, or all names.
         help: String,
     },
 }
@@ -112,7 +112,7 @@ pub fn clock_hz(path: &Path) -> Result<Option<u64>, ElfError> {
         path: path.to_owned(),
         cause,
     })?;
-    // What it is instead is told by who loads it.
+    // The loader says what a file is that is no ELF file of 32 bits.
     let Ok(file) = ElfFile32::<Endianness>::parse(&*bytes) else {
         return Ok(None);
     };
@@ -138,16 +138,16 @@ pub fn clock_hz(path: &Path) -> Result<Option<u64>, ElfError> {
     }
 }
 
-/// The board's side of a file that is to be loaded.
+/// The requirements of the board for a file that is to be loaded.
 struct LoadTarget<'a> {
     path: &'a Path,
-    /// As ELF numbers architectures.
+    /// The architecture's number in ELF.
     machine: u16,
-    /// In messages.
+    /// The chip's name in messages.
     chip: &'a str,
     compiler: &'a str,
     memory: &'static str,
-    /// In bytes.
+    /// The memory's size in bytes.
     capacity: u32,
 }
 
@@ -185,9 +185,10 @@ impl LoadTarget<'_> {
         })
     }
 
-    /// A linked file for the board's architecture.
+    /// Parses a linked file for the board's architecture.
     fn parse<'data>(&self, bytes: &'data [u8]) -> Result<ElfFile32<'data, Endianness>, ElfError> {
-        // Of another word size or byte order is an architecture too, and deserves the same message.
+        // Another word size or byte order means another architecture, too, and deserves the same
+        // message.
         match object::FileKind::parse(bytes)
             .map_err(|_| self.not_elf("it does not begin like one"))?
         {
@@ -208,8 +209,8 @@ impl LoadTarget<'_> {
         Ok(file)
     }
 
-    /// The memory's content from address 0 to the last byte of a segment that is loaded below
-    /// `end`; gaps are `fill`.
+    /// The memory's content from address 0 to the last byte of a loaded segment below `end`; gaps
+    /// are filled with `fill`.
     fn memory(
         &self,
         file: &ElfFile32<'_, Endianness>,
@@ -243,7 +244,7 @@ impl LoadTarget<'_> {
     }
 }
 
-/// Where the names of a firmware are.
+/// The symbols of a firmware, by name.
 #[derive(Debug, Clone)]
 struct Symbols {
     path: PathBuf,
@@ -260,7 +261,7 @@ impl Symbols {
         }
     }
 
-    /// The variable of this name: 1, 2, 4 or 8 bytes.
+    /// The variable of this name, which has 1, 2, 4 or 8 bytes.
     fn variable(&self, name: &str) -> Result<DataSymbol, ElfError> {
         self.data
             .get(name)
@@ -278,7 +279,7 @@ impl Symbols {
             })
     }
 
-    /// The address of this symbol in the code, in bytes.
+    /// The code address of this symbol, in bytes.
     fn code_address(&self, name: &str) -> Result<u32, ElfError> {
         self.code
             .get(name)
@@ -300,7 +301,7 @@ fn to_index(address: u64) -> usize {
     usize::try_from(address).unwrap_or(usize::MAX)
 }
 
-/// The machine of an ELF file in words.
+/// The architecture of an ELF file, in words.
 fn architecture(bytes: &[u8]) -> String {
     match object::File::parse(bytes) {
         Ok(file) => format!("the architecture {:?}", file.architecture()),
@@ -322,7 +323,7 @@ fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a String>) -> String {
     }
 }
 
-/// Levenshtein's distance, in bytes; a name that contains the other is near.
+/// Levenshtein's distance, in bytes; small if one name contains the other.
 fn distance(a: &str, b: &str) -> usize {
     if b.contains(a) || a.contains(b) {
         return a.len().abs_diff(b.len()).min(2);

@@ -7,34 +7,34 @@ use std::process::Command;
 
 use weir_model::CompilerVersion;
 
-/// What to compile, and how. Sources are C (`.c`) or assembler (`.S`).
+/// The sources of a firmware and the compiler's options. Sources are C (`.c`) or assembler (`.S`).
 #[derive(Debug, Clone, Default)]
 pub struct Firmware {
-    /// The files, in the order in which they are linked.
+    /// The source files, in the order in which they are linked.
     pub sources: Vec<PathBuf>,
-    /// `NAME` or `NAME=VALUE`.
+    /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
-    /// Folders searched for headers.
+    /// Folders that are searched for headers.
     pub includes: Vec<PathBuf>,
-    /// Passed on after everything else: an `-O2` here replaces the `-Os`.
+    /// Additional compiler flags, after all others: an `-O2` here replaces the `-Os`.
     pub flags: Vec<String>,
 }
 
-/// What compiles firmware for a board.
+/// A compiler for a board's firmware, with its flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Toolchain {
     /// The compiler's command.
     pub compiler: &'static str,
-    /// Debian's packages that bring it.
+    /// The Debian packages that contain the compiler.
     pub packages: &'static str,
-    /// Flags of every firmware: the chip, the language, and sections that the linker may drop.
+    /// The flags of every firmware: the chip, the language, and sections that the linker may drop.
     pub flags: &'static [&'static str],
-    /// Behind the sources.
+    /// The linked libraries, after the sources.
     pub libraries: &'static [&'static str],
 }
 
 impl Toolchain {
-    /// For the ATmega128.
+    /// The toolchain of the ATmega128.
     pub const AVR: Self = Self {
         compiler: "avr-gcc",
         packages: "gcc-avr avr-libc",
@@ -50,14 +50,14 @@ impl Toolchain {
         libraries: &[],
     };
 
-    /// For the RISC-V of the board soc. There is no C library for it: sources bring their start-up
-    /// code, and flags their linker script.
+    /// The toolchain of the RISC-V on the board soc. There is no C library for it: the sources
+    /// include their start-up code, and the flags name their linker script.
     pub const RISCV: Self = Self {
         compiler: "riscv64-unknown-elf-gcc",
         packages: "gcc-riscv64-unknown-elf",
         flags: &[
-            // With this edition of the specification RV32I includes the control and status
-            // registers; as rv32i_zicsr gcc 12 would link the support library of another word size.
+            // In this edition of the specification RV32I includes the control and status registers;
+            // with rv32i_zicsr gcc 12 would link the support library of another word size.
             "-march=rv32i",
             "-misa-spec=2.2",
             "-mabi=ilp32",
@@ -104,68 +104,68 @@ impl Toolchain {
     }
 }
 
-/// Why there is no firmware.
+/// Why a firmware cannot be compiled.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum FirmwareError {
     /// The compiler is not installed.
     #[error("{compiler} is not installed")]
     #[diagnostic(help("`scripts/bootstrap` installs it, or: apt-get install {packages}"))]
     NoCompiler {
-        /// Its command.
+        /// The compiler's command.
         compiler: &'static str,
-        /// Debian's packages that bring it.
+        /// The Debian packages that contain the compiler.
         packages: &'static str,
     },
-    /// The compiler does not say which it is.
-    #[error("`{compiler} --version` says `{said}`, which is no version")]
-    #[diagnostic(help("Weir's costs are those of GCC: install its package of that name"))]
+    /// The compiler does not state its version.
+    #[error("`{compiler} --version` prints `{said}`, which states no version")]
+    #[diagnostic(help("Weir's costs hold for GCC: install GCC's own `{compiler}`"))]
     NoVersion {
-        /// Its command.
+        /// The compiler's command.
         compiler: &'static str,
-        /// Its first line.
+        /// The first line of the compiler's answer.
         said: String,
     },
 
     /// The compiler cannot be started.
     #[error("cannot start {compiler}: {cause}")]
     Start {
-        /// Its command.
+        /// The compiler's command.
         compiler: &'static str,
-        /// What the system says.
+        /// The operating system's error.
         cause: io::Error,
     },
     /// The sources do not compile or link.
     #[error("{compiler} cannot compile {sources}:\n{messages}")]
     #[diagnostic(help("correct the sources, or the defines given with them"))]
     Compile {
-        /// Its command.
+        /// The compiler's command.
         compiler: &'static str,
         /// The sources' names.
         sources: String,
-        /// What the compiler says.
+        /// The compiler's messages.
         messages: String,
     },
-    /// The result cannot be written.
+    /// The compiled file cannot be written.
     #[error("cannot write {}: {cause}", path.display())]
     Write {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         cause: io::Error,
     },
 }
 
 impl Firmware {
-    /// As [`Self::build_with`], for the ATmega128.
+    /// Calls [`Self::build_with`] for the ATmega128.
     ///
     /// # Errors
-    /// As there.
+    /// The same as those of [`Self::build_with`].
     pub fn build(&self, output: &Path) -> Result<(), FirmwareError> {
         self.build_with(&Toolchain::AVR, output)
     }
 
-    /// Compiles and links into `output`, an ELF file; its folder is made if it is missing. Nothing
-    /// is left in `output` when it fails.
+    /// Compiles and links into `output`, an ELF file; creates its folder if needed. After an error
+    /// no file is left at `output`.
     ///
     /// # Errors
     /// A missing compiler, sources that do not compile (with the compiler's messages), a folder
@@ -186,8 +186,8 @@ impl Firmware {
         std::fs::rename(linked, output).map_err(write)
     }
 
-    /// `workspace` is for what the compiler keeps in files, which it leaves there when it is ended
-    /// at the wrong moment.
+    /// `workspace` is a folder for the compiler's temporary files, which stay there if the compiler
+    /// is killed.
     fn run_compiler(
         &self,
         toolchain: &Toolchain,

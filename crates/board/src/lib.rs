@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One firmware on one board: what goes to its pins, and what it did.
+//! Runs one firmware on one board: stimuli for its pins, and observations of its behaviour.
 //!
 //! [`run::run`] returns cycles per interrupt vector, edges missed and counters, on an emulated
 //! ATmega128 or a simulated RISC-V. This crate links simavr (GPL-3), and is the only package of

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The hardware scheduler of regehr2005 §3.4, as an ideal filter between a stimulus and a pin.
 
-/// Passes a request when its counter is at zero and reloads the counter; otherwise notes that there
-/// was one, and passes one when the counter reaches zero. There is no other queue.
+/// Passes a request when its counter is at zero and reloads the counter; otherwise notes the
+/// request, and passes one when the counter reaches zero. There is no other queue.
 pub struct IdealLimiter<I: Iterator> {
     requests: std::iter::Peekable<I>,
     interval: u64,
-    /// When the counter reaches zero.
+    /// The time at which the counter reaches zero.
     free_at: u64,
 }
 
@@ -28,9 +28,9 @@ impl<I: Iterator<Item = u64>> Iterator for IdealLimiter<I> {
     fn next(&mut self) -> Option<u64> {
         let request = self.requests.next()?;
         let passes = request.max(self.free_at);
-        // Those that arrive while the counter runs are the same note as this one. One at the very
-        // instant at which the counter reaches zero belongs to it too: the paper's counter is reset
-        // then, not left at zero.
+        // Requests that arrive while the counter runs set the same note as this one. So does a
+        // request at the very instant at which the counter reaches zero: the paper's counter is
+        // reset then, not left at zero.
         while self.requests.next_if(|later| *later <= passes).is_some() {}
         self.free_at = passes.saturating_add(self.interval);
         Some(passes)

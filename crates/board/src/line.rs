@@ -3,32 +3,32 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// An external interrupt line, `INT0` upwards. How many there are is the board's:
-/// [`EmulatedBoard::lines`](crate::board::EmulatedBoard::lines). A text is read as a line of the
+/// An external interrupt line, from `INT0` on. The board determines their number:
+/// [`EmulatedBoard::lines`](crate::board::EmulatedBoard::lines). Parsing a text gives a line of the
 /// ATmega128, which has eight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line(u8);
 
 impl Line {
-    /// How many lines the ATmega128 has.
+    /// The number of lines of the ATmega128.
     pub const COUNT: usize = 8;
-    /// How many lines a board has at most.
+    /// The largest number of lines of any board.
     pub const MOST: usize = 32;
-    /// On PD0.
+    /// The line on pin PD0.
     pub const INT0: Self = Self(0);
-    /// On PD1.
+    /// The line on pin PD1.
     pub const INT1: Self = Self(1);
-    /// On PD2.
+    /// The line on pin PD2.
     pub const INT2: Self = Self(2);
-    /// On PD3.
+    /// The line on pin PD3.
     pub const INT3: Self = Self(3);
-    /// On PE4.
+    /// The line on pin PE4.
     pub const INT4: Self = Self(4);
-    /// On PE5.
+    /// The line on pin PE5.
     pub const INT5: Self = Self(5);
-    /// On PE6.
+    /// The line on pin PE6.
     pub const INT6: Self = Self(6);
-    /// On PE7.
+    /// The line on pin PE7.
     pub const INT7: Self = Self(7);
 
     /// The line of this number; `None` from [`Self::MOST`] on.
@@ -40,7 +40,7 @@ impl Line {
             .map(Self)
     }
 
-    /// 0 for INT0.
+    /// The line's number: 0 for INT0.
     #[must_use]
     pub fn number(self) -> usize {
         usize::from(self.0)
@@ -51,12 +51,12 @@ impl Line {
         Self::first(Self::COUNT)
     }
 
-    /// So many lines, INT0 first; never more than [`Self::MOST`].
+    /// The first `count` lines, from INT0 on; never more than [`Self::MOST`].
     pub fn first(count: usize) -> impl Iterator<Item = Self> {
         (0..count).map_while(Self::from_number)
     }
 
-    /// The line of this name on a board with so many lines.
+    /// The line of this name on a board with `count` lines.
     pub(crate) fn among(count: usize, name: &str) -> Result<Self, NameError> {
         let upper = name.trim().to_ascii_uppercase();
         Self::first(count)
@@ -68,7 +68,7 @@ impl Line {
     }
 }
 
-/// `INT0, INT1 and INT2`; of many lines the first and the last.
+/// A list of the lines: `INT0, INT1 and INT2`; for many lines only the first and the last.
 pub(crate) fn listed(count: usize) -> String {
     let names: Vec<String> = Line::first(count).map(|line| line.to_string()).collect();
     match names.as_slice() {
@@ -85,18 +85,18 @@ impl fmt::Display for Line {
     }
 }
 
-/// A name that is no line or pin of the board; the message lists those that are.
+/// A name that is no line or pin of the board; the message lists the right ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Not an interrupt line.
+    /// No line has this name.
     #[error("there is no interrupt line `{name}`: the lines are {known}")]
     Line {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// The lines there are.
+        /// The existing lines.
         known: String,
     },
-    /// Not a pin.
+    /// No pin has this name.
     #[error(
         "there is no pin `{0}`: the pins are PA0 to PA7, the same for PB, PC, PD, PE and PF, and PG0 to PG4"
     )]
@@ -119,13 +119,13 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// 0 for port A, 6 for port G.
+    /// The port's number: 0 for port A, 6 for port G.
     #[must_use]
     pub fn port(self) -> usize {
         usize::from(self.port)
     }
 
-    /// 0 to 7.
+    /// The pin's bit in the port, 0 to 7.
     #[must_use]
     pub fn bit(self) -> u8 {
         self.bit

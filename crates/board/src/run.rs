@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One run of one firmware on one board: what goes in and what comes out.
+//! One run of one firmware on one board: its specification and its result.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub use crate::stimulus::{LineStimulus, Stimulus};
 
 mod check;
 
-/// What runs the firmware.
+/// The emulator or simulator that runs the firmware.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Target {
     /// The emulated ATmega128, in this process.
@@ -23,7 +23,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The board.
+    /// The board of this target.
     #[must_use]
     pub fn board(&self) -> EmulatedBoard {
         match self {
@@ -33,20 +33,22 @@ impl Target {
     }
 }
 
-/// What to load, what to do to the pins, for how long, and what to watch.
+/// A run: the firmware, the stimuli of the pins, the duration, and the quantities to observe.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
-    /// The board.
+    /// The emulator or simulator.
     pub target: Target,
-    /// The firmware.
+    /// The path of the firmware.
     pub elf: PathBuf,
     /// The board's clock in Hz; 4 000 000 in regehr2005 §6.1.
     pub clock_hz: u64,
-    /// Run but not counted, in cycles: counters and statistics are differences from its end.
+    /// Cycles of the warm-up, which are not counted: counters and statistics are differences from
+    /// its end.
     pub warmup_cycles: u64,
-    /// Counted, in cycles. A run ends between two instructions, so up to a few cycles later.
+    /// Cycles of the counted part. A run ends between two instructions, so up to a few cycles
+    /// later.
     pub cycles: u64,
-    /// Start at cycle 0, which is the reset.
+    /// The floods; they start at cycle 0, which is the reset.
     pub floods: Vec<LineStimulus>,
     /// Filters between a flood and its pin.
     pub hardware_limits: Vec<HardwareLimit>,
@@ -61,8 +63,7 @@ pub struct RunSpec {
 }
 
 impl RunSpec {
-    /// A run of `cycles` at `clock_hz` on the ATmega128 without a warm-up, in which nothing happens
-    /// to the pins and nothing is watched.
+    /// A run of `cycles` at `clock_hz` on the ATmega128 without a warm-up, stimuli or observations.
     #[must_use]
     pub fn new(elf: impl Into<PathBuf>, clock_hz: u64, cycles: u64) -> Self {
         Self {
@@ -80,7 +81,7 @@ impl RunSpec {
         }
     }
 
-    /// The lines that a flood or the chip in front drives, ascending.
+    /// The lines that a flood or the chip in front drives, in ascending order.
     pub(crate) fn driven_lines(&self) -> Vec<Line> {
         let mut driven: Vec<Line> = self.floods.iter().map(|flood| flood.line).collect();
         driven.extend(self.front.as_ref().map(|front| front.to));
@@ -104,109 +105,109 @@ pub struct HardwareLimit {
 /// clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontController {
-    /// The firmware in front.
+    /// The path of the firmware in front.
     pub elf: PathBuf,
     /// The line of the chip in front that the flood reaches.
     pub input: Line,
     /// The pin of the chip in front that drives `to`.
     pub output: Pin,
-    /// The line of the board.
+    /// The line of the board that `output` drives.
     pub to: Line,
 }
 
-/// What happened in the counted part of a run.
+/// The result of the counted part of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunResult {
-    /// How long the counted part was.
+    /// The length of the counted part in cycles.
     pub cycles: u64,
     /// The interrupts that were taken, by vector number; those never taken are not listed.
     pub vectors: Vec<VectorUse>,
-    /// Neither in an interrupt nor asleep.
+    /// Cycles neither in an interrupt nor asleep.
     pub background_cycles: u64,
-    /// Asleep.
+    /// Cycles asleep.
     pub sleep_cycles: u64,
-    /// How often an interrupt ended a sleep.
+    /// The number of interrupts that ended a sleep.
     pub wakeups: u64,
     /// The lines that a flood or the chip in front drives.
     pub lines: Vec<LineUse>,
-    /// By symbol: by how much the variable grew. Wrap-arounds are followed as long as it grows by
-    /// less than half of its range in 512 cycles; a variable that falls below where it began counts
-    /// 0.
+    /// The growth of each variable, by symbol. Wrap-arounds are followed as long as a variable
+    /// grows by less than half of its range in 512 cycles; a variable that falls below its first
+    /// value counts 0.
     pub counters: BTreeMap<String, u64>,
-    /// By symbol: the cycles, from the begin of the counted part, at which the processor was about
-    /// to execute there.
+    /// The cycles at which the processor was about to execute at a mark, by symbol; counted from
+    /// the beginning of the counted part.
     pub marks: BTreeMap<String, Vec<u64>>,
-    /// What [`RunSpec::trace`] asked for, in order.
+    /// The trace that [`RunSpec::trace`] asked for, in order.
     pub events: Vec<BoardEvent>,
-    /// What the firmware wrote to the serial port, on boards that listen to it (soc).
+    /// The firmware's output on the serial port, on boards that read it (soc).
     pub said: String,
-    /// The code with which the firmware ended the run before its time, on boards that can (soc).
+    /// The exit code with which the firmware ended the run early, on boards that support it (soc).
     pub exit: Option<u32>,
     /// Accesses that the bus refused, on boards that count them (soc).
     pub bus_errors: u64,
 }
 
-/// What one interrupt vector used.
+/// The use of one interrupt vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorUse {
-    /// The data sheet's number, from 1; the reset is not listed. On soc the cause's number, from 16
-    /// on the lines, from 64 on exceptions.
+    /// The data sheet's number, from 1; the reset is not listed. On soc the number of the cause,
+    /// from 16 on for the lines, from 64 on for exceptions.
     pub number: u8,
     /// The data sheet's name: `INT0`, `TIMER1_COMPA`. On soc `INT0`, `TIMER`, `OVERLOAD` (the
     /// limiter's own) and so on.
     pub name: String,
-    /// How often it was taken.
+    /// The number of interrupts taken.
     pub taken: u64,
-    /// From the taking (the response's cycles included, also those of a wake-up) to the end of
-    /// RETI, without the interrupts nested in it.
+    /// Cycles from taking an interrupt (with the response time, also that of a wake-up) to the end
+    /// of its RETI, without nested interrupts.
     pub cycles: u64,
-    /// The longest single one, counted in the same way.
+    /// The cycles of the longest interrupt, counted in the same way.
     pub longest_cycles: u64,
-    /// Instructions executed in it, on boards that count them (soc).
+    /// Instructions executed in the interrupts, on boards that count them (soc).
     pub instructions: Option<u64>,
 }
 
-/// What happened on one line.
+/// The requests on one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineUse {
     /// The line.
     pub line: Line,
     /// Edges on the pin, of the direction that requests an interrupt.
     pub offered: u64,
-    /// Of these, edges that found the pending bit set: nothing remembers them.
+    /// Those of the offered edges that found the pending bit set: they are lost.
     pub missed: u64,
-    /// What came through the limiter in silicon, on boards that have one (soc).
+    /// Requests that the limiter in silicon passed on, on boards that have one (soc).
     pub delivered: Option<u64>,
 }
 
-/// Something that happened at a cycle, counted from the begin of the counted part.
+/// An event of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoardEvent {
-    /// When.
+    /// The cycle, counted from the beginning of the counted part.
     pub cycle: u64,
-    /// What.
+    /// The kind of event.
     pub kind: EventKind,
 }
 
-/// What a trace records.
+/// The kinds of events in a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
-    /// An interrupt is taken; its number.
+    /// An interrupt is taken; the number of its vector.
     VectorEntered(u8),
     /// A RETI has ended.
     Reti,
     /// EIMSK, EIFR, TIMSK, ETIMSK, TIFR, ETIFR, a TCNT or an OCR is written.
     IoWritten {
-        /// In data space: 0x59 for EIMSK.
+        /// The register's address in data space: 0x59 for EIMSK.
         address: u16,
-        /// What the program writes.
+        /// The byte that the program writes.
         value: u8,
     },
     /// A TCNT, TIFR or ETIFR is read.
     IoRead {
-        /// In data space.
+        /// The register's address in data space.
         address: u16,
-        /// What the program reads.
+        /// The byte that the program reads.
         value: u8,
     },
     /// An edge on the pin, of the direction that requests an interrupt.
@@ -215,22 +216,22 @@ pub enum EventKind {
     PcReached(String),
 }
 
-/// Why a run did not happen or did not end.
+/// Why a run did not start, or ended early.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum RunError {
-    /// A firmware cannot be loaded, or has no such symbol.
+    /// The firmware cannot be loaded, or has no such symbol.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Elf(#[from] ElfError),
     /// A flood cannot be run.
     #[error("the flood on {line}: {cause}")]
     Stimulus {
-        /// Where.
+        /// The line of the flood.
         line: Line,
-        /// Why.
+        /// The error in the flood.
         cause: StimulusError,
     },
-    /// The board's simulator is not there, or does not do what it should.
+    /// The board's simulator is missing or fails.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Simulator(#[from] SimulatorError),
@@ -241,31 +242,30 @@ pub enum RunError {
     #[error("the firmware {what} at cycle {cycle}, near {place}")]
     #[diagnostic(help("{help}"))]
     Firmware {
-        /// What.
+        /// The predicate: `uses …`.
         what: String,
-        /// When, from the reset.
+        /// The cycle, counted from the reset.
         cycle: u64,
         /// The function and the address.
         place: String,
-        /// What to do about it.
+        /// A remedy.
         help: String,
     },
 }
 
-/// Runs one firmware. Deterministic; several may run in parallel.
+/// Runs one firmware. The result is deterministic; several runs may be in parallel.
 ///
 /// # Errors
-/// A firmware that cannot be loaded or that goes astray, a symbol that it does not have, an
-/// impossible specification.
+/// A firmware that cannot be loaded or that crashes, a missing symbol, an impossible specification.
 pub fn run(spec: &RunSpec) -> Result<RunResult, RunError> {
     run_with(spec, &mut |_| {})
 }
 
-/// As [`run`]; `progress` is told from time to time how many of all cycles, the warm-up included,
-/// are done. The board soc tells nothing before its end.
+/// Runs one firmware, and now and then tells `progress` how many cycles, with those of the warm-up,
+/// are done. The board soc reports no progress before its end.
 ///
 /// # Errors
-/// As [`run`].
+/// The same as those of [`run`].
 pub fn run_with(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
     check::check(spec)?;
     match &spec.target {

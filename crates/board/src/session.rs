@@ -8,12 +8,12 @@ use crate::elf::{DataSymbol, Image};
 use crate::line::Line;
 use crate::run::{LineUse, RunError, RunResult, RunSpec, VectorUse};
 
-/// Cycles between two samples of the variables: a byte that grows once in five cycles at most
-/// cannot wrap between them.
+/// Cycles between two samples of the variables: a byte that grows at most once in five cycles
+/// cannot wrap in between.
 const SAMPLE_CYCLES: u64 = 512;
-/// How long a begin or an end may wait for a counter whose bytes are being stored one by one.
+/// The longest delay of the beginning or the end, while the firmware stores a counter byte by byte.
 const SETTLE_CYCLES: u64 = 4096;
-/// How often the progress is told.
+/// Cycles between two progress reports.
 const PROGRESS_CYCLES: u64 = 1 << 18;
 
 pub(crate) fn run(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
@@ -118,7 +118,7 @@ fn result(
     }
 }
 
-/// The board, and the chip in front of it. Nothing goes back to the chip in front, so it may run
+/// The board, and the chip in front of it. No signal goes back to the chip in front, so it may run
 /// ahead.
 struct Boards<'a> {
     main: Atmega128Board<'a>,
@@ -184,7 +184,7 @@ impl<'a> Boards<'a> {
     }
 }
 
-/// Variables that are followed.
+/// The observed variables.
 struct Variables {
     followed: Vec<Variable>,
 }
@@ -220,12 +220,13 @@ impl Variables {
         for counter in &mut self.followed {
             let value = board.read(counter.symbol);
             // The difference as a signed number of the variable's size: a program stores a carry
-            // byte by byte, and a value between two of its stores may even be below the last one.
+            // byte by byte, and a value between two of its stores may even be below the previous
+            // one.
             let unused = 64 - 8 * u32::from(counter.symbol.size);
             let difference = ((value.wrapping_sub(counter.last) << unused) as i64) >> unused;
             counter.grown = counter.grown.wrapping_add(difference);
             counter.last = value;
-            // A missing carry is a jump by 256 or more, either way.
+            // While a carry is missing, the value jumps by 256 or more, up or down.
             counter.settled = counter.symbol.size == 1 || (0..=255).contains(&difference);
         }
     }

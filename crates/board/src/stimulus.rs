@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is done to a pin: a pattern of [`weir_arrivals`] on a line, at exact cycles. The text form
-//! is LINE=PATTERN: `INT0=20kHz`, `INT1=poisson:2kHz:seed=1`.
+//! Stimuli of pins: a pattern of [`weir_arrivals`] on a line, at exact cycles. The text form is
+//! LINE=PATTERN: `INT0=20kHz`, `INT1=poisson:2kHz:seed=1`.
 //!
-//! An arrival is an edge; the pattern's `level` moves the pin itself. A random pattern gives its
+//! An arrival is an edge; the pattern `level` moves the pin itself. A random pattern gives its
 //! seed, so that the text alone repeats the run.
 use std::fmt;
 
@@ -18,14 +18,14 @@ pub use weir_arrivals::Pattern as Stimulus;
 pub struct LineStimulus {
     /// The line whose pin is driven.
     pub line: Line,
-    /// What is done to it.
+    /// The pattern on the line.
     pub stimulus: Stimulus,
 }
 
 /// Why a text is no flood, or a stimulus cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum StimulusError {
-    /// No `=` between the line and the pattern.
+    /// The text has no `=` between a line and a pattern.
     #[error(
         "`{0}` does not say which line: write LINE=PATTERN, for example INT0=20kHz or INT1=poisson:2kHz:seed=1"
     )]
@@ -36,24 +36,24 @@ pub enum StimulusError {
     /// The pattern does not exist, or cannot be run.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// A random pattern without a seed.
+    /// A random pattern has no seed.
     #[error(
-        "in `{0}`: `seed=` is missing: a run is to be repeated by its text, so write for example {0}:seed=1"
+        "in `{0}`: `seed=` is missing: the text alone must repeat the run; write for example {0}:seed=1"
     )]
     NoSeed(Stimulus),
 }
 
 impl LineStimulus {
-    /// As [`Self::on`], for the ATmega128.
+    /// Calls [`Self::on`] for the ATmega128.
     ///
     /// # Errors
-    /// As there.
+    /// The same as those of [`Self::on`].
     pub fn parse(text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
         Self::on(EmulatedBoard::Atmega128, text, clock_hz)
     }
 
-    /// Reads the text form of a flood of this board; `clock_hz` turns times into cycles, and a
-    /// trace's file is read.
+    /// Reads the text form of a flood of this board; `clock_hz` converts times into cycles. The
+    /// file of a trace is read here.
     ///
     /// # Errors
     /// An unknown line or pattern, a bad quantity, a trace that cannot be read; the message says
@@ -75,10 +75,10 @@ impl fmt::Display for LineStimulus {
     }
 }
 
-/// What a stimulus does to its pin.
+/// The arrivals of a stimulus.
 ///
 /// # Errors
-/// The stimulus cannot be run, or does not say what its random arrivals are.
+/// The stimulus cannot be run, or its random arrivals have no seed.
 pub fn arrivals(stimulus: &Stimulus, clock_hz: u64) -> Result<Arrivals, StimulusError> {
     if stimulus.needs_seed() {
         return Err(StimulusError::NoSeed(stimulus.clone()));

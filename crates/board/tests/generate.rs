@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Generated headers compile without a warning, are refused by a build that is not the one that was
+//! Generated headers compile without a warning, are refused by a build other than the one that was
 //! checked, and keep their limits on the board.
 #[path = "../../generate/tests/systems/mod.rs"]
 mod systems;
@@ -17,7 +17,7 @@ use weir_model::{Policy, System, Timing};
 
 const CLOCK: u64 = 4_000_000;
 
-/// A firmware made from a system: its handlers count, its background counts.
+/// A firmware made from a system file: its handlers and its background count.
 struct Generated {
     folder: TempDir,
     firmware: Firmware,
@@ -41,7 +41,7 @@ impl Generated {
         generated
     }
 
-    /// Adds a file to what is compiled.
+    /// Adds a file to the sources.
     fn write(&mut self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
@@ -70,7 +70,7 @@ impl Generated {
         run(&spec).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The compiler's messages for a build that must fail.
+    /// The compiler's messages from a build that must fail.
     #[track_caller]
     fn refusal(&self) -> String {
         match self.build() {
@@ -80,7 +80,7 @@ impl Generated {
     }
 }
 
-/// The build that the header asks for, with every warning that firmware is likely to have on.
+/// The build that the header asks for, with all warnings that firmware is likely to enable.
 fn firmware(plan: &Plan<'_>, folder: &Path) -> Firmware {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut firmware = Firmware {
@@ -166,8 +166,8 @@ fn every_limit_is_kept_under_a_flood_and_the_background_goes_on() {
     let floods: Vec<String> = (0..=5).map(|line| format!("INT{line}=20kHz")).collect();
     let mut floods: Vec<&str> = floods.iter().map(String::as_str).collect();
     floods.push("INT6=100Hz");
-    // name, at least and at most in a second: 1 + t/T, N (t/T + 2), N + t/T; the long-run rate is
-    // 1000 Hz for all.
+    // The name of each source, and the fewest and the most requests served in a second: 1 + t/T, N
+    // (t/T + 2), N + t/T; the long-run rate is 1000 Hz for all.
     let expected = [
         ("eager_runs", 960, 1001),
         ("lazy_runs", 960, 1001),
@@ -184,7 +184,7 @@ fn every_limit_is_kept_under_a_flood_and_the_background_goes_on() {
         let count = result.counters[name];
         assert!((least..=most).contains(&count), "{name}: {count}");
     }
-    // 120,000 requests a second would leave nothing.
+    // 120,000 unlimited requests a second would leave the background no time.
     assert!(
         result.counters["progress"] > 50_000,
         "{:?}",
@@ -203,7 +203,7 @@ fn sources_on_a_shared_timer_each_keep_their_burst() {
         let floods = ["INT0=20kHz", "INT1=20kHz", "INT2=20kHz", "INT3=500Hz"];
         let counters = ["a_runs", "b_runs", "c_runs", "free_runs"];
         let result = generated.run(&floods, CLOCK, &counters);
-        // 110 Hz.
+        // The shared timer runs at 110 Hz.
         for ((name, _, burst), counter) in sources.iter().zip(counters) {
             let burst = u64::from(*burst);
             let count = result.counters[counter];
@@ -265,7 +265,8 @@ fn the_fast_flavour_keeps_its_limit_beside_a_free_line() {
 fn any_vector_can_be_a_source_without_a_limit() {
     for flavour in ["c", "fast"] {
         let mut system = system(flavour);
-        // Neither the channel nor, in `fast`, the line of the limit.
+        // The limited source: every other vector, except the one of its channel, becomes a source
+        // without a limit.
         let hot = match flavour {
             "c" => limited("hot", "INT0", STRICT, ("TIMER1A", 8), 500, 1),
             _ => limited("hot", "INT0", STRICT_LAZY, ("TIMER0", 8), 125, 1),
@@ -430,7 +431,8 @@ fn a_missing_handler_is_named() {
     for missing in ["WEIR_SOURCE_b", "WEIR_SOURCE_free", "WEIR_TIMER_slow0"] {
         let mut generated = Generated::new(&system);
         let main = std::fs::read_to_string(generated.folder.path().join("main.c")).unwrap();
-        // What stood for the handler becomes a function that nobody calls.
+        // The macro before a handler's body is replaced, so that the body becomes a function that
+        // nobody calls.
         let text = main
             .replace(missing, "void nobody(void); void nobody(void)")
             .replace("nobody(void);\n", "nobody(void) {}\n");

@@ -4,8 +4,8 @@ mod common;
 
 use weir_board::run::{RunSpec, run};
 
-/// Between the two marks of each form, with the comparison before a branch (1) and the RET after a
-/// call (4).
+/// Cycles between the two marks of each form, including the comparison before a branch (1) and the
+/// RET after a call (4).
 const FORMS: &[(&str, u64)] = &[
     ("nop", 1),
     ("add", 1),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The costs of a limiter's interrupts in boards/atmega128/costs.toml are the worst: an adversary
-//! who knows nothing of the experiment that measured them, only of the table, does not make an
-//! interrupt longer.
+//! that knows only the table, and not the experiment that measured it, makes no interrupt longer.
 mod port;
 
 use std::collections::BTreeMap;
@@ -15,15 +14,15 @@ use weir_board::firmware::Toolchain;
 use weir_board::line::Line;
 use weir_board::run::{BoardEvent, EventKind, LineStimulus, RunSpec, Stimulus, run};
 
-/// Of NODE_MARK in experiments/regehr2005/firmware/node.h.
+/// The cycles of NODE_MARK in experiments/regehr2005/firmware/node.h.
 const BODY: u64 = 102;
-/// OCR2, which it writes.
+/// The address of OCR2, which the handler writes.
 const MARK: u16 = 0x43;
 const CYCLES: u64 = 3_000_000;
 
 type Costs = BTreeMap<String, u64>;
 
-/// A policy on one line.
+/// A limiter with one policy on one line.
 struct Limiter {
     flavour: Flavour,
     policy: &'static str,
@@ -59,7 +58,7 @@ const fn limiter(
     }
 }
 
-/// Other parameters than the experiment's: lines, channels, intervals and bursts.
+/// Parameters other than the experiment's: lines, channels, intervals and bursts.
 const LIMITERS: &[Limiter] = &[
     limiter("strict", "eager", "TIMER1B", (1, 777, 1), 1),
     limiter("strict", "lazy", "TIMER1A", (8, 160, 1), 7),
@@ -87,7 +86,8 @@ impl Limiter {
         format!("{flavour}.{}.{}", self.policy, self.timing)
     }
 
-    /// What the board's file states for it; and whether for its channel, or for the worst of all.
+    /// The costs that the board's file states for the limiter; and whether they are those of its
+    /// channel, or the worst of all channels.
     fn stated(&self) -> (Costs, bool) {
         let path = format!(
             "{}/../../boards/atmega128/costs.toml",
@@ -109,7 +109,7 @@ impl Limiter {
             .iter()
             .map(|(name, columns)| {
                 let columns = columns.as_table().unwrap();
-                // Of a compiler that was never measured, nothing but the worst of all is known.
+                // For a compiler that was never measured, only the worst of all columns is known.
                 let cycles = match columns.get(&version.number()) {
                     Some(own) => own.as_integer(),
                     None => columns.values().filter_map(toml::Value::as_integer).max(),
@@ -130,7 +130,7 @@ impl Limiter {
             &[
                 "NODE_MARK=OCR2".to_owned(),
                 "WEIR_LIMIT_RECORD=0".to_owned(),
-                // INT0 interrupts, too, for so long.
+                // INT0 interrupts, too, for this many cycles.
                 format!("NODE_BLOCK={}", self.interval * self.prescaler * 7 / 4),
                 format!("NODE_LINE={}", self.line),
                 format!("NODE_CHANNEL={}", self.channel),
@@ -182,7 +182,7 @@ impl Limiter {
             .collect()
     }
 
-    /// The longest of each interrupt, without the body.
+    /// The longest interrupt of each kind, without the handler's body.
     fn observe(&self, elf: &Elf, seed: u64) -> Costs {
         let mut spec = RunSpec::new(&elf.path, CLOCK, CYCLES);
         spec.floods = self.attack(seed);
@@ -213,7 +213,7 @@ impl Limiter {
     }
 }
 
-/// From the taking of each interrupt to its RETI; the last may be cut off.
+/// The cycles of each interrupt, from its taking to its RETI; the last one may be cut off.
 fn interrupts(events: &[BoardEvent]) -> impl Iterator<Item = &[BoardEvent]> {
     events
         .split_inclusive(|event| event.kind == EventKind::Reti)
@@ -226,7 +226,7 @@ fn interrupts(events: &[BoardEvent]) -> impl Iterator<Item = &[BoardEvent]> {
         })
 }
 
-/// Which interrupts took longer than is stated, or are not stated at all.
+/// The interrupts that took longer than stated, or are not stated at all.
 fn beyond(stated: &Costs, observed: &Costs) -> Vec<String> {
     observed
         .iter()
@@ -255,8 +255,8 @@ fn no_interrupt_of_a_limiter_takes_longer_than_the_boards_costs_say() {
                 *most = cycles.max(*most);
             }
         }
-        // Every kind that is stated was seen, and nearly as long: the costs are neither for another
-        // firmware nor padded.
+        // Every stated kind of interrupt was seen, and took nearly as long as stated: the costs
+        // neither belong to another firmware nor are padded.
         for (name, most) in &stated {
             let seen = longest.get(name).copied().unwrap_or(0);
             assert!(
@@ -278,7 +278,7 @@ fn a_cycle_less_would_be_noticed() {
     }
     let observed = limiter.observe(&limiter.firmware(), 0);
     assert!(!beyond(&stated, &observed).is_empty(), "{observed:?}");
-    // And so would a kind of interrupt that the costs do not know.
+    // A kind of interrupt without stated costs would be found, too.
     stated.remove("request_refused");
     let refused = |wrong: &String| wrong.starts_with("request_refused");
     assert!(beyond(&stated, &observed).iter().any(refused));

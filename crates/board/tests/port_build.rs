@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Limits that ports/avr cannot keep do not compile, and say what would be right; files that
-//! disagree about a limiter's layout do not link.
+//! Limits that ports/avr cannot keep do not compile, and the message says what would be right;
+//! files that disagree about a limiter's layout do not link.
 mod port;
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use weir_board::firmware::Firmware;
 use weir_core_sys::{Policy, Timing};
 
-/// Defines of limited.c, with the values that replace theirs.
+/// Macros of limited.c, with the values that replace the usual ones.
 type Defines<'a> = &'a [(&'a str, &'a str)];
 
 /// The messages of a compilation that must fail.
@@ -22,7 +22,7 @@ fn refusal(firmware: &Firmware) -> String {
     }
 }
 
-/// limited.c with some of its defines replaced.
+/// limited.c with some of its macros replaced.
 fn limited(flavour: Flavour, replaced: &[(&str, &str)]) -> Firmware {
     let limit = match flavour {
         Flavour::C => Limit::new(Policy::Strict, Timing::Lazy, 1000, 1, "TIMER1A", 8),
@@ -54,7 +54,7 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
     let bad: &[(Flavour, Defines<'_>, &str)] = &[
         (Flavour::C, &[("TEST_INTERVAL", "0")], INTERVAL),
         (Flavour::C, &[("TEST_INTERVAL", "16384")], INTERVAL),
-        // Cut to 16 bits it would be 1000.
+        // Cut to 16 bits this value would be 1000.
         (Flavour::C, &[("TEST_INTERVAL", "66536")], INTERVAL),
         (Flavour::C, &[("TEST_INTERVAL", "-5")], INTERVAL),
         (
@@ -204,8 +204,8 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
     });
 }
 
-/// What crates/target says of the port is what its headers take: a limit compiles if its flavour
-/// offers it, with the most ticks and not with one more.
+/// The facts that crates/target states about the port agree with its headers: a limit compiles if
+/// its flavour offers it, with the most ticks and not with one more.
 #[test]
 fn the_headers_take_what_the_rules_offer() {
     let board = weir_target::Board::named("atmega128").unwrap();
@@ -259,7 +259,7 @@ fn the_headers_take_what_the_rules_offer() {
         });
 }
 
-/// Text of one C file, compiled with the port's headers.
+/// The build of a C file with this text and the port's headers.
 fn source(folder: &Path, text: &str, flavour: Flavour) -> Firmware {
     let file = folder.join("source.c");
     std::fs::write(&file, text).unwrap();
@@ -319,7 +319,7 @@ fn the_ticks_of_a_rate_never_admit_more_than_the_rate() {
 fn files_that_disagree_about_the_record_do_not_link() {
     let folder = tempfile::tempdir().unwrap();
     let mut firmware = limited(Flavour::C, &[]);
-    // The machine's set-up, compiled apart with a record.
+    // The machine's set-up, compiled separately with a record.
     let object = folder.path().join("limit.o");
     let position = firmware
         .sources

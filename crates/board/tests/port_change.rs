@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a change of the limit lets through, on the board and under flood.
+//! The requests that pass while the limit changes, on the board and under flood.
 mod port;
 
 use port::curve::curve;
@@ -8,16 +8,16 @@ use port::{Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
 use weir_core_sys::{Policy, Timing};
 
-/// 1.5 s.
+/// 1.5 s of the board's time.
 const CYCLES: u64 = 6_000_000;
 
-/// Where OCR2, the test's mark, is.
+/// The address of OCR2, the test's mark.
 const MARK: u16 = 0x43;
 
-/// Cycles by which the instant of service may wander, but for the calls that change the limit.
+/// Cycles by which the instant of service may vary, apart from the calls that change the limit.
 const WANDER: u64 = 400;
 
-/// A limit, and the interval and burst to which it changes and from which it comes back.
+/// A limit, and the interval and burst to which it changes and from which it returns.
 type Change = (Limit, u64, u8);
 
 fn changes() -> Vec<Change> {
@@ -27,7 +27,7 @@ fn changes() -> Vec<Change> {
     for timing in [Timing::Eager, Timing::Lazy] {
         all.push((of(Policy::Strict, timing, 4000, 1), 9000, 1));
         all.push((of(Policy::Strict, timing, 2500, 1), 12000, 1));
-        // One curve above the other, and curves that cross.
+        // Pairs in which one curve lies above the other, and pairs whose curves cross.
         all.push((of(Policy::Bucket, timing, 4000, 4), 9000, 2));
         all.push((of(Policy::Bucket, timing, 4000, 2), 5300, 5));
         all.push((of(Policy::Bucket, timing, 3600, 3), 3600, 6));
@@ -40,8 +40,8 @@ fn changes() -> Vec<Change> {
     all
 }
 
-/// LIMIT-CHANGE-1: in every window with at most one change, the larger of the curves before and
-/// after it.
+/// LIMIT-CHANGE-1: every window with at most one change stays below the larger of the curves before
+/// and after it.
 #[test]
 fn around_a_change_no_window_holds_more_than_the_larger_curve() {
     changes().into_par_iter().for_each(|change| {
@@ -49,7 +49,7 @@ fn around_a_change_no_window_holds_more_than_the_larger_curve() {
         let mut defines = limit.defines();
         defines.push(format!("TEST_OTHER_INTERVAL={interval}"));
         defines.push(format!("TEST_OTHER_BURST={burst}"));
-        // From less than the longer interval to several times as long between changes.
+        // Pauses between changes from less than the longer interval to several times as long.
         for pause in [1100, 3300] {
             let pause = format!("TEST_PAUSE={pause}");
             let defines = [&defines[..], std::slice::from_ref(&pause)].concat();
@@ -69,7 +69,7 @@ fn around_a_change_no_window_holds_more_than_the_larger_curve() {
     });
 }
 
-/// When a change was called, and to which of the two limits.
+/// The cycle of each call that changes the limit, and which of the two limits it sets.
 fn calls(history: &History) -> Vec<(u64, u8)> {
     let call = |one: &port::history::Episode| match one.kind {
         Kind::Call(number) if number >= mark::CHANGE => Some((one.begin, number - mark::CHANGE)),
@@ -88,7 +88,7 @@ fn judge(change: &Change, history: &History, what: &str) {
         calls.len(),
         served.len()
     );
-    // Interrupts wait while a change is worked out: for less than any of the intervals.
+    // Interrupts wait while a change is computed: for less than any of the intervals.
     let longest_call = history
         .episodes
         .iter()
@@ -105,7 +105,8 @@ fn judge(change: &Change, history: &History, what: &str) {
         (limit.interval_cycles(), u64::from(limit.config.burst)),
         (other_interval, u64::from(other_burst)),
     ];
-    // How many changes came before each service, and so which limit holds: the changes alternate.
+    // The number of changes before each service tells which limit holds, because the changes
+    // alternate.
     let before = |at: u64| calls.partition_point(|&(when, _)| when < at);
     let mut across = 0;
     for (first, &from) in served.iter().enumerate() {

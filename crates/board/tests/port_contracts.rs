@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What core/ promises, seen on the board: from the instants at which handlers ran, whatever the
-//! limiter thinks.
+//! The contracts of core/ on the board, checked only by the instants at which handlers ran.
 mod port;
 
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use weir_board::line::Line;
 use weir_board::run::{LineStimulus, Stimulus};
 use weir_core_sys::{Policy, Timing};
 
-/// 0.5 s.
+/// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
 
 fn c_limits() -> Vec<Limit> {
@@ -88,7 +87,7 @@ fn watch(elf: &Elf, limit: &Limit, floods: &[LineStimulus], cycles: u64) -> Hist
     history(&result.events, 0, channel(limit.channel), mark)
 }
 
-/// Cycles by which the instant of service may wander: the way through the entry, the expiry and the
+/// Cycles by which the instant of service may vary: the way through the entry, the expiry and the
 /// handler, and the tick.
 fn jitter(limit: &Limit) -> u64 {
     let margin = if limit.config.interval * u64::from(limit.config.burst) <= 240 {
@@ -99,7 +98,7 @@ fn jitter(limit: &Limit) -> u64 {
     400 + limit.prescaler * margin
 }
 
-/// LIMIT-*-1: in every window of t cycles at most so many, with the jitter J of the instant of
+/// LIMIT-*-1: the most requests in every window of t cycles, with the jitter J of the instant of
 /// service.
 fn judge_curve(limit: &Limit, history: &History, what: &str) {
     let served = &instants(history);
@@ -156,12 +155,12 @@ fn no_window_holds_more_than_the_curve() {
     });
 }
 
-/// A handler that counts, without a limiter, and its pending bit: which requests it takes.
+/// A handler that counts, without a limiter: the requests that its pending bit keeps.
 fn unprotected() -> Elf {
     build(&["unprotected.c"], Flavour::C, &[])
 }
 
-/// Requests whose gaps, at random, never go below what the limit allows.
+/// Requests with random gaps that never fall below what the limit allows.
 fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let (interval, burst) = (
@@ -176,7 +175,7 @@ fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
             times.push(now + request * random.random_range(150..300));
         }
         times.sort_unstable();
-        // Bursty: at most N in any period. Bucket: full again before the next burst.
+        // For bursty at most N in any period, for a bucket full again before the next burst.
         let pause = match limit.config.policy {
             Policy::Strict | Policy::Paced => interval,
             Policy::Bursty => 2 * interval,
@@ -206,7 +205,7 @@ fn below_the_limit_no_request_is_lost() {
             .collect();
         floods.push(flood(&format!("INT0={:.3}Hz", limit.rate() * 0.97)));
         for one in floods {
-            // Long enough for the last to be served.
+            // The run is long enough to serve the last request.
             let served = watch(&elf, &limit, std::slice::from_ref(&one), CYCLES)
                 .served
                 .len();
@@ -215,7 +214,7 @@ fn below_the_limit_no_request_is_lost() {
                 .served
                 .len();
             assert!(without > 10);
-            // What comes in the run's last interval may still wait.
+            // Requests that come in the run's last interval may still wait.
             assert!(
                 served + 1 >= without && served <= without,
                 "{served} of {without} served: {limit:?} {one}"
@@ -231,7 +230,7 @@ fn a_source_comes_back_after_an_overload() {
         let interval = limit.interval_cycles();
         let pause = interval * 12;
         for phase in 0..8 {
-            // A storm, then silence, then one request at a time.
+            // A storm, then silence, then single requests.
             let end = 200_000 + interval * phase / 8;
             let mut times: Vec<u64> = (0..)
                 .map(|k| 3000 + k * 171)
@@ -264,13 +263,13 @@ fn a_source_comes_back_after_an_overload() {
 }
 
 /// LIMIT-*-3: at least T/(T + L) of the limit, with the latency L from the end of an interval to
-/// the next one's begin.
+/// the beginning of the next one.
 #[test]
 fn in_overload_nearly_the_whole_limit_is_served() {
     all_limits().into_par_iter().for_each(|(limit, flavour)| {
         let elf = firmware(&limit, flavour, &[]);
-        // The way through a general machine's expiry, and two ticks: the flag's, and that of the
-        // timer's phase when it is started.
+        // The cycles of a general machine's expiry, and two ticks: one until the flag is set, one
+        // for the phase of the timer when it starts.
         let latency = 60.0 + 2.0 * limit.prescaler as f64;
         let share = limit.interval_cycles() as f64 / (limit.interval_cycles() as f64 + latency);
         for factor in [3.0, 5.13] {
@@ -285,8 +284,8 @@ fn in_overload_nearly_the_whole_limit_is_served() {
     });
 }
 
-/// The two enable bits of regehr2005 §4: who switches the line, and by which calls the firmware is
-/// built.
+/// The two enable bits of regehr2005 §4; the firmware is built with the calls by which the user
+/// switches the line.
 fn judge_user(limit: &Limit, history: &History, what: &str) {
     let mut on = true;
     let mut switched = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The port's other ways in, on the board: without a timer of its own, and with a shared one.
+//! The port's other modes on the board: without a timer of its own, and with a shared one.
 mod port;
 
 use port::curve::curve;
@@ -9,17 +9,17 @@ use rayon::prelude::*;
 use weir_board::run::LineStimulus;
 use weir_core_sys::{Policy, Timing};
 
-/// 0.5 s.
+/// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
 
-/// Where OCR2, the test's mark, is.
+/// The address of OCR2, the test's mark.
 const MARK: u16 = 0x43;
 
-/// Cycles by which the instant of service may wander: the way through an entry, an expiry and a
+/// Cycles by which the instant of service may vary: the way through an entry, an expiry and a
 /// handler.
 const WANDER: u64 = 400;
 
-/// Cycles until main has started everything, and what came before has been served.
+/// Cycles until main has started everything and served the earlier requests.
 const STARTED: u64 = 3000;
 
 /// LIMIT-*-1 in every window of up to 200 services.
@@ -40,14 +40,14 @@ fn instants(history: &History, source: u8) -> Vec<u64> {
     of_source.map(|&(at, _)| at).collect()
 }
 
-/// LIMIT-LOSS-1: one service for each request, no later than so many cycles after it.
+/// LIMIT-LOSS-1: one service for each request, at most `within` cycles after it.
 fn judge_none_lost(history: &History, source: u8, within: u64, what: &str) {
     let due = history.edges.iter().copied();
     let due: Vec<u64> = due
         .filter(|&at| at >= STARTED && at + within < CYCLES)
         .collect();
     assert!(due.len() > 20);
-    // Those before were served before, or waited while main was starting.
+    // Earlier requests were served earlier, or waited while main was starting.
     let served = instants(history, source);
     let served = &served[served.partition_point(|&at| at < due[0])..];
     for (request, at) in due.into_iter().enumerate() {
@@ -59,11 +59,11 @@ fn judge_none_lost(history: &History, source: u8, within: u64, what: &str) {
     }
 }
 
-/// Cycles from tick to tick.
+/// Cycles of a tick.
 const TICK: u64 = 1000;
 
 /// The same limits counted in ticks, and in cycles by a timer that the tick reads: interval and
-/// burst, whether the clock is fine.
+/// burst, and whether the clock is fine.
 fn ticked_limits() -> Vec<(Limit, bool)> {
     let mut all = Vec::new();
     for (policy, timing, ticks, burst) in [
@@ -107,7 +107,7 @@ fn without_a_timer_the_curve_holds_with_the_tick_as_jitter() {
         let elf = ticked(&limit, fine);
         let (interval, burst) = (limit.interval_cycles(), u64::from(limit.config.burst));
         let mut held_back = 0;
-        // As for a timer of the same length in cycles.
+        // As for a timer with an interval of the same length in cycles.
         let in_cycles = Limit::new(
             limit.config.policy,
             limit.config.timing,
@@ -135,8 +135,8 @@ fn without_a_timer_the_curve_holds_with_the_tick_as_jitter() {
     });
 }
 
-/// LIMIT-LOSS-1 with L of a tick: all that come a tick further apart than the limit are served,
-/// each within an interval and a tick.
+/// LIMIT-LOSS-1 with L of a tick: requests that are a tick further apart than the limit are all
+/// served, each within an interval and a tick.
 #[test]
 fn without_a_timer_nothing_is_lost_below_the_limit() {
     ticked_limits().into_par_iter().for_each(|(limit, fine)| {
@@ -153,7 +153,7 @@ fn without_a_timer_nothing_is_lost_below_the_limit() {
                 "INT0={:.3}Hz",
                 port::CLOCK as f64 / (apart / burst + 1) as f64
             ),
-            // The 16-bit clock wraps in between, once it counts cycles.
+            // If the 16-bit clock counts cycles, it wraps in between.
             format!("INT0=bursts:{burst}:gap=500cycles:period=71003cycles"),
         ] {
             let history = watch(&elf, &[flood(&text)]);
@@ -181,7 +181,7 @@ fn without_a_timer_the_source_comes_back() {
                 continue;
             }
             floods += 1;
-            // Lazy: what was held and what was pending take an interval each.
+            // Lazy: the held request and the pending one take an interval each.
             let (silent, next) = (pair[0] + 3 * interval + 2 * TICK, pair[1]);
             let last = history
                 .episodes
@@ -210,11 +210,12 @@ fn without_a_timer_the_source_comes_back() {
     });
 }
 
-/// Of the shared timer, in cycles, and the bursts of ports/avr/tests/shared.c.
+/// The period of the shared timer in cycles, and the bursts of ports/avr/tests/shared.c.
 const PERIOD: u64 = 20_000;
 const BURSTS: [u64; 3] = [4, 7, 2];
 
-/// With so many sources: the `c` flavour, its general machine (which keeps the record), `fast`.
+/// The firmware with this number of sources: the `c` flavour, its general machine (which keeps the
+/// record), `fast`.
 fn shared(sources: usize) -> Vec<(Elf, String)> {
     let base = [
         format!("TEST_SOURCES={sources}"),
@@ -254,7 +255,7 @@ fn judge_shared_curve(history: &History, source: u8, what: &str) {
 }
 
 /// LIMIT-SHARED-2: each source keeps its own curve and gets its own burst each period, whatever the
-/// others ask for.
+/// others request.
 #[test]
 fn on_a_shared_timer_each_source_keeps_its_curve_and_its_share() {
     [2, 3].into_par_iter().for_each(|sources| {
@@ -282,7 +283,7 @@ fn on_a_shared_timer_each_source_keeps_its_curve_and_its_share() {
     });
 }
 
-/// LIMIT-SHARED-2 and LIMIT-LOSS-1: what floods one line costs the others nothing.
+/// LIMIT-SHARED-2 and LIMIT-LOSS-1: a flood of one line costs the others nothing.
 #[test]
 fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
     let pairs: Vec<(usize, usize, usize)> = (2..=3)
@@ -292,7 +293,7 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
         .collect();
     pairs.into_par_iter().for_each(|(sources, flooded, other)| {
         let burst = BURSTS[other];
-        // Any N + 1 in succession span the period and the latency.
+        // Any N + 1 successive requests span more than the period and the latency.
         let span = PERIOD + WANDER + 200;
         for (elf, what) in shared(sources) {
             for below in [
@@ -306,8 +307,8 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
                 ];
                 let line = u8::try_from(other).unwrap();
                 let history = watch_line(&elf, line, &floods);
-                // At once, or after the handlers of the flooded source: it is never masked for
-                // long.
+                // A request is served at once, or after the handlers of the flooded source: its
+                // line is never masked for long.
                 judge_none_lost(
                     &history,
                     line,
@@ -322,8 +323,8 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
     });
 }
 
-/// The two enable bits of regehr2005 §4 on a shared timer: INT1 is switched off and on while it is
-/// masked and while it is not.
+/// The two enable bits of regehr2005 §4 on a shared timer: the user switches INT1 off and on while
+/// it is masked and while it is not.
 #[test]
 fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
     [(2, 300), (3, 300), (2, 1100), (3, 1100)]
@@ -340,7 +341,7 @@ fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
                 judge_user(&history, &what);
                 judge_shared_curve(&history, 1, &what);
                 judge_shared_curve(&history, 0, &what);
-                // The other does not notice.
+                // The switching does not affect the other source.
                 let (served, share) = (instants(&history, 0).len() as u64, 4 * (CYCLES / PERIOD));
                 assert!(
                     served >= share - 4,
@@ -350,8 +351,8 @@ fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
         });
 }
 
-/// LIMIT-ENABLE-1 and -2, and that neither way of switching forgets the mask: on iff the user and
-/// the limiter both want it.
+/// LIMIT-ENABLE-1 and -2; neither way of switching forgets the mask: the line is on iff the user
+/// and the limiter both want it.
 fn judge_user(history: &History, what: &str) {
     let mut on = true;
     let mut left = BURSTS[1];

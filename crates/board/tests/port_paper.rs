@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The failures of which regehr2005 warns, and the one that it does not notice: they happen on the
-//! board, and not with Weir.
+//! The failures of which regehr2005 warns, and one that the paper overlooks: they happen on the
+//! board with the paper's algorithms, and not with Weir.
 mod port;
 
 use port::history::{channel, history};
@@ -12,7 +12,7 @@ fn limited(limit: &Limit, flavour: Flavour) -> Elf {
     build(&["limited.c"], flavour, &limit.defines())
 }
 
-/// When handlers ran.
+/// The cycles at which handlers ran.
 fn served(elf: &Elf, mark: u16, text: &str, cycles: u64) -> Vec<u64> {
     let result = trace(elf, &[flood(text)], cycles);
     history(&result.events, 0, channel("TIMER1A"), mark)
@@ -22,7 +22,7 @@ fn served(elf: &Elf, mark: u16, text: &str, cycles: u64) -> Vec<u64> {
         .collect()
 }
 
-/// The most in any window of so many cycles.
+/// The most services in any window of this length.
 fn most_within(served: &[u64], window: u64) -> usize {
     (0..served.len())
         .map(|first| {
@@ -40,7 +40,7 @@ fn most_within(served: &[u64], window: u64) -> usize {
 #[test]
 fn three_bursts_go_back_to_back_only_if_the_timers_pending_bit_is_stale() {
     let bursty = Limit::new(Policy::Bursty, Timing::Lazy, 4000, 4, "TIMER1A", 1);
-    // Sixteen close together, at every phase of the period.
+    // Sixteen requests close together, at every phase of the period.
     let text = "INT0=bursts:16:gap=140cycles:period=20201cycles";
     let window = 2600;
     let literal = |clears: u8| {
@@ -85,7 +85,7 @@ fn handled(elf: &Elf, text: &str) -> u64 {
 }
 
 /// The optimisation of §3.3 never clears its count below the threshold: at three quarters of the
-/// limit it loses a third of what comes.
+/// limit it loses a third of the requests.
 #[test]
 fn the_papers_optimisation_loses_requests_below_the_limit_and_ours_does_not() {
     let folder = "experiments/regehr2005/firmware/";

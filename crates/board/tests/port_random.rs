@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What core/ promises, on the board, for limits that nobody chose: each policy and timing at each
+//! The contracts of core/ on the board, for randomly drawn limits: each policy and timing at each
 //! prescaler of each timer, intervals of every order of magnitude, a main loop that keeps
 //! interrupts off, a user who switches the line, limits that change. Seeds are pinned: a failure
-//! names its own.
+//! names its seed.
 mod port;
 
 use port::curve::curve;
@@ -16,7 +16,8 @@ use weir_core_sys::{Policy, Timing};
 
 /// The seeds of `make bench`, for each flavour: with WEIR_RANDOM=1.
 const ALL: u64 = 200;
-/// Those of `make test`, up to here and the ones under which the port failed before decision 0015.
+/// The seeds of `make test`: up to this one, and those under which the port failed before decision
+/// 0015.
 const FIRST: u64 = 40;
 const FAILED_ONCE: [u64; 5] = [70, 121, 150, 155, 184];
 
@@ -28,12 +29,12 @@ fn seeds() -> Vec<u64> {
     }
 }
 
-/// Which of the port's machines keeps the limit.
+/// The machine of the port that keeps the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Machine {
-    /// fast.h.
+    /// The machine of fast.h.
     Fast,
-    /// lean.h, where it has the policy.
+    /// The machine of lean.h, where it has the policy.
     Constant,
     /// The general machine, with a record.
     Recorded,
@@ -42,7 +43,7 @@ enum Machine {
 }
 
 impl Machine {
-    /// Cycles from the instant that a decision is made for to the handler, at most.
+    /// The most cycles from the instant of a decision to the handler.
     fn way(self) -> u64 {
         match self {
             Self::Fast => 60,
@@ -55,20 +56,20 @@ impl Machine {
 struct Case {
     machine: Machine,
     limit: Limit,
-    /// Who switches the line: bits of TEST_USER.
+    /// The contexts from which the user switches the line: bits of TEST_USER.
     user: u8,
-    /// Cycles for which the main loop keeps interrupts off, and lets them on.
+    /// Cycles for which the main loop keeps interrupts off, and on.
     off: u64,
     on: u64,
     /// Whether `off` grows from turn to turn, by up to SWEEP.
     sweep: bool,
     /// Cycles of work in the handler.
     work: u64,
-    /// What the limit changes to: intervals and bursts.
+    /// The intervals and bursts to which the limit changes.
     changes: Vec<(u64, u8)>,
 }
 
-/// Every order of magnitude from `least` to `most` equally often.
+/// A random number such that every order of magnitude from `least` to `most` is equally likely.
 fn log_uniform(random: &mut ChaCha12Rng, least: u64, most: u64) -> u64 {
     let span = (most as f64 / least as f64).ln();
     let value = least as f64 * (span * random.random::<f64>()).exp();
@@ -98,10 +99,10 @@ const FAST_PACES: [(Policy, Timing); 4] = [
     (Policy::Bucket, Timing::Lazy),
 ];
 
-/// Cycles by which TEST_OFF_SWEEP of limited.c lengthens what interrupts are off for, at most.
+/// The most cycles by which TEST_OFF_SWEEP of limited.c lengthens the time with interrupts off.
 const SWEEP: u64 = 3 * 255;
 
-/// Cycles of the longest interval that is tried: runs are long enough for dozens of it.
+/// Cycles of the longest interval that is tried: a run spans dozens of these intervals.
 const LONGEST: u64 = 200_000;
 
 fn c_limit(random: &mut ChaCha12Rng) -> Limit {
@@ -169,7 +170,7 @@ impl Case {
         };
         let user = one_of(random, &[0, 0, 0, 1, 2, 3]);
         let (off, on) = if random.random_bool(0.5) {
-            // Of any length, or of about the interval's.
+            // A length of any magnitude, or of about the interval's.
             let interval = limit.interval_cycles();
             let off = if random.random_bool(0.5) {
                 log_uniform(random, 100, 20_000)
@@ -187,7 +188,7 @@ impl Case {
                 Policy::Bursty | Policy::Bucket => config.burst.div_ceil(2),
                 _ => 1,
             };
-            // One curve above the other, so that no change starves the source (CONTRACTS.md,
+            // One curve lies above the other, so that no change starves the source (CONTRACTS.md,
             // "Changes at run time").
             vec![
                 (
@@ -211,7 +212,7 @@ impl Case {
         }
     }
 
-    /// One whose main loop keeps interrupts off for about as long as its timer takes to wrap: an
+    /// A case whose main loop keeps interrupts off for about as long as its timer takes to wrap: an
     /// expiry comes so late that the compare register matches again meanwhile.
     fn a_wrap_late(flavour: Flavour, seed: u64) -> Self {
         let mut case = Self::new(flavour, seed);
@@ -219,7 +220,7 @@ impl Case {
         let wrap = if flavour == Flavour::Fast {
             256 * case.limit.prescaler
         } else {
-            // Longer ones take a second each.
+            // With longer wraps a case would take a second.
             case.limit.prescaler = 1;
             case.limit.config.interval = log_uniform(random, 200, 2_000);
             case.changes.clear();
@@ -240,7 +241,7 @@ impl Case {
         case
     }
 
-    /// One with as large a burst as its machine counts, or nearly.
+    /// A case with as large a burst as its machine counts, or nearly.
     fn largest_burst(flavour: Flavour, seed: u64) -> Self {
         let mut case = Self::new(flavour, seed);
         let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0xb5);
@@ -313,7 +314,7 @@ impl Case {
         history(&result.events, 0, channel(self.limit.channel), mark)
     }
 
-    /// Cycles that a request costs at most with its limiter, without the handler's work.
+    /// The most cycles that a request costs with its limiter, without the handler's work.
     fn cost(&self) -> u64 {
         match self.machine {
             Machine::Fast => 150,
@@ -326,14 +327,15 @@ impl Case {
         self.limit.interval_cycles()
     }
 
-    /// Ticks by which an instant that is too near is moved, and that a flag may be late, in cycles.
+    /// The ticks by which an instant that is too near is moved, and by which a flag may be late, in
+    /// cycles.
     fn ticks(&self) -> u64 {
         4 * self.limit.prescaler
     }
 
-    /// L in cycles: how late an expiry may be.
+    /// L in cycles: the greatest delay of an expiry.
     fn latency(&self) -> u64 {
-        // A step of the general machine, and a call of the user's, take less than this.
+        // A step of the general machine, and a call by the user, take fewer cycles than this.
         let steps = if self.machine == Machine::Fast {
             150
         } else {
@@ -344,8 +346,8 @@ impl Case {
         self.off + sweep + self.work + steps + calls + self.ticks()
     }
 
-    /// LIMIT-*-1 and LIMIT-CHANGE-2: in no window more than the curve of the shortest interval with
-    /// the largest burst.
+    /// LIMIT-*-1 and LIMIT-CHANGE-2: no window exceeds the curve of the shortest interval with the
+    /// largest burst.
     fn judge_curve(&self, served: &[u64], what: &str) {
         let config = self.limit.config;
         let shortest = self.changes.iter().map(|change| change.0);
@@ -358,7 +360,7 @@ impl Case {
             }
             _ => 0,
         };
-        // The tick in which an instant lies is not known.
+        // The phase of an instant within its tick is unknown.
         let slop = self.machine.way() + self.limit.prescaler + config.lag * self.limit.prescaler;
         let most = 200.max(4 * config.burst as usize);
         for (first, &from) in served.iter().enumerate() {
@@ -386,8 +388,8 @@ impl Case {
         }
     }
 
-    /// LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3: the share of the limit that a flood is
-    /// served.
+    /// LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3: the share of the limit that is served in a
+    /// flood.
     fn judge_rate(&self, history: &History, cycles: u64, what: &str) {
         let config = self.limit.config;
         let (interval, latency) = (self.interval() as f64, self.latency() as f64);
@@ -403,8 +405,8 @@ impl Case {
         };
         let allowed = cycles as f64 / interval * together * share;
         let served = history.served.len() as f64;
-        // What is under way at either end, and a tick where an instant was too near; the board's
-        // start-up.
+        // The tolerance for requests under way at either end, for a tick where an instant was too
+        // near, and for the start-up.
         let least = allowed * 0.998 - 2.0 * together - 2.0 - 3_000.0 / interval * together;
         assert!(
             served >= least,
@@ -424,7 +426,7 @@ fn judge(case: &Case, seed: u64) {
     let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0x5eed);
     let mut served = 0;
 
-    // In a flood that leaves nothing out.
+    // A flood that leaves no interval unused.
     let burst = match case.limit.config.policy {
         Policy::Bursty => u64::from(case.limit.config.burst),
         _ => 1,
@@ -459,7 +461,7 @@ fn judge(case: &Case, seed: u64) {
     assert!(served > 20, "little happened: seed {seed}, {case:?}");
 }
 
-/// All seeds, and what each that fails says.
+/// Runs all seeds, and reports every one that fails.
 fn every_seed(case: fn(u64) -> Case) {
     let seeds = seeds();
     let failed: Vec<String> = seeds

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The record of a limited source, and the hooks of its overloads, against what the trace of the
-//! board shows.
+//! The record of a limited source, and the hooks of its overloads, compared with the board's trace.
 mod port;
 
 use std::sync::Arc;
@@ -14,13 +13,13 @@ use weir_board::line::Line;
 use weir_board::run::{EventKind, LineStimulus, RunResult, RunSpec, Stimulus, run};
 use weir_core_sys::{Policy, Timing};
 
-/// 0.5 s.
+/// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
 
-/// Where OCR2, the test's mark, is.
+/// The address of OCR2, the test's mark.
 const MARK: u16 = 0x43;
 
-/// Cycles that a decision may take, beside the handler.
+/// The most cycles of a decision, without the handler.
 const WANDER: u64 = 400;
 
 /// Cycles until main has started everything.
@@ -50,7 +49,7 @@ fn storm(interval: u64, seed: u64) -> LineStimulus {
     }
 }
 
-/// What ports/avr/tests/recorded.c saw last, by the names of weir_limit_record_t.
+/// The last record that ports/avr/tests/recorded.c copied, by the names of weir_limit_record_t.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Record {
     taken: u64,
@@ -63,11 +62,11 @@ struct Record {
     last_overload: u64,
 }
 
-/// Where OCR0 is: ports/avr/tests/recorded.c writes its record there.
+/// The address of OCR0, to which ports/avr/tests/recorded.c writes its record.
 const RECORD_BYTES: u16 = 0x51;
 
 impl Record {
-    /// The last whole copy, in the order of weir_limit_record_t at 16-bit ticks.
+    /// The last complete copy, in the order of weir_limit_record_t with 16-bit ticks.
     fn seen(result: &RunResult) -> Self {
         let written = result.events.iter().filter_map(|event| match event.kind {
             EventKind::IoWritten {
@@ -94,11 +93,11 @@ impl Record {
         }
     }
 
-    /// The same from the trace: the counter's values are those that the port read, first and last
-    /// in an interrupt.
+    /// The record as computed from the trace: the times are the counter values that the port read,
+    /// the first and the last in an interrupt.
     fn of(history: &History) -> Self {
         let mut record = Self::default();
-        // Since when it is masked, by the counter as it was last read, and for how many ticks until
+        // The beginning of the masked time, by the counter's last reading, and the ticks until
         // then.
         let mut masked: Option<(u16, u64)> = None;
         let mut overloaded = false;
@@ -119,7 +118,7 @@ impl Record {
                 let length = (length + u64::from(now.wrapping_sub(since))).min(HALF);
                 record.longest_masked = record.longest_masked.max(length);
                 masked = Some((now, length)).filter(|_| !episode.enabled);
-                // An expiry: what it serves had been refused.
+                // An expiry: the request that it serves had been refused.
                 let refused = served > 0;
                 record.overload(&mut overloaded, refused, now);
             } else if request {
@@ -133,7 +132,7 @@ impl Record {
         record
     }
 
-    /// A request was refused at `now`; or it was in time, or none was left.
+    /// Notes at `now` whether a request was refused; otherwise the overload has ended.
     fn overload(&mut self, overloaded: &mut bool, refused: bool, now: u16) {
         if refused && !*overloaded {
             if self.overloads == 0 {
@@ -157,7 +156,7 @@ fn read_last(episode: &Episode) -> u16 {
     episode.counts[episode.counts.len() - 1].1
 }
 
-/// Work of the longest handler of ports/avr/tests/recorded.c, in cycles.
+/// The longest work of the handler in ports/avr/tests/recorded.c, in cycles.
 const LONG_WORK: u64 = 600;
 
 fn recorded_limits() -> Vec<Limit> {
@@ -191,7 +190,8 @@ fn recorded(limit: &Limit) -> Elf {
     build(&["recorded.c"], Flavour::C, &defines)
 }
 
-/// LIMIT-RECORD-1 and -3: exactly what the trace shows, in the ticks that the port read.
+/// LIMIT-RECORD-1 and -3: the record is exactly what the trace shows, in the ticks that the port
+/// read.
 #[test]
 fn the_record_tells_what_the_trace_shows() {
     recorded_limits().into_par_iter().for_each(|limit| {
@@ -201,9 +201,9 @@ fn the_record_tells_what_the_trace_shows() {
             let (seen, shown) = (Record::seen(&result), Record::of(&history));
             assert!(shown.masked_intervals > 20, "{shown:?}");
             let shown = if limit.config.policy == Policy::Bursty {
-                // When a period has gone by without one request too many is core's to say: the
+                // Only core/ can tell when a period has gone by without one request too many: the
                 // instants are not compared, only that overloads end and begin again, and that each
-                // is told once.
+                // is reported once.
                 assert!(seen.overloads > 1, "{limit:?} seed {seed}: {seen:?}");
                 Record {
                     overloads: seen.overloads,
@@ -216,8 +216,8 @@ fn the_record_tells_what_the_trace_shows() {
                 shown
             };
             assert_eq!(seen, shown, "{limit:?} seed {seed}");
-            // From the reading at the entry to the one after the handler: the decision comes in
-            // between.
+            // The time from the reading at the entry to the one after the handler, with the
+            // decision in between.
             let ran = shown.longest_handler * limit.prescaler;
             assert!(
                 ran + limit.prescaler > LONG_WORK && ran < LONG_WORK + WANDER,

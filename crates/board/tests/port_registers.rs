@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What an interrupt of Weir's leaves of the processor to the code that it interrupts: everything,
-//! but the registers that the fast flavour reserves.
+//! Interrupts with Weir preserve all registers of the interrupted code, except those that the fast
+//! flavour reserves.
 mod port;
 
 use std::process::Command;
@@ -116,8 +116,8 @@ fn only_the_fast_limiter_touches_the_registers_that_it_reserves() {
                 .iter()
                 .filter(|one| names_a_reserved_register(one))
                 .count();
-            // The entries stand in the table and behind it, where objdump knows the linker's label
-            // only; main() holds what weir_avr_start() sets up.
+            // The entries are in the vector table and after it, where objdump knows only the
+            // linker's label; main() contains the code of weir_avr_start().
             let is_entry = name.starts_with("__vectors")
                 || name == "__trampolines_end"
                 || name.starts_with("weir_fast");

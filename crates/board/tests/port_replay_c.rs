@@ -9,9 +9,9 @@ use port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
 use weir_core_sys::{Config, Policy, Timing};
 
-/// OCR2, where limited.c leaves its marks.
+/// The address of OCR2, where limited.c leaves its marks.
 const MARK: u16 = 0x43;
-/// 0.3 s.
+/// 0.3 s of the board's time.
 const CYCLES: u64 = 1_200_000;
 
 fn limits() -> Vec<Limit> {
@@ -152,12 +152,12 @@ fn judge_calls(limit: &Limit, defines: &[&str], specialised: bool, changes: &[Co
     );
 }
 
-/// The two enable bits of regehr2005 §4: what waits for the user, and what becomes of it.
+/// The two enable bits of regehr2005 §4, and requests that wait for the user.
 #[test]
 fn the_users_switching_is_followed_as_the_machine_does() {
     limits().into_par_iter().for_each(|limit| {
-        // What waits for the user is served a little differently by the specialised bursty and
-        // bucket (port_contracts.rs holds them).
+        // The specialised bursty and bucket serve a request that waits for the user a little
+        // differently (port_contracts.rs checks them).
         if limit.config.policy == Policy::Strict {
             judge_calls(&limit, &["TEST_USER=3"], true, &[]);
         }
@@ -165,7 +165,7 @@ fn the_users_switching_is_followed_as_the_machine_does() {
     });
 }
 
-/// Rates and bursts changed under flood (regehr2005 §1).
+/// Rates and bursts that change under flood (regehr2005 §1).
 #[test]
 fn changes_are_made_as_the_machine_does() {
     limits()

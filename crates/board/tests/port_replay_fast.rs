@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The `fast` flavour of ports/avr beside core/, event by event: strict and bursty. (Its bucket
-//! moves instants that are too near by a tick or two, again and again: port_contracts.rs holds what
-//! comes of it.)
+//! moves instants that are too near by a tick or two, again and again: port_contracts.rs checks the
+//! result.)
 //!
 //! It reads no clock: its timer is restarted, and the compare flag says that an interval has
 //! passed. The machine is given the ticks since the last restart. Two things differ by design, each
@@ -17,9 +17,9 @@ use port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
 use weir_core_sys::{Action, Limiter, Policy, Timing, W16};
 
-/// 0.5 s.
+/// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
-/// Ticks by which the port's instants are uncertain.
+/// The uncertainty of the port's instants, in ticks.
 const TOLERANCE: u64 = 2;
 
 /// Ticks since the reset, counted on from the last restart of the timer.
@@ -39,7 +39,8 @@ struct Decision {
     served: bool,
     acked: bool,
     enabled: bool,
-    /// `None`: eager, whose timer's interrupt is always enabled.
+    /// Whether an expiry's interrupt is armed; `None` for eager, whose timer interrupt is always
+    /// enabled.
     armed: Option<bool>,
 }
 
@@ -97,8 +98,8 @@ impl Replay<'_> {
             .first()
             .map_or(episode.begin, |restart| restart.0));
         let elapsed = episode.flag.unwrap_or(false);
-        // With the flag the instant does not matter but as the begin of what follows; without, it
-        // is uncertain.
+        // With the flag the instant matters only as the start of what follows; without it, the
+        // instant is uncertain.
         let instants: Vec<u64> = if elapsed {
             vec![now]
         } else {
@@ -133,7 +134,7 @@ impl Replay<'_> {
 
 fn replay(limit: &Limit, history: &History) -> Counts {
     let start = &history.episodes[0];
-    // The timer is started so that its flag is set within a few ticks.
+    // The timer starts such that its flag is set within a few ticks.
     let (limiter, _) = Limiter::start(&limit.config, 1000).unwrap();
     let mut replay = Replay {
         limit,

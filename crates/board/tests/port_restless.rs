@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A main loop that never leaves a source alone: it changes the limit or switches the line on again
+//! A main loop that never lets a source rest: it changes the limit or switches the line on again
 //! and again, or keeps interrupts off for as long as a timer takes to wrap.
 mod port;
 
 use port::{CLOCK, Elf, Flavour, build, flood};
 use weir_board::run::{RunSpec, run};
 
-/// In a second under a flood: how often the handler ran, and how often too soon.
+/// The services in a second under a flood, and how many of them came too soon.
 fn served(elf: &Elf) -> (u64, u64) {
     let mut spec = RunSpec::new(&elf.path, CLOCK, CLOCK);
     spec.floods = vec![flood("INT0=20kHz")];
@@ -23,7 +23,8 @@ fn firmware(flavour: Flavour, defines: &[(&str, &str)]) -> Elf {
     build(&["restless.c"], flavour, &defines)
 }
 
-/// LIMIT-CHANGE-3: a change to what is there starves nobody, however often it comes.
+/// LIMIT-CHANGE-3: changing a limit to its present value does not starve the source, however often
+/// it happens.
 #[test]
 fn changes_at_any_rate_do_not_starve_the_source() {
     for timing in ["WEIR_LIMIT_EAGER", "WEIR_LIMIT_LAZY"] {
@@ -48,7 +49,7 @@ fn changes_at_any_rate_do_not_starve_the_source() {
     }
 }
 
-/// LIMIT-ENABLE-1 and -BURSTY-1: to enable what is on changes nothing.
+/// LIMIT-ENABLE-1 and -BURSTY-1: enabling a line that is on changes nothing.
 #[test]
 fn enabling_what_is_on_buys_nothing_on_a_shared_timer() {
     for flavour in [Flavour::C, Flavour::FastShared] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whole runs: floods, limits, counters, a second chip, and what is refused.
+//! Complete runs: floods, limits, counters, a second chip, and refused specifications.
 mod common;
 
 use std::path::Path;
@@ -9,7 +9,7 @@ use weir_board::run::{
     FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Stimulus, run,
 };
 
-/// What the background of `counter.c` takes per count: four LDS, ADIW, two ADC, four STS, RJMP and
+/// The cycles of one turn of `counter.c`'s background: four LDS, ADIW, two ADC, four STS, RJMP and
 /// so on.
 const CYCLES_PER_PROGRESS: u64 = 22;
 
@@ -58,7 +58,7 @@ fn every_cycle_is_charged_to_somebody_and_every_request_is_counted() {
 #[test]
 fn counters_do_not_begin_or_end_within_a_carry() {
     let (_folder, elf) = common::build("counter.c", &[]);
-    // 256 counts take 5632 cycles: an end at every cycle of one count around the carry.
+    // 256 counts take 5632 cycles: the run ends at every cycle of one count around the carry.
     for cycles in 5632 - 22..5632 + 60 {
         let mut spec = RunSpec::new(&elf, 4_000_000, cycles);
         spec.counters = vec!["progress".to_owned()];
@@ -161,7 +161,7 @@ fn simavrs_own_peripherals_still_interrupt() {
     for vector in ["USART0_UDRE", "USART0_TX"] {
         assert!(taken(&result, vector) > 0, "{vector}: {:?}", result.vectors);
     }
-    // 9615 baud: 874 bytes as simavr counts a byte's bits (11), 961 as the chip does.
+    // At 9615 baud simavr sends 874 bytes, since it counts 11 bits for a byte, and the chip 961.
     assert!(
         (870..970).contains(&result.counters["sent"]),
         "{:?}",

@@ -75,8 +75,8 @@ fn a_trace_tells_the_story_of_one_request_in_order() {
             value: read.wrapping_add(20)
         }
     );
-    // 21 edges of clk/8 after the one that made the counter what was read, 0 to 7 cycles before the
-    // read.
+    // 21 edges of clk/8 after the one that gave the counter the value that was read, 0 to 7 cycles
+    // before the read.
     let expiry = events[story[9]].cycle - events[story[4]].cycle;
     assert!((20 * 8 + 1..=21 * 8).contains(&expiry), "{expiry}");
     assert_eq!(result.wakeups, 2);

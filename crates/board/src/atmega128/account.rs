@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Who used which cycles.
+//! Accounting of the processor's cycles, by vector.
 
-/// What one vector used.
+/// The use of one vector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VectorAccount {
-    /// How often it was taken.
+    /// The number of interrupts taken.
     pub taken: u64,
-    /// All of its cycles.
+    /// The cycles of all these interrupts.
     pub cycles: u64,
-    /// Those of its longest interrupt.
+    /// The cycles of the longest interrupt.
     pub longest: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     vector: u8,
-    /// The stack pointer at its begin: above it, the handler has left without a RETI.
+    /// The stack pointer when the handler began: above it, the handler has left without a RETI.
     stack: u16,
     used: u64,
 }
@@ -47,7 +47,8 @@ impl Account {
     /// An interrupt is taken; `stack` is the stack pointer before the return address is pushed.
     pub fn enter(&mut self, vector: u8, cycle: u64, stack: u16) {
         self.charge(cycle);
-        // A handler below whose begin the stack has shrunk again is over: it has jumped out.
+        // The stack has shrunk below this handler's beginning: the handler has jumped out and is
+        // over.
         while self.frames.last().is_some_and(|frame| frame.stack <= stack) {
             self.leave_frame();
         }
@@ -75,7 +76,7 @@ impl Account {
         self.wakeups += 1;
     }
 
-    /// Charges the time until `cycle` to whoever runs.
+    /// Charges the time until `cycle` to the running handler or the background.
     pub fn charge(&mut self, cycle: u64) {
         let used = cycle - self.charged_until;
         self.charged_until = cycle;
@@ -88,7 +89,7 @@ impl Account {
         }
     }
 
-    /// Forgets what was charged until `cycle`; who is in the middle of an interrupt stays there.
+    /// Forgets all charges until `cycle`; handlers that are running stay entered.
     pub fn clear(&mut self, cycle: u64) {
         self.charge(cycle);
         let frames = std::mem::take(&mut self.frames);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The processor: simavr's instruction decoder, and nothing of its interrupt controller, timers and
-//! ports.
+//! The processor: simavr's instruction decoder, without its interrupt controller, timers and ports.
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Once;
@@ -8,7 +7,7 @@ use std::sync::Once;
 use simavr_ffi as simavr;
 
 unsafe extern "C" {
-    // In sim_core.h, for which simavr-ffi has no bindings.
+    // Declared in sim_core.h, for which simavr-ffi has no bindings.
     fn avr_run_one(avr: *mut simavr::avr_t) -> u32;
     fn _avr_push_addr(avr: *mut simavr::avr_t, address: u32) -> c_int;
     // simavr allocates a core with malloc and has no function that frees it.
@@ -16,12 +15,12 @@ unsafe extern "C" {
 }
 
 const FLAG_I: usize = 7;
-/// Of an I/O address in data space.
+/// The offset of an I/O address in data space.
 const IO_OFFSET: u16 = 0x20;
 
-/// A callback of one I/O register as simavr keeps it.
+/// A callback for reading an I/O register, as simavr stores it.
 pub type ReadHook = unsafe extern "C" fn(*mut simavr::avr_t, u16, *mut c_void) -> u8;
-/// A callback of one I/O register as simavr keeps it.
+/// A callback for writing an I/O register, as simavr stores it.
 pub type WriteHook = unsafe extern "C" fn(*mut simavr::avr_t, u16, u8, *mut c_void);
 
 /// The callbacks that simavr's own peripheral has registered at an address.
@@ -33,12 +32,12 @@ pub struct Original {
     pub write_param: *mut c_void,
 }
 
-/// What went wrong inside simavr during the last instructions.
+/// An error inside simavr during the last instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mishap {
-    /// An instruction that the chip does not have.
+    /// The chip does not have this instruction.
     BadOpcode,
-    /// An address beyond the RAM.
+    /// The instruction accessed an address beyond the RAM.
     OutsideRam,
 }
 
@@ -52,8 +51,8 @@ thread_local! {
     static RESET: Cell<*mut simavr::avr_io_t> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// Called by simavr in the middle of a reset. Only the watchdog causes one, and the run ends with
-/// it; simavr would go on to reset the peripherals and follow a null pointer in the watchdog's own.
+/// simavr calls this in the middle of a reset. Only the watchdog causes one, and the run ends with
+/// it; simavr would go on to reset the peripherals and follow a null pointer of the watchdog's own.
 unsafe extern "C" fn stop_reset(avr: *mut simavr::avr_t) {
     // SAFETY: simavr gives the core that it resets.
     unsafe {
@@ -62,8 +61,8 @@ unsafe extern "C" fn stop_reset(avr: *mut simavr::avr_t) {
     }
 }
 
-/// simavr's logger is one per process: this one prints nothing, and keeps what the board turns into
-/// an error.
+/// The logger of simavr, one per process: this one prints nothing, and keeps what the board turns
+/// into an error.
 unsafe extern "C" fn note_mishap(
     _: *mut simavr::avr_t,
     level: c_int,
@@ -93,8 +92,8 @@ pub struct Core {
 unsafe impl Send for Core {}
 
 impl Core {
-    /// A core after reset, with `flash` from address 0 on. `None` if simavr does not know the chip
-    /// or its flash is smaller.
+    /// Makes a core after reset, with `flash` from address 0 on. `None` if simavr does not know the
+    /// chip or its flash is smaller.
     pub fn new(chip: &CStr, clock_hz: u64, flash: &[u8]) -> Option<Self> {
         static LOGGER: Once = Once::new();
         // SAFETY: the function has the type that simavr asks for and lives as long as the process.
@@ -110,14 +109,14 @@ impl Core {
             simavr::avr_init(avr);
             (*avr).frequency = u32::try_from(clock_hz).unwrap_or(u32::MAX);
             (*avr).reset = Some(stop_reset);
-            // Never more than one instruction, unless `run` says so.
+            // simavr never executes more than one instruction at once, unless `run` allows it.
             (*avr).run_cycle_limit = 1;
             if flash.len() > (*avr).flashend as usize + 1 {
                 drop(Self { avr });
                 return None;
             }
             std::ptr::copy_nonoverlapping(flash.as_ptr(), (*avr).flash, flash.len());
-            // The serial ports shall neither print nor slow the host down when they are polled.
+            // The serial ports must neither print nor slow the host down when they are polled.
             for name in [b'0', b'1'] {
                 let set_flags = u32::from_be_bytes([b'u', b'a', b's', name]);
                 let mut flags = 0_u32;
@@ -128,13 +127,13 @@ impl Core {
         Some(Self { avr })
     }
 
-    /// For the peripherals, which act on the core from within an instruction.
+    /// A pointer for the peripherals, which act on the core from within an instruction.
     pub fn pointer(&self) -> *mut simavr::avr_t {
         self.avr
     }
 
-    /// Executes instructions until at least `cycles` have passed, or until one of them breaks the
-    /// batch: a hook, SEI, RETI, SLEEP, an error. At least one instruction.
+    /// Executes instructions until at least `cycles` have passed, or until a hook, SEI, RETI, SLEEP
+    /// or an error breaks the batch. Executes at least one instruction.
     #[inline]
     pub fn run(&mut self, cycles: u64) {
         // SAFETY: the core is initialised; hooks reach it through the same pointer, and no
@@ -146,15 +145,15 @@ impl Core {
         }
     }
 
-    /// Whether the last batch was broken off by a hook or by setting I.
+    /// Whether a hook or a set I flag broke off the last batch.
     #[inline]
     pub fn has_broken_off(&self) -> bool {
         // SAFETY: the core lives as long as `self`.
         unsafe { (*self.avr).interrupt_state < 0 }
     }
 
-    /// Runs what simavr's own peripherals have due. `false` if that was the watchdog's reset: the
-    /// run is over.
+    /// Runs the due events of simavr's own peripherals. `false` after the watchdog's reset: the run
+    /// is over.
     #[must_use]
     pub fn process_cycle_timers(&mut self) -> bool {
         // SAFETY: as in `run`; the list of peripherals is put back where `stop_reset` took it from.
@@ -169,7 +168,7 @@ impl Core {
         true
     }
 
-    /// When simavr's own peripherals have something due.
+    /// The cycle of the next event of simavr's own peripherals.
     #[inline]
     pub fn next_cycle_timer(&self) -> Option<u64> {
         // SAFETY: the list's head is null or a slot in the core itself.
@@ -193,7 +192,7 @@ impl Core {
         unsafe { (*self.avr).cycle = cycle }
     }
 
-    /// In bytes.
+    /// The program counter in bytes.
     #[inline]
     pub fn pc(&self) -> u32 {
         // SAFETY: the core lives as long as `self`.
@@ -253,12 +252,12 @@ impl Core {
         unsafe { *(*self.avr).data.add(usize::from(address)) }
     }
 
-    /// What simavr has reported since the last call on this thread.
+    /// The error that simavr has reported since the last call on this thread.
     pub fn take_mishap(&self) -> Option<Mishap> {
         MISHAP.take()
     }
 
-    /// The callbacks at an address; `None` where there are none.
+    /// The callbacks at an address; `None` if there are none.
     pub fn original(&self, address: u16) -> Option<Original> {
         // SAFETY: the core lives as long as `self`; the callbacks were registered by simavr with
         // these types.
@@ -291,16 +290,16 @@ impl Core {
         slot.w.c = write;
         slot.w.param = param;
         if let Some(bit) = avr.bit_io.get_mut(index) {
-            // The table behind it stays simavr's, which frees it only where its own callback is
-            // still there.
+            // The table behind this pointer stays simavr's, which frees it only if its own callback
+            // is still there.
             bit.c = None;
         }
     }
 
-    /// Has `notify` called when a RETI is executed.
+    /// Makes every RETI call `notify`.
     ///
     /// # Safety
-    /// As [`Self::hook`].
+    /// As for [`Self::hook`].
     pub unsafe fn on_reti(
         &mut self,
         notify: unsafe extern "C" fn(*mut simavr::avr_irq_t, u32, *mut c_void),

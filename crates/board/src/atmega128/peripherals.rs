@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Timers 0 to 3, external interrupts and ports, as the data sheet describes them; simavr's own
-//! models of these are taken off the bus. Its other peripherals stay, behind callbacks that tell
-//! the board when they were touched.
+//! models of these are taken off the bus. simavr's other peripherals stay, behind callbacks that
+//! tell the board about accesses.
 use std::ffi::c_void;
 
 use simavr_ffi as simavr;
@@ -17,21 +17,21 @@ use crate::run::{BoardEvent, EventKind};
 
 mod bus;
 
-/// Something that the program did and that this board does not model.
+/// A program's use of a feature that this board does not model.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// `uses …`, completing "the firmware …".
+    /// The predicate `uses …`, which completes "the firmware …".
     pub what: String,
-    /// What to do about it.
+    /// A remedy, for the user.
     pub help: String,
 }
 
 /// Edges on one line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LineCount {
-    /// Of the direction that requests an interrupt.
+    /// Edges of the direction that requests an interrupt.
     pub offered: u64,
-    /// Of these, those that found the pending bit set.
+    /// Those of the offered edges that found the pending bit set.
     pub missed: u64,
 }
 
@@ -78,28 +78,29 @@ impl SimavrVector {
 
 /// The devices on the chip's I/O bus.
 pub struct Peripherals {
-    /// simavr's data memory: the registers' plain bits live there, where IN and OUT find them
-    /// without a callback.
+    /// simavr's data memory: it holds the registers' plain bits, where IN and OUT find them without
+    /// a callback.
     data: *mut u8,
     avr: *mut simavr::avr_t,
     timers: [TimerCounter; 4],
-    /// What the chip's prescalers can divide by, per timer.
+    /// The divisors of the chip's prescalers, per timer.
     divisors: Vec<Vec<u64>>,
-    /// The 16-bit timers' byte registers for the other half of an access.
+    /// The TEMP registers of the 16-bit timers, which hold the other half of an access.
     temp: [u8; 4],
     ports: Ports,
     requests: Vec<(Line, Request)>,
     counts: [LineCount; Line::COUNT],
-    /// When a timer sets a flag that may interrupt; `None` for never.
+    /// The cycle at which a timer next sets a flag that may interrupt; `None` for never.
     next_timer_event: Option<u64>,
-    /// Something changed that the run loop has to look at.
+    /// A change that the run loop has to look at.
     touched: bool,
     reti: bool,
     fault: Option<Fault>,
     originals: Vec<Option<Original>>,
-    /// simavr's vectors, but for those that the board models itself.
+    /// The vectors of simavr's peripherals, without those that the board models itself.
     simavr_vectors: Vec<SimavrVector>,
-    /// Those that request an interrupt; found out again when simavr's peripherals were touched.
+    /// The simavr vectors that request an interrupt; recomputed after simavr's peripherals were
+    /// accessed.
     simavr_requests: u64,
     simavr_touched: bool,
     watched: Option<Pin>,
@@ -111,7 +112,7 @@ pub struct Peripherals {
 const DATA_SPACE_IO_END: u16 = 0xff;
 
 impl Peripherals {
-    /// Takes the chip's I/O bus over. The box must outlive the core's last instruction.
+    /// Takes over the chip's I/O bus. The box must outlive the core's last instruction.
     pub fn install(core: &mut Core, chip: &Chip, trace: bool) -> *mut Self {
         let avr = core.pointer();
         let peripherals = Box::new(Self {
@@ -151,13 +152,14 @@ impl Peripherals {
 
     // --- What the run loop asks ----------------------------------------------------------------
 
-    /// The requests that are enabled, a bit per vector number.
+    /// The enabled requests: one bit per vector number.
     pub fn requested(&mut self) -> u64 {
         let mut vectors = 0;
         if std::mem::take(&mut self.simavr_touched) {
             self.simavr_requests = self.find_simavr_requests();
-            // simavr's own queue is not used, and SLEEP does nothing while there is something in
-            // it. SAFETY: the queue is part of the core, which lives as long as its peripherals.
+            // The board does not use simavr's queue of pending interrupts, which must be empty for
+            // SLEEP to work.
+            // SAFETY: the queue is part of the core, which lives as long as its peripherals.
             unsafe {
                 let queue = &mut (*self.avr).interrupts.pending;
                 queue.read = queue.write;
@@ -182,7 +184,7 @@ impl Peripherals {
         vectors | self.simavr_requests
     }
 
-    /// The vector is entered: its flag is cleared by hardware.
+    /// The vector is entered: hardware clears its flag.
     pub fn acknowledge(&mut self, vector: u8, cycle: u64) {
         self.record(cycle, EventKind::VectorEntered(vector));
         if (1..=8).contains(&vector) {
@@ -209,7 +211,7 @@ impl Peripherals {
         self.plan_timer_event();
     }
 
-    /// simavr's own peripherals did something.
+    /// Notes an event of simavr's own peripherals.
     pub fn note_simavr_event(&mut self) {
         self.simavr_touched = true;
         self.touched = true;
@@ -219,7 +221,7 @@ impl Peripherals {
         self.next_timer_event
     }
 
-    /// Whether something changed since the last call.
+    /// Whether the run loop has to look at a change since the last call.
     pub fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.touched)
     }
@@ -251,7 +253,7 @@ impl Peripherals {
         self.counts = [LineCount::default(); Line::COUNT];
     }
 
-    /// Follows an output pin from now on. Until the program drives it, it is pulled up.
+    /// Starts recording an output pin. The pin is pulled up until the program drives it.
     pub fn watch(&mut self, pin: Pin) {
         self.watched = Some(pin);
     }
@@ -284,7 +286,7 @@ impl Peripherals {
         unsafe { *self.data.add(usize::from(address)) = value }
     }
 
-    /// TIFR, and ETIFR eight bits higher.
+    /// TIFR in the low byte, ETIFR in the high byte.
     fn flags(&self) -> u16 {
         u16::from_le_bytes([self.byte(reg::TIFR), self.byte(reg::ETIFR)])
     }
@@ -309,8 +311,8 @@ impl Peripherals {
         }
     }
 
-    /// Only flags that are clear and may interrupt are events: the others are found out when they
-    /// are read.
+    /// Only flags that are clear and may interrupt are events: the other flags are computed when
+    /// they are read.
     fn plan_timer_event(&mut self) {
         let wanted = self.timer_enables() & !self.flags();
         self.next_timer_event = if wanted == 0 {
@@ -434,7 +436,8 @@ impl Peripherals {
 
 /// Called by simavr at every RETI.
 unsafe extern "C" fn note_reti(_: *mut simavr::avr_irq_t, _: u32, peripherals: *mut c_void) {
-    // SAFETY: `install` made it, and the run loop holds no reference to it while instructions run.
+    // SAFETY: the pointer is from `install`, and the run loop holds no reference to it while
+    // instructions run.
     let peripherals = unsafe { &mut *peripherals.cast::<Peripherals>() };
     peripherals.reti = true;
     peripherals.raise_touched();

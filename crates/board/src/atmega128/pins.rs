@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What drives a pin from outside, and when it moves next.
+//! The external drivers of pins, and the cycles of their moves.
 use std::collections::VecDeque;
 use std::iter::Peekable;
 
 use crate::limiter::IdealLimiter;
 use crate::stimulus::{Stimulus, StimulusError, arrivals, level};
 
-/// A request's pulse is this long, or half the time to the next one if that is shorter.
+/// The length of a request's pulse; half the time to the next request if that is shorter.
 pub const PULSE_CYCLES: u64 = 8;
 
-/// What a driver does to its pin.
+/// A driver's move of its pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// A request: from the level at rest to the other one. Which is which depends on the edge that
-    /// the program has chosen for the line at that time, so that one stimulus serves every program.
+    /// A request: from the idle level to the other one. The idle level depends on the edge that the
+    /// program has chosen for the line at that time, so that one stimulus serves every program.
     Request,
-    /// Back to the level at rest.
+    /// The return to the idle level.
     Rest,
-    /// To this level.
+    /// A move to this level.
     Level(bool),
 }
 
 /// Drives one line.
 pub enum Driver {
-    /// Pulses.
+    /// A stimulus of pulses.
     Requests {
-        /// When, ascending.
+        /// The cycles of the requests, in ascending order.
         edges: Peekable<Box<dyn Iterator<Item = u64> + Send>>,
-        /// The end of the current pulse.
+        /// The end of the current pulse, if one is running.
         rest_at: Option<u64>,
     },
     /// A waveform.
@@ -64,7 +64,7 @@ impl Driver {
         })
     }
 
-    /// When the pin moves next.
+    /// The cycle of the pin's next move.
     pub fn next_move(&mut self) -> Option<u64> {
         match self {
             Self::Requests { edges, rest_at } => match (*rest_at, edges.peek().copied()) {

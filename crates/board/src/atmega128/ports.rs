@@ -3,30 +3,30 @@
 //! Interrupts").
 //!
 //! A pin that the program drives can request an interrupt too, as on the chip. An input that
-//! nothing drives reads high. Edges reach the pending bit in the cycle in which they happen: the
-//! synchroniser's delay of the sampled lines is not modelled, nor are requests that a change of
-//! EICRn itself can cause.
+//! nothing drives reads high. Edges reach the pending bit in the cycle in which they happen:
+//! neither the synchroniser's delay of the sampled lines nor requests caused by a change of EICRn
+//! itself are modelled.
 use super::pins::Move;
 use super::registers::port_of_line;
 use crate::line::Line;
 
-/// What a line requests an interrupt for: ISCn1 and ISCn0.
+/// The condition under which a line requests an interrupt: its bits ISCn1 and ISCn0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sense {
-    /// While the pin is low.
+    /// The pin is low.
     Low,
-    /// When it changes; of the sampled lines only.
+    /// The pin changes; only for the sampled lines.
     Change,
-    /// When it falls.
+    /// The pin falls.
     Falling,
-    /// When it rises.
+    /// The pin rises.
     Rising,
 }
 
 /// An edge on a pin that requests an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// Sets the pending bit.
+    /// The edge sets the pending bit.
     Edge,
     /// The pin went low on a line that has no pending bit.
     Low,
@@ -35,12 +35,12 @@ pub enum Request {
 #[derive(Debug, Clone, Copy)]
 struct ExternalLevel {
     level: bool,
-    /// A stimulus of requests drives it: it rests at the level opposite to the program's edge.
+    /// A stimulus of requests drives the pin: it rests at the level opposite to the program's edge.
     pulsed: bool,
     in_pulse: bool,
 }
 
-/// PORT, DDR and the levels outside.
+/// The state of the ports: PORT, DDR and the external levels.
 #[derive(Debug, Clone)]
 pub struct Ports {
     port: [u8; 7],
@@ -50,7 +50,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// After a reset: all inputs.
+    /// The state after a reset: all pins are inputs.
     pub fn new() -> Self {
         Self {
             port: [0; 7],
@@ -64,7 +64,7 @@ impl Ports {
         }
     }
 
-    /// Reads PIN.
+    /// Reads the register PIN.
     pub fn pins(&self, port: usize) -> u8 {
         let mut outside = 0xff;
         for line in Line::all().filter(|line| port_of_line(line.number()) == port) {
@@ -75,12 +75,12 @@ impl Ports {
         (self.port[port] & self.ddr[port]) | (outside & !self.ddr[port])
     }
 
-    /// Writes PORT and tells which lines request an interrupt by it.
+    /// Writes PORT and appends the requests that this causes.
     pub fn set_port(&mut self, port: usize, value: u8, requests: &mut Vec<(Line, Request)>) {
         self.change(port, requests, |ports| ports.port[port] = value);
     }
 
-    /// Writes DDR and tells which lines request an interrupt by it.
+    /// Writes DDR and appends the requests that this causes.
     pub fn set_direction(&mut self, port: usize, value: u8, requests: &mut Vec<(Line, Request)>) {
         self.change(port, requests, |ports| ports.ddr[port] = value);
     }
@@ -90,13 +90,13 @@ impl Ports {
         self.pins(port_of_line(line.number())) & (1 << line.number()) != 0
     }
 
-    /// What a line requests an interrupt for.
+    /// The condition under which a line requests an interrupt.
     pub fn sense(&self, line: Line) -> Sense {
         self.sense[line.number()]
     }
 
-    /// Chooses what a line requests an interrupt for. A stimulus of requests takes its pin to the
-    /// new level at rest.
+    /// Sets a line's interrupt condition. A stimulus of requests moves its pin to the new idle
+    /// level.
     pub fn set_sense(&mut self, line: Line, sense: Sense) {
         self.sense[line.number()] = sense;
         let outside = &mut self.outside[line.number()];
@@ -126,7 +126,8 @@ impl Ports {
                     !rest
                 };
                 if self.outside[index].level == level {
-                    // The pulse before has not ended, or the program has only now chosen its edge.
+                    // The previous pulse has not ended, or the program has only now chosen its
+                    // edge.
                     self.outside[index].level = !level;
                 }
                 self.outside[index].in_pulse = true;

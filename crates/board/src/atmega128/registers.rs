@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ATmega128's registers that the board models itself, by their addresses in data space (data
-//! sheet, "Register Summary"; avr-libc's `iom128.h`).
+//! The registers of the ATmega128 that the board models itself, by their addresses in data space
+//! (data sheet, "Register Summary"; avr-libc's `iom128.h`).
 use super::timer::FlagMasks;
 
 pub const SFIOR: u16 = 0x40;
@@ -17,18 +17,18 @@ pub const EICRA: u16 = 0x6a;
 pub const ETIFR: u16 = 0x7c;
 pub const ETIMSK: u16 = 0x7d;
 
-/// SFIOR.
+/// Bits of SFIOR.
 pub const TSM: u8 = 0x80;
 pub const PSR0: u8 = 0x02;
 pub const PSR321: u8 = 0x01;
-/// MCUCR.
+/// Bits of MCUCR.
 pub const SRE: u8 = 0x80;
 pub const SLEEP_ENABLE: u8 = 0x20;
 pub const SLEEP_MODE: u8 = 0x1c;
 pub const IVSEL: u8 = 0x02;
-/// ASSR.
+/// Bits of ASSR.
 pub const AS0: u8 = 0x08;
-/// XDIV.
+/// Bits of XDIV.
 pub const XDIVEN: u8 = 0x80;
 
 /// PIN, DDR and PORT of the ports A to G.
@@ -47,10 +47,11 @@ pub const fn port_of_line(line: usize) -> usize {
     if line < 4 { 3 } else { 4 }
 }
 
-/// By the bit of TIFR (0 to 7) and of ETIFR (8 to 13): the vector's number.
+/// The vector numbers of the timers' flags: first the bits of TIFR (0 to 7), then those of ETIFR (8
+/// to 13).
 pub const TIMER_VECTORS: [u8; 14] = [16, 15, 14, 13, 12, 11, 10, 9, 24, 28, 29, 27, 26, 25];
 
-/// Where the registers of a timer are; a 16-bit register's high byte follows its low byte.
+/// The addresses of a timer's registers; the high byte of a 16-bit register follows its low byte.
 pub struct TimerRegisters {
     /// TCCRnA; 8-bit timers have one control register, below.
     pub control_a: Option<u16>,
@@ -59,9 +60,9 @@ pub struct TimerRegisters {
     pub counter: u16,
     pub compare: &'static [u16],
     pub capture: Option<u16>,
-    /// In TIFR, and in ETIFR eight bits higher.
+    /// The timer's flags: bits of TIFR, or of ETIFR eight bits higher.
     pub flags: FlagMasks,
-    /// The bit of SFIOR.
+    /// The timer's prescaler reset bit in SFIOR.
     pub prescaler_reset: u8,
 }
 

@@ -4,8 +4,8 @@
 //!
 //! Nothing is done per cycle: between two changes of its registers the counter is a function of the
 //! cycle. The events are the edges of the timer's clock. At an edge the counter takes its next
-//! value; a compare flag is set at the edge that follows the match, TOV at the edge from MAX to 0
-//! (figures "Timer/Counter Timing Diagram").
+//! value; a compare flag is set at the edge after the match, TOV at the edge from MAX to 0 (figures
+//! "Timer/Counter Timing Diagram").
 
 /// The flags of one timer, as masks in a common word of all timers' flags; 0 where the timer has no
 /// such flag.
@@ -16,7 +16,7 @@ pub struct FlagMasks {
     pub capture: u16,
 }
 
-/// When the counter returns to 0.
+/// The condition under which the counter returns to 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountMode {
     /// After MAX.
@@ -45,12 +45,12 @@ pub struct TimerCounter {
     /// The counter's value from `since` on.
     value: u16,
     since: u64,
-    /// The counter was written: the next edge matches nothing.
+    /// The program has written the counter: the next edge matches nothing.
     blocked: bool,
 }
 
 impl TimerCounter {
-    /// Stopped, at 0.
+    /// A timer that is stopped at 0.
     pub fn new(bits: u32, masks: FlagMasks) -> Self {
         Self {
             max: if bits == 8 { 0xff } else { 0xffff },
@@ -67,8 +67,8 @@ impl TimerCounter {
         }
     }
 
-    /// Moves on to `cycle` and returns the flags that were set on the way. Every change of a
-    /// register is preceded by this.
+    /// Moves on to `cycle` and returns the flags that were set on the way. Call it before every
+    /// change of a register.
     pub fn advance(&mut self, cycle: u64) -> u16 {
         let mut edges = self.edges_until(cycle);
         self.since = self.since.max(cycle);
@@ -90,8 +90,8 @@ impl TimerCounter {
         flags
     }
 
-    /// The cycle at which the first of the `wanted` flags will be set, if nothing changes; after
-    /// [`Self::advance`].
+    /// The cycle at which the first of the `wanted` flags will be set if nothing changes; call it
+    /// after [`Self::advance`].
     pub fn next_event(&self, wanted: u16) -> Option<u64> {
         let divisor = self.divisor.filter(|_| !self.held)?;
         let mut after = self.clone();
@@ -111,7 +111,7 @@ impl TimerCounter {
         Some(self.edge(divisor, before + edges))
     }
 
-    /// The counter; after [`Self::advance`].
+    /// The counter's value; call it after [`Self::advance`].
     pub fn value(&self) -> u16 {
         self.value
     }
@@ -150,7 +150,7 @@ impl TimerCounter {
         self.held = held;
     }
 
-    /// The end of TSM: the prescaler starts from 0 at `cycle`.
+    /// Ends the reset by TSM: the prescaler starts from 0 at `cycle`.
     pub fn release_prescaler(&mut self, cycle: u64) {
         if self.held {
             self.reset_prescaler(cycle, false);
@@ -197,8 +197,8 @@ impl TimerCounter {
         ]
     }
 
-    /// The edge after a write of the counter: no match is seen, not even the one that would clear
-    /// the counter.
+    /// Passes the edge after a write of the counter: it sees no match, not even the one that would
+    /// clear the counter.
     fn pass_blocked_edge(&mut self) -> u16 {
         self.blocked = false;
         if self.value == self.max {
@@ -226,8 +226,8 @@ impl TimerCounter {
         u16::try_from(after).unwrap_or(self.max)
     }
 
-    /// The number of edges until the one that leaves `wanted`; `None` if the counter never gets
-    /// there.
+    /// The number of edges until the one after the match with `wanted`; `None` if the counter never
+    /// reaches that value.
     fn edges_to_match(&self, wanted: u16) -> Option<u64> {
         let (value, top, max) = (
             u64::from(self.value),
@@ -256,7 +256,7 @@ mod tests {
         capture: 16,
     };
 
-    /// The data sheet's counter, edge by edge.
+    /// A model of the data sheet's counter, edge by edge.
     struct Counted {
         timer: TimerCounter,
     }
@@ -345,7 +345,7 @@ mod tests {
                 apply(&mut counted.timer, &change, cycle);
                 let wanted = 0b1_1111;
                 if let Some(event) = lazy.next_event(wanted).filter(|event| *event <= cycle + wait) {
-                    // Nothing before the event, something at it.
+                    // No flag is set before the event, and one is set at the event.
                     prop_assert_eq!(lazy.clone().advance(event - 1), 0);
                     prop_assert_ne!(lazy.clone().advance(event), 0);
                     prop_assert_eq!(counted.timer.clone().advance(event - 1), 0);

@@ -16,12 +16,12 @@ const EEPROM_SPACE: u64 = 0x81_0000;
 /// A firmware, ready to be loaded.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The flash's content from address 0; shorter than the flash.
+    /// The flash's content from address 0; at most as long as the flash.
     pub flash: Vec<u8>,
-    /// The end of the static variables in data space, if the ELF says: a stack below it destroys
-    /// them.
+    /// The end of the static variables in data space, if the ELF file states it: a stack that grows
+    /// below it destroys them.
     pub data_end: Option<u16>,
     symbols: Symbols,
 }
@@ -30,7 +30,7 @@ impl Image {
     /// Reads a firmware for `chip`.
     ///
     /// # Errors
-    /// A file that cannot be read, is no linked ELF file, is for another chip or too large.
+    /// A file that cannot be read, is no linked ELF file, is for another chip, or is too large.
     pub fn load(path: &Path, chip: &Chip) -> Result<Self, ElfError> {
         let wanted = LoadTarget {
             path,
@@ -85,10 +85,10 @@ impl Image {
         }
     }
 
-    /// The variable of this name: 1, 2, 4 or 8 bytes.
+    /// The variable of this name, which has 1, 2, 4 or 8 bytes.
     ///
     /// # Errors
-    /// When there is none; the message lists near names, or all when there are few.
+    /// No such variable; the message lists similar names, or all if there are few.
     pub fn variable(&self, name: &str) -> Result<DataSymbol, ElfError> {
         self.symbols.variable(name)
     }
@@ -96,12 +96,12 @@ impl Image {
     /// The address of this symbol in the flash, in bytes.
     ///
     /// # Errors
-    /// When there is none; the message lists near names.
+    /// No such symbol; the message lists similar names.
     pub fn code_address(&self, name: &str) -> Result<u32, ElfError> {
         self.symbols.code_address(name)
     }
 
-    /// The function that holds `address`, and the address: `main+0x12 (0x01a4)`.
+    /// The function at `address`, with the address: `main+0x12 (0x01a4)`.
     #[must_use]
     pub fn place(&self, address: u32) -> String {
         let nearest = self
@@ -135,7 +135,8 @@ impl Image {
             return ((high << 16) | low) << 1 == trap;
         }
         if opcode & 0xf000 == 0xc000 {
-            // RJMP: twelve bits of words, signed, from the next instruction.
+            // The operand of RJMP: a signed offset of twelve bits, in words, from the next
+            // instruction.
             let words = i32::from((((opcode & 0x0fff) << 4) as i16) >> 4);
             return address.checked_add_signed(2 + 2 * words) == Some(trap);
         }
@@ -143,8 +144,8 @@ impl Image {
     }
 }
 
-/// The chip as the compiler noted it; an ELF without a note passes if its instruction set is the
-/// chip's.
+/// Checks the chip that the compiler noted; an ELF file without a note passes if its instruction
+/// set is the chip's.
 fn check_chip(file: &ElfFile32<'_, Endianness>, chip: &Chip) -> Result<(), String> {
     let arch = match object::Object::flags(file) {
         object::FileFlags::Elf { e_flags, .. } => e_flags & 0x7f,
@@ -164,7 +165,7 @@ fn check_chip(file: &ElfFile32<'_, Endianness>, chip: &Chip) -> Result<(), Strin
     }
 }
 
-/// From simavr's section `.mmcu` or from avr-libc's device note.
+/// The chip's name from simavr's section `.mmcu` or from avr-libc's device note.
 fn noted_chip(file: &ElfFile32<'_, Endianness>) -> Option<String> {
     let text = |bytes: &[u8]| {
         let end = bytes
@@ -175,7 +176,7 @@ fn noted_chip(file: &ElfFile32<'_, Endianness>) -> Option<String> {
         (!name.is_empty() && name.is_ascii()).then(|| name.to_ascii_lowercase())
     };
     if let Some(section) = file.section_by_name(".mmcu") {
-        // Tagged, length-prefixed entries: tag 1 is the name.
+        // The section has tagged, length-prefixed entries: tag 1 is the name.
         let mut rest = section.data().ok()?;
         while let [tag, length, after @ ..] = rest {
             let value = after.get(..usize::from(*length))?;
@@ -194,8 +195,8 @@ fn noted_chip(file: &ElfFile32<'_, Endianness>) -> Option<String> {
             .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
     };
     let name_size = usize::try_from(word(0)?).ok()?;
-    // The description: six addresses and sizes, the offsets' table's size, the offset of the name,
-    // then the strings.
+    // The device note: six addresses and sizes, the size of the offset table, the offset of the
+    // name, then the strings.
     let description = 12 + name_size.next_multiple_of(4);
     let table_size = usize::try_from(word(description + 24)?).ok()?;
     let strings = description + 24 + table_size.max(4);

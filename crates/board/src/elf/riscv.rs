@@ -7,21 +7,21 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
 
 use super::{DataSymbol, ElfError, LoadTarget, Symbols};
 
-/// What the processor executes, as the compiler is told.
+/// The compiler's options for the instructions that the processor executes.
 const COMPILER: &str = "riscv64-unknown-elf-gcc -march=rv32i_zicsr -mabi=ilp32";
-/// The extensions of RV32I that the processor has, or that need nothing of it.
+/// The extensions of RV32I that the processor has, or that need no support from it.
 const EXTENSIONS: &[&str] = &["zicsr", "zifencei"];
 
 /// A firmware, ready to be loaded.
 #[derive(Debug, Clone)]
 pub(crate) struct MemoryImage {
-    /// The RAM's content from address 0; not longer than the RAM.
+    /// The RAM's content from address 0; at most as long as the RAM.
     pub memory: Vec<u8>,
     symbols: Symbols,
 }
 
 impl MemoryImage {
-    /// Reads a firmware for a RAM of so many bytes at address 0, where the processor starts.
+    /// Reads a firmware for a RAM of `ram_bytes` at address 0, where the processor starts.
     pub fn load(path: &Path, chip: &str, ram_bytes: u32) -> Result<Self, ElfError> {
         let wanted = LoadTarget {
             path,
@@ -72,12 +72,12 @@ impl MemoryImage {
         Ok(Self { memory, symbols })
     }
 
-    /// The variable of this name: 1, 2, 4 or 8 bytes.
+    /// The variable of this name, which has 1, 2, 4 or 8 bytes.
     pub fn variable(&self, name: &str) -> Result<DataSymbol, ElfError> {
         self.symbols.variable(name)
     }
 
-    /// The address of this symbol in the code.
+    /// The code address of this symbol.
     pub fn code_address(&self, name: &str) -> Result<u32, ElfError> {
         self.symbols.code_address(name)
     }
@@ -89,8 +89,8 @@ fn inside(address: u32, size: u8, ram_bytes: u32) -> bool {
         .is_some_and(|end| end <= ram_bytes)
 }
 
-/// Whether the processor has the instructions that the file was compiled for; else what it was
-/// compiled for.
+/// Checks that the processor has the instructions that the file was compiled for; the error names
+/// them.
 fn check_instructions(file: &ElfFile32<'_, Endianness>) -> Result<(), String> {
     let flags = match Object::flags(file) {
         object::FileFlags::Elf { e_flags, .. } => e_flags,
@@ -145,14 +145,14 @@ fn noted_instructions(file: &ElfFile32<'_, Endianness>) -> Option<String> {
     None
 }
 
-/// Whether RV32I with the processor's extensions executes what was compiled for `noted`.
+/// Whether RV32I with the processor's extensions executes code for `noted`.
 fn executes(noted: &str) -> bool {
     let mut parts = noted.split('_').map(without_version);
     matches!(parts.next(), Some("rv32i" | "rv32e"))
         && parts.all(|extension| EXTENSIONS.contains(&extension))
 }
 
-/// `zicsr2p0` is version 2.0 of `zicsr`.
+/// Removes the version from an extension: `zicsr2p0` is version 2.0 of `zicsr`.
 fn without_version(part: &str) -> &str {
     let Some((name, minor)) = part.rsplit_once('p') else {
         return part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Whether a [`RunSpec`] makes sense, whatever board it is for.
+//! The checks of a [`RunSpec`] that hold for every board.
 use super::{RunError, RunSpec, Stimulus};
 use crate::line::listed;
 

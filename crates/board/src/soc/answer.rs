@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the simulator says about a run.
+//! The simulator's report of a run.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use super::BOARD;
 use crate::line::Line;
 use crate::run::{LineUse, RunResult, RunSpec, VectorUse};
 
-/// The simulator's JSON. What it says besides is for other readers.
+/// The simulator's JSON. Its other members are for other readers.
 #[derive(Debug, Deserialize)]
 pub struct SimulatorResult {
     cycles: u64,
@@ -33,8 +33,8 @@ struct BusErrors {
     count: u64,
 }
 
-/// What one cause took. An external interrupt has the line of the controller for which it was
-/// taken.
+/// The interrupts or exceptions of one cause. For an external interrupt, `line` is the line of the
+/// interrupt controller.
 #[derive(Debug, Deserialize)]
 struct Trap {
     cause: u8,
@@ -54,14 +54,15 @@ struct Wire {
     delivered: u64,
 }
 
-/// RISC-V leaves the causes from here on to the platform.
+/// RISC-V reserves the causes from here on for the platform.
 const FIRST_LINE: u8 = 16;
-/// Behind every line: an exception is no interrupt, but takes as much.
+/// The numbers of exceptions come after those of all lines: an exception is no interrupt, but costs
+/// as much.
 const FIRST_EXCEPTION: u8 = 64;
 
 impl Trap {
-    /// Of an interrupt; the controller's lines behind the event wires are the limiter's and the
-    /// bus's own.
+    /// The use by an interrupt; the controller's lines above the event wires belong to the limiter
+    /// and the bus.
     fn interrupt(self) -> VectorUse {
         let name = match (self.line, self.cause) {
             (Some(line), _) => match usize::from(line).checked_sub(BOARD.lines.len()) {
@@ -99,7 +100,7 @@ impl Trap {
 }
 
 impl SimulatorResult {
-    /// As all boards say it. Of the lines only those are kept that are driven.
+    /// Converts to the result that all boards give. Only driven lines are kept.
     pub fn into_result(self, spec: &RunSpec) -> RunResult {
         let driven = spec.driven_lines();
         let lines = self.lines.into_iter().filter_map(|wire| {
@@ -118,7 +119,7 @@ impl SimulatorResult {
             cycles: self.cycles,
             vectors: interrupts.chain(exceptions).filter(taken).collect(),
             background_cycles: self.background.cycles,
-            // VexRiscv_Min waits for no interrupt: its WFI is a no-operation.
+            // VexRiscv_Min never sleeps: its WFI is a no-operation.
             sleep_cycles: 0,
             wakeups: 0,
             lines: lines.collect(),

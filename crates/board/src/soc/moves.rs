@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is done to the wires, as the simulator reads it: for each move the cycle and the level, in
-//! one number.
+//! The moves of the wires in the simulator's format: the cycle and the level of each move, in one
+//! number.
 use std::io::{self, Write};
 
 use crate::atmega128::{Driver, Move};
 
-/// Writes the moves before cycle `end`, and returns how many there are. A request is a rising edge:
-/// that is what the event devices wait for.
+/// Writes the moves before cycle `end`, and returns their number. A request is a rising edge, as
+/// the event devices expect.
 pub fn write(driver: &mut Driver, end: u64, file: &mut impl Write) -> io::Result<u64> {
     let mut count = 0;
     while let Some(cycle) = driver.next_move().filter(|cycle| *cycle < end) {

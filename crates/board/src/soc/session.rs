@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Carries out a [`RunSpec`] on the board soc: writes what the simulator reads, and starts it.
+//! Carries out a [`RunSpec`] on the board soc: writes the simulator's input, and starts the
+//! simulator.
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -57,7 +58,7 @@ pub(crate) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, Ru
     Ok(simulator.ask(&arguments)?.into_result(spec))
 }
 
-/// What other boards can and this one cannot.
+/// Refuses what this board does not support.
 fn check(spec: &RunSpec) -> Result<(), RunError> {
     if spec.front.is_some() {
         return Err(RunError::Spec(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The program that simulates the board: where it is, how it is made, how it is asked.
+//! The program that simulates the board: its path, its build and its interface.
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use super::answer::SimulatorResult;
 
-/// Names the program, where it is not to be built.
+/// The environment variable that names the program, in place of building it.
 const VARIABLE: &str = "WEIR_SOC";
-/// The script that builds it and prints its path, from the repository's root.
+/// The script that builds the program and prints its path, relative to the repository's root.
 const BUILD: &str = "boards/soc/build";
 
 /// The program that simulates the board.
@@ -21,72 +21,72 @@ pub struct Simulator {
 /// Why the board cannot be simulated.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum SimulatorError {
-    /// There is nothing to build it from.
-    #[error("the simulator of the board soc is not here: neither {} nor a folder above it has {BUILD}", from.display())]
+    /// The sources of the simulator are missing.
+    #[error("cannot find the simulator of the board soc: neither {} nor a folder above it has {BUILD}", from.display())]
     #[diagnostic(help(
         "change into a clone of Weir's repository, which builds it, or name the program: {VARIABLE}=PATH"
     ))]
     NoSource {
-        /// Where the search began.
+        /// The folder in which the search began.
         from: PathBuf,
     },
-    /// It could not be built.
+    /// The simulator cannot be built.
     #[error("the simulator of the board soc cannot be built: {} {what}", script.display())]
     #[diagnostic(help(
-        "its own message is above; `scripts/bootstrap` installs the system's packages that it needs"
+        "the build's own message is above; `scripts/bootstrap` installs the system packages that the build needs"
     ))]
     Build {
-        /// What was started.
+        /// The build script.
         script: PathBuf,
-        /// What became of it.
+        /// The way in which the script failed.
         what: String,
     },
-    /// It cannot be started.
+    /// The simulator cannot be started.
     #[error("cannot start the simulator {}: {cause}", program.display())]
     #[diagnostic(help("remove build/soc, so that it is built anew, or correct {VARIABLE}"))]
     Start {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// It gave up.
+    /// The simulator stopped the run.
     #[error("the board soc stopped: {message}")]
     #[diagnostic(help(
         "look at what the firmware does there: a trap without a handler, a wild jump or pointer"
     ))]
     Stopped {
-        /// What it says.
+        /// The simulator's message.
         message: String,
     },
-    /// Its answer is not to be understood.
+    /// The simulator's answer cannot be parsed.
     #[error("the answer of the simulator {} cannot be read: {cause}", program.display())]
-    #[diagnostic(help("it is of another version: remove build/soc, so that it is built anew"))]
+    #[diagnostic(help("the simulator is of another version: remove build/soc to build it anew"))]
     Answer {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
-        /// What is wrong with it.
+        /// The error in the answer.
         cause: serde_json::Error,
     },
-    /// What it is to read cannot be written.
-    #[error("cannot write what the simulator reads: {0}")]
+    /// The simulator's input cannot be written.
+    #[error("cannot write the simulator's input: {0}")]
     Workspace(io::Error),
 }
 
 impl Simulator {
-    /// This program.
+    /// The simulator at this path.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
         }
     }
 
-    /// The program that the variable `WEIR_SOC` names, or else what `boards/soc/build` makes, in
-    /// the folder `from` or the nearest above it that has that script. A first build takes minutes,
-    /// and tells its progress on stderr.
+    /// The program that the variable `WEIR_SOC` names, or else the one that `boards/soc/build`
+    /// makes, in the folder `from` or the nearest folder above it that has this script. The first
+    /// build takes minutes, and reports its progress on stderr.
     ///
     /// # Errors
-    /// There is no such script; it fails, for example because a tool is missing.
+    /// The script is missing, or fails, for example because a tool is missing.
     pub fn find(from: &Path) -> Result<Self, SimulatorError> {
         if let Some(program) = std::env::var_os(VARIABLE).filter(|program| !program.is_empty()) {
             return Ok(Self::at(program));
@@ -117,7 +117,7 @@ impl Simulator {
         }
     }
 
-    /// Lets it run with these arguments.
+    /// Runs the program with these arguments and parses its answer.
     pub(super) fn ask(&self, arguments: &[OsString]) -> Result<SimulatorResult, SimulatorError> {
         let output = Command::new(&self.program)
             .args(arguments)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Firmware of the tests.
+//! The firmware of the tests.
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use weir_board::firmware::Firmware;
 
-/// Compiles `tests/firmware/NAME` with these defines; the firmware lives as long as the folder.
+/// Compiles `tests/firmware/NAME` with these macros; the file lives as long as the returned folder.
 pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("firmware.elf");
@@ -13,7 +13,7 @@ pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
     let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../board"))
         .join("tests/firmware")
         .join(name);
-    // Assembler sources bring their own vectors; C sources use the library's.
+    // Assembler sources have their own vectors; C sources use those of the C library.
     let flags: &[&str] = if name.ends_with(".S") {
         &["-nostartfiles"]
     } else {

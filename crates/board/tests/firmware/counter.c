@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The usual firmware of a run: a background that counts, and an interrupt that counts. With -DSLEEP
-// the background sleeps instead.
+// A firmware for most runs: the background counts, and so does an interrupt. With -DSLEEP the
+// background sleeps instead.
 #include <avr/interrupt.h>
 #include <avr/io.h>
 #include <avr/sleep.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A trace as a sequence of events of the limit machine: requests, expiries and calls of the
-//! user's.
+//! A trace as a sequence of events of the limit machine: requests, expiries and the user's calls.
 use weir_board::run::{BoardEvent, EventKind};
 
 use super::mark;
@@ -8,7 +7,7 @@ use super::mark;
 pub const EIMSK: u16 = 0x59;
 pub const EIFR: u16 = 0x58;
 
-/// Where the registers of a channel are, in data space, and its bit in them.
+/// The addresses of a channel's registers in data space, and its bit in them.
 #[derive(Debug, Clone, Copy)]
 pub struct Channel {
     pub vector: u8,
@@ -42,45 +41,45 @@ pub fn channel(name: &str) -> Channel {
     }
 }
 
-/// What the processor did in one go.
+/// The kinds of episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The line's interrupt.
+    /// An interrupt of the line.
     Request,
-    /// The channel's interrupt.
+    /// An interrupt of the channel.
     Expiry,
-    /// A call of the user's: its mark.
+    /// A call by the user: its mark.
     Call(u8),
 }
 
-/// What one interrupt, or one call of the user's, read, wrote and left behind.
+/// The registers that one interrupt, or one call by the user, read, wrote and left behind.
 #[derive(Debug, Clone)]
 pub struct Episode {
     pub kind: Kind,
     pub begin: u64,
     pub end: u64,
-    /// When the handler ran, and whose it was.
+    /// The cycles at which handlers ran, with the source of each.
     pub served: Vec<(u64, u8)>,
-    /// The pending bit was cleared by a write.
+    /// A write cleared the pending bit.
     pub acked: bool,
     /// The pending bit at the beginning, and at the last write to a mask, flag or compare register.
     pub pending: (bool, bool),
-    /// The compare flag, if it was read: the first time.
+    /// The compare flag at its first read, if it was read.
     pub flag: Option<bool>,
-    /// The counter as it was read, with the cycle; of a 16-bit counter of which only the low byte
-    /// was read, that.
+    /// The values read from the counter, with the cycle; only the low byte if the high byte of a
+    /// 16-bit counter was not read.
     pub counts: Vec<(u64, u16)>,
     /// Writes to the counter.
     pub restarts: Vec<(u64, u8)>,
-    /// As it is afterwards: the line's enable bit, the channel's, the compare register.
+    /// The state afterwards: the line's enable bit, the channel's, the compare register.
     pub enabled: bool,
     pub armed: bool,
     pub compare: u16,
-    /// Marks other than the handler's.
+    /// Marks other than the handlers'.
     pub marks: Vec<u8>,
 }
 
-/// What a run did to the line of this number (0 to 7).
+/// The events of the line with this number (0 to 7) in a run.
 pub struct History {
     pub episodes: Vec<Episode>,
     /// Edges of the line.
@@ -181,7 +180,7 @@ impl Reader {
         } else if address == channel.counter {
             episode.counts.push((at, u16::from(value)));
         } else if channel.wide && address == channel.counter + 1 {
-            // The low byte's read has latched the high one.
+            // Reading the low byte has latched the high one.
             if let (Some((at, low)), Some(last)) = (low_read, episode.counts.last_mut()) {
                 *last = (at, u16::from_le_bytes([low, value]));
             }
@@ -189,7 +188,7 @@ impl Reader {
     }
 }
 
-/// Cuts a trace into episodes. `mark`: the address of TEST_MARK.
+/// Cuts a trace into episodes. `mark` is the address of TEST_MARK.
 pub fn history(events: &[BoardEvent], line: u8, channel: Channel, mark: u16) -> History {
     let mut all = History {
         episodes: Vec::new(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Firmware of the AVR port under a flood on the board, cut into what happened one after the other.
+//! Runs firmware of the AVR port under a flood on the board, and cuts the trace into episodes.
 #![allow(dead_code)] // each test crate uses its part
 
 pub mod curve;
@@ -17,7 +17,7 @@ use weir_board::line::Line;
 use weir_board::run::{LineStimulus, RunResult, RunSpec, Stimulus, run};
 use weir_core_sys::{Config, Policy, Timing, Trigger};
 
-/// Cycles a second, in every test.
+/// The clock in Hz, in every test.
 pub const CLOCK: u64 = 4_000_000;
 
 /// Twins of ports/avr/tests/watched.h.
@@ -41,7 +41,7 @@ pub enum Flavour {
     FastShared,
 }
 
-/// A compiled firmware; it lives as long as this.
+/// A compiled firmware; its file lives as long as this value.
 pub struct Elf {
     _folder: TempDir,
     pub path: PathBuf,
@@ -51,8 +51,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What compiles `ports/avr/tests/SOURCES` (or a path from the root, if there is a slash) with
-/// these defines.
+/// The build of `ports/avr/tests/SOURCES` (or of a path from the root, if the name has a slash)
+/// with these macros.
 pub fn firmware(sources: &[&str], flavour: Flavour, defines: &[String]) -> Firmware {
     let root = root();
     let mut all: Vec<PathBuf> = sources
@@ -92,7 +92,7 @@ pub fn firmware(sources: &[&str], flavour: Flavour, defines: &[String]) -> Firmw
     }
 }
 
-/// Compiles it, or tells why not.
+/// Compiles the firmware, or returns the error.
 pub fn try_build(firmware: &Firmware) -> Result<Elf, FirmwareError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("firmware.elf");
@@ -103,12 +103,12 @@ pub fn try_build(firmware: &Firmware) -> Result<Elf, FirmwareError> {
     })
 }
 
-/// Compiles it.
+/// Compiles the firmware, and panics on an error.
 pub fn build(sources: &[&str], flavour: Flavour, defines: &[String]) -> Elf {
     try_build(&firmware(sources, flavour, defines)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One run with a trace from the reset on.
+/// Runs the firmware once, with a trace from the reset on.
 pub fn trace(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunResult {
     let mut spec = RunSpec::new(&elf.path, CLOCK, cycles);
     spec.floods = floods.to_vec();
@@ -116,13 +116,13 @@ pub fn trace(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunResult {
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A flood in its text form.
+/// Parses the text form of a flood.
 pub fn flood(text: &str) -> LineStimulus {
     LineStimulus::parse(text, CLOCK).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Bursts and pauses of every length, in step with the interval and not: 60 % of the gaps short,
-/// some near multiples of the interval.
+/// A flood of bursts and pauses of every length, in step with the interval and out of step: 60 % of
+/// the gaps are short, some are near multiples of the interval.
 pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let interval = limit.interval_cycles();
@@ -148,7 +148,7 @@ pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
     }
 }
 
-/// One limit, as firmware and as a configuration of core/.
+/// One limit, as macros of a firmware and as a configuration of core/.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     pub config: Config,
@@ -179,7 +179,7 @@ impl Limit {
         }
     }
 
-    /// For ports/avr/tests/limited.c.
+    /// The macros for ports/avr/tests/limited.c.
     pub fn defines(&self) -> Vec<String> {
         let mark = if self.channel == "TIMER2" {
             "OCR0"
@@ -198,12 +198,12 @@ impl Limit {
         ]
     }
 
-    /// In cycles: the interval, or the period.
+    /// The interval, or bursty's period, in cycles.
     pub fn interval_cycles(&self) -> u64 {
         self.config.interval * self.prescaler
     }
 
-    /// In Hz: what the limit lets through in the long run.
+    /// The long-run rate of the limit in Hz.
     pub fn rate(&self) -> f64 {
         let per_interval = if self.config.policy == Policy::Bursty {
             f64::from(self.config.burst)
@@ -213,7 +213,7 @@ impl Limit {
         CLOCK as f64 / self.interval_cycles() as f64 * per_interval
     }
 
-    /// Below, at and above the limit; at random; in pairs and bursts, also in step with the
+    /// Floods below, at and above the limit; at random; in pairs and bursts, also in step with the
     /// interval.
     pub fn floods(&self) -> Vec<String> {
         let rate = self.rate();
@@ -236,7 +236,8 @@ impl Limit {
             format!("INT0=poisson:{:.3}Hz:seed=1", rate * 0.7),
             format!("INT0=poisson:{:.3}Hz:seed=2", rate * 1.2),
             format!("INT0=poisson:{:.3}Hz:seed=3", rate * 4.0),
-            // A large burst is used up by chance only, and only now and then: two more chances.
+            // Only now and then does chance use up a large burst: these floods give two more
+            // chances.
             format!("INT0=poisson:{:.3}Hz:seed=4", rate * 1.1),
             format!("INT0=poisson:{:.3}Hz:seed=5", rate * 1.3),
             format!(
@@ -251,7 +252,7 @@ impl Limit {
                 200,
                 span * 3 + 600 * burst
             ),
-            // Longer than half a wrap of the timer apart, and than a whole one.
+            // Gaps longer than half a wrap of the timer, and than a whole one.
             format!(
                 "INT0=bursts:{}:gap={}cycles:period={}cycles",
                 burst * 2 + 2,

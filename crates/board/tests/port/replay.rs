@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The same requests, expiries and calls, given to the machine of core/: every decision must be the
+//! Replays the requests, expiries and calls on the machine of core/: every decision must be the
 //! same.
 use weir_core_sys::{Action, Config, Limiter, Policy, Timing, W16};
 
 use super::history::{Episode, History, Kind};
 use super::{Limit, mark};
 
-/// Ticks of the port's free-running timer, known from what the port itself read.
+/// The ticks of the port's free-running timer, known from the values that the port itself read.
 struct Clock {
     known: (u64, u16),
     prescaler: u64,
@@ -23,13 +23,13 @@ impl Clock {
         value.wrapping_add(ticks as u16)
     }
 
-    /// A count as it was read, with the high byte that belongs to it.
+    /// Completes a value that was read with the high byte that belongs to it.
     fn read(&mut self, (cycle, value): (u64, u16), whole: bool) -> u16 {
         let about = self.at(cycle);
         let value = if whole {
             value
         } else {
-            // Nearest to what the clock says: it is right to a tick.
+            // The nearest value to the clock's estimate, which is right to a tick.
             let low = value as u8;
             about.wrapping_add(i16::from(low.wrapping_sub(about as u8) as i8) as u16)
         };
@@ -38,18 +38,18 @@ impl Clock {
     }
 }
 
-/// What a decision was, to the world outside.
+/// The visible effects of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decision {
     served: bool,
     acked: bool,
     enabled: bool,
     armed: bool,
-    /// What the compare register is to hold, if the step says.
+    /// The value that the compare register must hold, if the step sets it.
     at: Option<u16>,
 }
 
-/// What the replay counted, so that a test can tell that something was tested.
+/// The counts of a replay, by which a test can tell that it tested something.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
     pub requests: u64,
@@ -57,7 +57,7 @@ pub struct Counts {
     pub expiries: u64,
     pub served_by_expiry: u64,
     pub calls: u64,
-    /// The compare register was set later than the machine says, because that instant was too near.
+    /// The compare register was set later than the machine asks, because that instant was too near.
     pub soon: u64,
 }
 
@@ -72,25 +72,25 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// The machine beside the port.
+/// The machine that runs beside the port.
 struct Replay<'a> {
     limit: &'a Limit,
-    /// The one in force.
+    /// The configuration in force.
     config: Config,
     changes: &'a [Config],
     limiter: Limiter<W16>,
     armed: bool,
-    /// The compare register.
+    /// The value of the compare register.
     compare: u16,
-    /// By how much the port's instants lie behind the machine's: what Self::is_near has added up
-    /// to. Only where the compare register is the port's only memory of them.
+    /// The lag of the port's instants behind the machine's, which Self::is_near has added up. Only
+    /// where the compare register is the port's only memory of them.
     frame: u16,
     due_in_register: bool,
     clock: Clock,
     counts: Counts,
 }
 
-/// Ticks that the port keeps between now and the instant of an armed compare register (lean.h,
+/// The ticks that the port keeps between now and the instant of an armed compare register (lean.h,
 /// WEIR_AVR_AT_ONCE).
 fn ahead(config: &Config) -> u16 {
     if u64::from(config.burst) * config.interval <= 240 {
@@ -101,7 +101,7 @@ fn ahead(config: &Config) -> u16 {
 }
 
 impl Replay<'_> {
-    /// What the machine decides, given what the port may have seen.
+    /// The decisions of the machine, given what the port may have seen.
     fn decide(
         &self,
         kind: Kind,
@@ -141,8 +141,8 @@ impl Replay<'_> {
         (limiter, decision)
     }
 
-    /// The instants at which the port may have decided: what it read, or without a read where it
-    /// was.
+    /// The instants at which the port may have decided: the values that it read, or without a read
+    /// the time of the episode.
     fn instants(&mut self, episode: &Episode) -> Vec<u16> {
         let mut all: Vec<u16> = Vec::new();
         for &count in &episode.counts {
@@ -150,7 +150,7 @@ impl Replay<'_> {
             all.push(self.clock.read(count, whole));
         }
         if self.limit.config.policy == Policy::Bucket && episode.flag == Some(false) {
-            // The bucket became full between the two reads: that is the instant which counts, at
+            // The bucket became full between the two reads: this is the instant that counts, at
             // most these cycles ago.
             let most = (30 / self.limit.prescaler + 1) as u16;
             if all
@@ -173,24 +173,24 @@ impl Replay<'_> {
         all
     }
 
-    /// An instant too near to be written in time (or past) became one a margin after a count that
-    /// was read, or, for a bursty limiter's expiry, a whole period after it. The machine's later
-    /// instants lie as far behind.
+    /// Whether an instant was too near (or past) to be written in time, so that it became one a
+    /// margin after a value that was read, or, for a bursty limiter's expiry, a whole period after
+    /// it. The machine's later instants lie as far behind.
     fn is_near(&self, at: u16, episode: &Episode, instants: &[u16]) -> bool {
         let config = &self.config;
-        // From a thread three ticks are tried first; they do at any prescaler but 1.
+        // A thread tries three ticks first, which suffice at any prescaler but 1.
         let margins: &[u16] = match episode.kind {
             Kind::Call(_) => &[3, 16],
             _ => &[ahead(config)],
         };
         let margin = margins[margins.len() - 1];
-        // Switched on again before the expiry that the last switching on had asked for: it is still
-        // to come.
+        // The user switched the line on again before the expiry that the previous call had asked
+        // for: that expiry is still to come.
         if self.due_in_register && episode.kind == Kind::Call(mark::ENABLE) {
             let most = (200 / self.limit.prescaler) as u16 + margin;
             return (at.wrapping_sub(episode.compare) as i16).unsigned_abs() <= most;
         }
-        // One that comes soon, or has come during the call, is left where it is (c.h,
+        // An expiry that comes soon, or has come during the call, is left where it is (c.h,
         // WEIR_AVR_IS_COMING). Its flag may have been set after the first look at it.
         let after = |instant: u16, cycle: u64| instant.wrapping_sub(self.clock.at(cycle)) as i16;
         if matches!(episode.kind, Kind::Call(_))
@@ -212,8 +212,8 @@ impl Replay<'_> {
         })
     }
 
-    /// lean.h looks at one byte of the counter where that is enough, and at both elsewhere: the
-    /// cycles of the reads tell, but the values suffice.
+    /// lean.h reads one byte of the counter where that is enough, and both elsewhere: the cycles of
+    /// the reads would tell which, but the values suffice.
     fn reads_low_bytes_only(&self) -> bool {
         self.due_in_register && u64::from(self.config.burst) * self.config.interval <= 240
     }
@@ -275,7 +275,7 @@ impl Replay<'_> {
     }
 }
 
-/// Whether lean.h has the policy (WEIR_AVR_IS_LEAN).
+/// Whether lean.h supports the policy (WEIR_AVR_IS_LEAN).
 fn is_lean(config: &Config) -> bool {
     matches!(
         (config.policy, config.timing),
@@ -287,7 +287,7 @@ fn is_lean(config: &Config) -> bool {
     )
 }
 
-/// Follows a history. `specialised`: a constant limit without a record. `changes`: what
+/// Replays a history. `specialised`: a constant limit without a record. `changes`: the limits that
 /// TEST_CHANGES lists, from number 0 on.
 pub fn replay(
     limit: &Limit,
@@ -305,7 +305,8 @@ pub fn replay(
         .counts
         .last()
         .expect("weir_avr_start() reads the counter");
-    // A bursty limiter's first clearing tells the instant; the others have none to tell.
+    // A bursty limiter's first clearing tells the starting instant; for the other policies it does
+    // not matter.
     let now = if limit.config.policy == Policy::Bursty && limit.config.timing != Timing::OneShot {
         start.compare.wrapping_sub(limit.config.interval as u16)
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What reading and writing a register does, and in which cycle.
+//! The effects of reading and writing a register, and the cycle in which they happen.
 //!
 //! IN and OUT access a register in their only cycle, LDS, STS and the indirect forms in their
 //! second one; SBI and CBI read in the first and write in the second. A write takes effect at the
@@ -15,16 +15,16 @@ use crate::atmega128::registers as reg;
 use crate::line::Line;
 use crate::run::EventKind;
 
-/// What is at an address.
+/// The register at an address.
 #[derive(Debug, Clone, Copy)]
 enum Register {
     TimerControl(usize),
-    /// Of a 16-bit timer: the high byte comes from TEMP.
+    /// The low byte of a 16-bit counter: the high byte comes from TEMP.
     CounterLow(usize),
     CounterHigh(usize),
     Counter8(usize),
     CompareLow(usize, usize),
-    /// Any high byte that is written through TEMP and read directly.
+    /// A high byte that is written through TEMP and read directly.
     CompareHigh(usize),
     Compare8(usize),
     CaptureLow(usize),
@@ -38,7 +38,7 @@ enum Register {
     Pins(usize),
     Direction(usize),
     Port(usize),
-    /// Registers in which only some bits are refused.
+    /// A register of which only some bits are refused.
     Watched,
 }
 
@@ -99,7 +99,7 @@ fn register_at(address: u16) -> Option<Register> {
 }
 
 impl Register {
-    /// Whether a read does more than fetch the byte in data space.
+    /// Whether reading does more than fetch the byte in data space.
     fn has_read_hook(self) -> bool {
         matches!(
             self,
@@ -224,7 +224,7 @@ impl Peripherals {
         self.originals[usize::from(address)] = Some(original);
     }
 
-    /// The program uses one of simavr's own peripherals.
+    /// Notes that the program uses one of simavr's own peripherals.
     fn note_access(&mut self) {
         self.simavr_touched = true;
         self.raise_touched();
@@ -304,7 +304,7 @@ impl Peripherals {
         }
         match register {
             Register::TimerFlags => {
-                // Ones clear; what is set in this very cycle stays.
+                // Writing a one clears a flag; a flag that is set in this very cycle stays set.
                 self.advance_timers(cycle);
                 self.set_byte(address, self.byte(address) & !value);
                 self.plan_timer_event();
@@ -463,7 +463,7 @@ fn high(value: u16) -> u8 {
     value.to_le_bytes()[1]
 }
 
-/// As [`register_at`], looked up: it is asked for at every access.
+/// [`register_at`] from a table, because every access calls it.
 fn register_at_cached(address: u16) -> Option<Register> {
     static TABLE: std::sync::LazyLock<Vec<Option<Register>>> =
         std::sync::LazyLock::new(|| (0..=DATA_SPACE_IO_END).map(register_at).collect());
