@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The cycles of the board soc that are simulated in a second, under the flood of soc-fig1. Exits
-//! with 1 if the goal is missed.
+//! The number of the board soc's cycles that are simulated in a second, under the flood of
+//! soc-fig1. Exits with 1 if the goal is missed.
 //!
-//! The goal is judged by the fastest of several runs, as other load only ever makes one longer.
+//! The fastest of several runs is compared with the goal, because other load only ever makes a run
+//! slower.
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ const CYCLES: u64 = 8_000_000;
 const RUNS: usize = 5;
 const LEAST_MHZ: f64 = 4.0;
 
-/// The unprotected node of soc-fig1.
+/// Compiles the unprotected node of soc-fig1.
 fn firmware(root: &Path, elf: &Path) -> miette::Result<()> {
     let path = |name: &str| root.join(name);
     let flags = ["-O2", "-fno-ipa-icf"].map(str::to_owned);

@@ -22,12 +22,12 @@ enum Command {
     Reproduce(reproduce::Args),
 }
 
-/// What a command that was carried out says to the shell.
+/// The outcome of a command that was carried out, for the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything is as it should be: 0.
+    /// Everything is as claimed: 0.
     Good,
-    /// It was carried out, and something that was claimed is not so: 1.
+    /// The command was carried out, and a claim is not met: 1.
     ClaimsNotMet,
 }
 
@@ -35,7 +35,7 @@ impl Cli {
     /// Carries the command out.
     ///
     /// # Errors
-    /// Bad input, or something that it needs is missing: exit code 2.
+    /// Bad input, or a missing tool or file: exit code 2.
     pub fn execute(self) -> miette::Result<Outcome> {
         match self.command {
             Command::Run(arguments) => run::execute(&arguments).map(|()| Outcome::Good),
@@ -44,10 +44,10 @@ impl Cli {
     }
 }
 
-/// Prints a text and the end of its line.
+/// Prints a text with a line break at its end.
 fn print(text: &str) -> miette::Result<()> {
     match writeln!(io::stdout().lock(), "{text}") {
-        // A reader who went away has seen enough.
+        // A reader that closes the pipe has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.into_diagnostic(),
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments: a figure or table of a paper, measured on an emulated machine, or simulated, and
-//! held against its claims.
+//! Experiments: a figure or table of a paper, measured on an emulated or simulated machine, and
+//! compared with its claims.
 //!
-//! Each is one file, `experiments/PAPER/NAME.toml`, which states what is done and what should come
-//! out. There are a few kinds of experiment (`kinds`); a kind knows which claims it can measure.
+//! Each experiment is one file, `experiments/PAPER/NAME.toml`, which states the procedure and the
+//! expected results. There are a few kinds of experiment (`kinds`); a kind knows which claims it
+//! can measure.
 mod base;
 mod batch;
 pub(crate) mod bench;
@@ -29,7 +30,7 @@ use file::ExperimentFile;
 use kind::KindEntry;
 use kinds::KINDS;
 
-/// An experiment that was read and makes sense.
+/// An experiment whose file was read and checked.
 #[derive(Debug)]
 pub struct Experiment {
     name: String,
@@ -40,8 +41,8 @@ impl Experiment {
     /// Reads `experiments/PAPER/NAME.toml`.
     ///
     /// # Errors
-    /// An unknown name, a file that is not as it should be (the message points at the place), a
-    /// claim that nothing measures.
+    /// An unknown name, an invalid file (the message points at the place), a claim that the
+    /// experiment cannot measure.
     pub fn load(place: &Checkout, name: &str) -> Result<Self, ExperimentError> {
         let (path, text) = base::text(place, name)?;
         Self::parse(KINDS, name, &path, &text)
@@ -59,16 +60,16 @@ impl Experiment {
         })
     }
 
-    /// What it shows.
+    /// The title of the experiment.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.file.title
     }
 
-    /// Keeps only a part of what the experiment does, for which it claims the same.
+    /// Reduces the experiment to the quick part of its file, for which the same is claimed.
     ///
     /// # Errors
-    /// Its file does not say which part.
+    /// The file states no quick part.
     pub fn shorten(&mut self) -> Result<(), ExperimentError> {
         if self.file.kind.shorten() {
             Ok(())
@@ -77,10 +78,10 @@ impl Experiment {
         }
     }
 
-    /// Makes the measurements anew that the experiment judges and that are kept in the repository.
+    /// Repeats the measurements that the repository keeps and the experiment judges.
     ///
     /// # Errors
-    /// An experiment that keeps none; a program that fails.
+    /// An experiment that keeps no measurements; a program that fails.
     pub fn measure_anew(&self, place: &Checkout) -> Result<(), ExperimentError> {
         self.file
             .kind
@@ -88,11 +89,10 @@ impl Experiment {
             .unwrap_or_else(|| Err(ExperimentError::NothingKept(self.name.clone())))
     }
 
-    /// Compiles the firmware and runs it, or simulates, and compares what comes out with the
-    /// claims.
+    /// Compiles the firmware and runs it, or simulates, and compares the results with the claims.
     ///
     /// # Errors
-    /// A missing compiler, a firmware that does not compile or goes astray, costs that were never
+    /// A missing compiler, a firmware that does not compile or crashes, costs that were never
     /// measured.
     pub fn run(&self, place: &Checkout) -> Result<Findings, ExperimentError> {
         let ExperimentFile { kind, setup, .. } = &self.file;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments that judge committed place-and-route runs, as their users meet them.
+//! Experiments that judge committed place-and-route runs, as their users see them.
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -45,8 +45,8 @@ source,fpga,3,3,12,15,10,71,0,0,,
 memory,fpga,64,64,,16,16,320,0,0,2,
 ";
 
-/// As many pairs as there are seeds; with a limiter, a system is slower by `slower` percent on
-/// average, and differs by 2 % from seed to seed.
+/// The runs for this number of seeds, with and without a limiter; with a limiter, a system is
+/// slower by `slower` percent on average, and varies by 2 % from seed to seed.
 fn runs(seeds: u32, slower: f64) -> String {
     let mut text = "cpu,device,sources,seed,cells,flip_flops,fmax_mhz,netlist\n".to_owned();
     for seed in 1..=seeds {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab run` as a user meets it.
+//! `weir-lab run` as its users see it.
 #[path = "../../board/tests/common/mod.rs"]
 mod common;
 
@@ -17,7 +17,7 @@ fn weir_lab(arguments: &[&str]) -> std::process::Output {
         .unwrap()
 }
 
-/// What a bad call says; it must fail with 2 and print nothing else.
+/// The message of a bad call, which must exit with 2 and print nothing else.
 fn complaint(arguments: &[&str]) -> String {
     let output = weir_lab(arguments);
     let message = String::from_utf8(output.stderr).unwrap();
@@ -149,7 +149,7 @@ fn bad_arguments_are_refused_with_what_would_be_right() {
         ),
         (&["--front", "x.elf:out=PB9"], "there is no pin `PB9`"),
     ] {
-        // `=` keeps a value that begins with a minus from looking like an option.
+        // With `=`, a value that begins with a minus is not taken for an option.
         let joined: Vec<String> = arguments.chunks(2).map(|pair| pair.join("=")).collect();
         let mut all = vec!["run", elf];
         if !arguments.contains(&"--clock") {
@@ -272,7 +272,7 @@ fn no_bytes_in_an_elf_make_the_loader_panic() {
     let good = std::fs::read(&elf).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.elf");
-    // Every byte of the headers, and a sample of the rest.
+    // Every byte of the headers is changed, and a sample of the others.
     let places = (0..180).chain((180..good.len()).step_by(97));
     for place in places {
         for value in [0x00, 0x7f, 0xff] {

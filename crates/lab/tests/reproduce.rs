@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab reproduce`, as its users meet it.
+//! `weir-lab reproduce`, as its users see it.
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ fn reproduce(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What it said, on stdout and stderr, without miette's line breaks.
+/// The output on stdout and stderr, without miette's line breaks.
 fn said(assert: &assert_cmd::assert::Assert) -> String {
     let output = assert.get_output();
     let text = [&output.stdout[..], &output.stderr[..]].concat();
@@ -116,7 +116,7 @@ fn content(folder: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn results_are_written_and_the_claims_are_shown() {
     let root = repository(EXPERIMENT);
-    // From a folder inside: the repository is found upwards.
+    // The repository is found from a folder inside it, too.
     let inside = root.path().join("core");
     let assert = reproduce(&inside, &["none/small"])
         .env("TMPDIR", root.path().join("tmp"))
@@ -137,7 +137,7 @@ fn results_are_written_and_the_claims_are_shown() {
     assert_eq!(json["claims"][0]["paper"], 11500.0);
     assert_eq!(json["claims"][0]["met"], true);
     let lost = json["claims"][1]["measured"].as_f64().unwrap();
-    // 11520 times in 4 million cycles an interrupt of 35 cycles (avr-gcc 14.2) to 44 (5.4).
+    // In 4 million cycles, 11520 interrupts of 35 cycles (avr-gcc 14.2) to 44 (5.4).
     assert!((9.8..13.0).contains(&lost), "{lost}");
     assert_eq!(
         content(&root.path().join("tmp")),
@@ -245,7 +245,7 @@ fn without_a_compiler_it_says_what_installs_one() {
     assert!(!root.path().join("results").exists());
 }
 
-/// Waits, but not for ever.
+/// Waits for the condition, with a time limit.
 #[cfg(unix)]
 fn until(what: &str, condition: impl Fn() -> bool) {
     let begin = Instant::now();
@@ -255,8 +255,8 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Ctrl-C as a terminal sends it, to the program and those that it has started, once it has begun
-/// in its folder for what is temporary.
+/// Sends Ctrl-C as a terminal does, to the program and the processes that it has started, once the
+/// program has begun to work in its temporary folder.
 #[cfg(unix)]
 fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
     use std::os::unix::process::CommandExt;
@@ -270,7 +270,7 @@ fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
         .spawn()
         .unwrap();
     until("it never began", || begun(&tmp));
-    // The shell's own: a minimal Debian has no other.
+    // The shell's own command: a minimal Debian has no other.
     let sent = Process::new("sh")
         .args(["-c", "kill -s INT -- -$0", &child.id().to_string()])
         .status()
@@ -282,7 +282,7 @@ fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
     assert!(!root.path().join("results").exists());
 }
 
-/// A repository whose experiment takes long.
+/// A repository with an experiment that takes long.
 #[cfg(unix)]
 fn long() -> tempfile::TempDir {
     repository(&EXPERIMENT.replace("length = \"20ms\"", "length = \"1000s\""))
@@ -291,9 +291,9 @@ fn long() -> tempfile::TempDir {
 #[cfg(unix)]
 #[test]
 fn an_interruption_while_it_compiles_leaves_nothing_behind() {
-    /// Whether there is a file of the compiler's own.
+    /// Whether the folder has a temporary file of the compiler.
     fn compiles(folder: &Path) -> bool {
-        // Folders come and go meanwhile.
+        // Other folders appear and disappear meanwhile.
         std::fs::read_dir(folder).is_ok_and(|entries| {
             entries.flatten().any(|entry| {
                 entry.file_name().to_string_lossy().starts_with("cc") || compiles(&entry.path())
@@ -320,7 +320,7 @@ fn an_interruption_while_a_guest_runs_leaves_nothing_behind() {
     let root = repository(GUESTS);
     let scripts = root.path().join("boards/linux");
     std::fs::create_dir_all(&scripts).unwrap();
-    // In the place of a guest, which begins with what is written, and ends with it, too.
+    // A stand-in for the guest, which begins before the interruption and ends with it.
     for (name, text) in [
         ("build", "#!/bin/sh\necho kernel >version\npwd\n"),
         (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Simulated experiments: those of the repository in short, and what a file can say.
+//! Simulated experiments: those of the repository in a short form, and the keys of an experiment's
+//! file.
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -33,8 +34,8 @@ receiver = "server"
 bottom_half = "300 cycles"
 "#;
 
-/// A job of 2 ms, which three packets interrupt if their bottom halves run at once, the third only
-/// since the first two do, and two packets else.
+/// A job of 2 ms. Three packets interrupt it if their bottom halves run at once (the third only
+/// because of the first two), otherwise two packets do.
 const EXPERIMENT: &str = r#"
 title = "A small one"
 paper = "none"
@@ -93,7 +94,7 @@ fn repository(experiment: &str, system: &str) -> tempfile::TempDir {
     root
 }
 
-/// The exit code, and what was said without line breaks.
+/// The exit code, and the output without line breaks.
 fn reproduce(root: &Path, name: &str) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_weir-lab"))
         .current_dir(root)
@@ -194,8 +195,8 @@ fn firmware_says_how_long_it_runs() {
     assert!(said.contains("how long the firmware runs"), "{said}");
 }
 
-/// An experiment of the repository, made shorter: what stands where in its file and the system's is
-/// replaced, and must be there.
+/// Runs an experiment of the repository in a shorter form: replaces texts, which must exist, in its
+/// file and in the system file.
 fn shortened(name: &str, replaced: &[(&str, &str)]) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     let root = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab run --board soc` as a user meets it, with a stand-in for the simulator: what it is
-//! told, what is made of its answer, what is refused.
+//! `weir-lab run --board soc` as its users see it, with a stand-in for the simulator: the
+//! simulator's arguments, the use of its answer, and what is refused.
 #[path = "../../board/tests/common/mod.rs"]
 mod common;
 
@@ -11,7 +11,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Notes its arguments and the moves of INT3, and answers.
+/// A simulator that notes its arguments and the moves of INT3, and answers.
 const SIMULATOR: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$@" >"$here/arguments"
@@ -37,7 +37,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// With this stand-in for the simulator.
+    /// A test that runs with this stand-in for the simulator.
     fn new(simulator: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("weir-soc");
@@ -64,7 +64,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// What a bad call says; it must fail with 2 and print nothing else.
+    /// The message of a bad call, which must exit with 2 and print nothing else.
     fn complaint(&self, arguments: &[&str]) -> String {
         complaint(&self.run(arguments))
     }

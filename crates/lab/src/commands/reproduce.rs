@@ -30,8 +30,8 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// First make the measurements anew that the repository keeps, which can take hours; what is
-    /// interrupted is carried on with
+    /// First repeat the measurements that the repository keeps, which can take hours; an
+    /// interrupted measurement is resumed
     #[arg(long, conflicts_with = "quick")]
     measure: bool,
 
@@ -39,8 +39,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     out: PathBuf,
 
-    /// Weir's repository, with the experiments and their firmware; found from here upwards if it is
-    /// not given
+    /// Weir's repository, with the experiments and their firmware; if not given, the current folder
+    /// or the nearest one above that has them
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     root: Option<PathBuf>,
 }
@@ -138,7 +138,7 @@ fn write(place: &Checkout, out: &Path, findings: &Findings) -> miette::Result<Ve
     let (paper, name) = report
         .name
         .rsplit_once('/')
-        .ok_or_else(|| miette!("`{}` is not of the form PAPER/NAME", report.name))?;
+        .ok_or_else(|| miette!("the name `{}` is not of the form PAPER/NAME", report.name))?;
     let mut json = serde_json::to_string_pretty(&report.to_json()).into_diagnostic()?;
     json.push('\n');
     let svg = findings
@@ -157,7 +157,7 @@ fn write(place: &Checkout, out: &Path, findings: &Findings) -> miette::Result<Ve
         let path = place.costs_file();
         let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
         else {
-            return Err(miette!("{} is no place for a file", path.display()));
+            return Err(miette!("{} is not the path of a file", path.display()));
         };
         written.extend(write_all(folder, &[(name, costs.as_bytes())]).into_diagnostic()?);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab run`: anybody's firmware on an emulated board, under a flood.
+//! `weir-lab run`: any firmware on an emulated board, under a flood.
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration as WallTime;
@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "LINE=PATTERN", long_help = FLOOD_HELP)]
     flood: Vec<String>,
 
-    /// The board's clock; if it is not given, the one that the firmware was compiled for
+    /// The board's clock; if not given, the one that the firmware was compiled for
     #[arg(long, value_name = "RATE", long_help = CLOCK_HELP)]
     clock: Option<Rate>,
 
@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", default_value = "1s")]
     run_for: Duration,
 
-    /// How much of the board's time passes before that
+    /// How much of the board's time passes before the measurement
     #[arg(long, value_name = "TIME", default_value = "50ms")]
     warmup: Duration,
 
@@ -114,7 +114,7 @@ const SILENT: WallTime = WallTime::from_secs(2);
 /// Carries the command out.
 ///
 /// # Errors
-/// Bad arguments, a firmware that cannot be loaded or goes astray.
+/// Bad arguments, a firmware that cannot be loaded or crashes.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let board = EmulatedBoard::named(&arguments.board).map_err(|message| miette!("{message}"))?;
     let spec = specification(arguments, board)?;
@@ -207,7 +207,8 @@ fn hardware_limit(
         .ok_or_else(|| format!("`{text}`: write LINE=RATE, for example INT0=4kHz"))?;
     let line = board.line(line).map_err(|error| format!("{error}"))?;
     let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
-    // A limiter lets through at most the rate: what is no whole number of cycles is rounded up.
+    // A limiter lets through at most the rate: an interval that is no whole number of cycles is
+    // rounded up.
     let interval = rate.period_cycles(clock_hz).ceil();
     if interval > 9e15 {
         return Err(format!(
@@ -234,7 +235,7 @@ fn front_controller(text: &str) -> Result<FrontController, String> {
         output: "PB0".parse().map_err(|error| format!("{error}"))?,
         to: Line::INT0,
     };
-    // The options are at the end; a file's name may have colons of its own.
+    // The options are at the end, because a file's name may contain colons.
     while let Some((name, value)) = pieces.last().and_then(|piece| piece.split_once('=')) {
         match name {
             "in" => front.input = value.parse().map_err(|error| format!("{error}"))?,
@@ -256,7 +257,7 @@ fn front_controller(text: &str) -> Result<FrontController, String> {
 fn run_showing_progress(spec: &RunSpec) -> miette::Result<RunResult> {
     let all = spec.cycles.saturating_add(spec.warmup_cycles);
     if spec.target.board() == EmulatedBoard::Soc {
-        // Its process says nothing until it ends; the spinner shows itself only on a terminal.
+        // The simulator's process reports no progress; the spinner is visible only on a terminal.
         let spinner = ProgressBar::new_spinner().with_message("simulating");
         spinner.enable_steady_tick(WallTime::from_millis(200));
         let result = run(spec);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments that are others but for some keys: `base` names the other one, in the same folder.
+//! Experiments that differ from another one in some keys: `base` names the other one, in the same
+//! folder.
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -7,13 +8,14 @@ use super::error::ExperimentError;
 use super::place::Checkout;
 use super::pointer::Pointer;
 
-/// What is read first of a file.
+/// The key of a file that is read before all others.
 #[derive(Deserialize)]
 struct Head {
     base: Option<String>,
 }
 
-/// The text of an experiment's file, with that of its base below it, and what messages call it.
+/// The text of an experiment's file, merged over that of its base, and the file's name for
+/// messages.
 pub(super) fn text(place: &Checkout, name: &str) -> Result<(String, String), ExperimentError> {
     let (path, text) = read(place, name)?;
     let pointer = Pointer {
@@ -44,7 +46,7 @@ fn read(place: &Checkout, name: &str) -> Result<(String, String), ExperimentErro
     }
 }
 
-/// Tables are laid over each other key by key; everything else takes the place of what was there.
+/// Tables are merged key by key; any other value replaces the one of the base.
 pub(super) fn lay_over(below: &mut Table, own: Table) {
     for (key, value) in own {
         match (below.get_mut(&key), value) {
@@ -60,7 +62,7 @@ pub(super) fn lay_over(below: &mut Table, own: Table) {
 mod tests {
     use super::*;
 
-    /// What becomes of an experiment `small` over one that is called `large`.
+    /// The text of an experiment `small` merged over one called `large`, and its name.
     fn over(small: &str, large: &str) -> Result<(String, String), ExperimentError> {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("experiments/paper");
@@ -95,7 +97,7 @@ mod tests {
             matches!(unknown, ExperimentError::Unknown { .. }),
             "{unknown}"
         );
-        // The key is left in what is read then, which knows no such key.
+        // The key `base` stays in the merged text, whose reader rejects it.
         let (_, text) = over("base = \"large\"", "base = \"small\"").unwrap();
         assert!(text.contains("base"), "{text}");
     }

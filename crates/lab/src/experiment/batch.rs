@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Many runs at once.
+//! Many runs in parallel.
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use rayon::prelude::*;
 use super::error::ExperimentError;
 use weir_board::run::{RunResult, RunSpec, run};
 
-/// One run, and how its result is found again.
+/// One run, with the key of its result.
 #[derive(Debug)]
 pub(super) struct BatchRun<K> {
     pub key: K,
-    /// The name of the firmware, for messages.
+    /// The firmware's name, for messages.
     pub firmware: String,
     pub spec: RunSpec,
 }
 
-/// A bar on stderr that counts so many runs, if that is a terminal.
+/// A progress bar on stderr for this number of runs, if stderr is a terminal.
 pub(super) fn bar(runs: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -27,15 +27,15 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
     bar
 }
 
-/// Carries out all jobs on all processors; the bar is on stderr, and only on a terminal. The first
-/// failure ends it.
+/// Carries out all runs on all processors, with a progress bar on stderr if it is a terminal. The
+/// first failure ends the batch.
 pub(super) fn run_all<K: Ord + Send>(
     jobs: Vec<BatchRun<K>>,
 ) -> Result<BTreeMap<K, RunResult>, ExperimentError> {
     run_each(jobs, |_, result| result)
 }
 
-/// As [`run_all`], but keeps only what `digest` makes of each result: a trace is long.
+/// Like [`run_all`], but keeps only what `digest` extracts from each result: a trace is long.
 pub(super) fn run_each<K: Ord + Send, T: Send>(
     jobs: Vec<BatchRun<K>>,
     digest: impl Fn(&K, RunResult) -> T + Sync,
@@ -47,7 +47,7 @@ pub(super) fn run_each<K: Ord + Send, T: Send>(
     })
 }
 
-/// One run of the firmware of this name.
+/// Carries out one run of the firmware of this name.
 pub(super) fn run_one(firmware: &str, spec: &RunSpec) -> Result<RunResult, ExperimentError> {
     run(spec).map_err(|cause| ExperimentError::Run {
         firmware: firmware.to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn run_one(firmware: &str, spec: &RunSpec) -> Result<RunResult, Exper
     })
 }
 
-/// Does what each job takes, on all processors. The first failure ends it.
+/// Executes `one` for each job, on all processors. The first failure ends the batch.
 pub(super) fn carry_out<J: Send, K: Ord + Send, T: Send>(
     jobs: Vec<J>,
     one: impl Fn(J) -> Result<(K, T), ExperimentError> + Sync,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Firmware made ready to run, and what its background has lost.
+//! Compiled firmware for an experiment's runs, and the loss of its background.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -17,12 +17,12 @@ use weir_board::line::Line;
 use weir_board::run::{LineStimulus, RunResult, RunSpec, Stimulus, Target};
 use weir_board::soc::{Simulator, SimulatorError};
 
-/// The count of the background loop, in every firmware of an experiment.
+/// The variable that counts turns of the background loop, in every firmware of an experiment.
 const PROGRESS: &str = "progress";
-/// The count of requests served.
+/// The variable that counts requests served.
 const HANDLED: &str = "handled";
 
-/// The compiled firmware of one experiment, and how long it runs.
+/// The compiled firmware of one experiment, and the length of its runs.
 pub(super) struct Bench<'a> {
     pub place: &'a Checkout,
     pub setup: &'a Setup,
@@ -59,12 +59,12 @@ impl<'a> Bench<'a> {
         Ok(bench)
     }
 
-    /// The firmware of a variant as it stands in the file.
+    /// The firmware of a variant, as the file states it.
     pub fn elf(&self, variant: &Variant) -> PathBuf {
         self.elves[variant.id()].clone()
     }
 
-    /// Compiles a variant with more defines; they are a part of the ELF file's name.
+    /// Compiles a variant with additional macros, which are part of the ELF file's name.
     pub fn compile(&self, variant: &Variant, defines: &[&str]) -> Result<PathBuf, ExperimentError> {
         let name = [&[variant.id()], defines].concat().join("+");
         let own = FlavourSources {
@@ -81,8 +81,8 @@ impl<'a> Bench<'a> {
         self.compile_parts(&name, &[&self.setup.flavour[variant.flavour()], &own])
     }
 
-    /// Compiles what these have in common; `name`, unique in the experiment, becomes the ELF
-    /// file's.
+    /// Compiles the sources of these parts together; `name`, unique in the experiment, becomes the
+    /// ELF file's.
     pub fn compile_parts(
         &self,
         name: &str,
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
         Ok(elf)
     }
 
-    /// A folder of its own, among what is thrown away when the experiment has ended.
+    /// A temporary folder, which is removed when the experiment ends.
     pub fn folder(&self, name: &str) -> Result<PathBuf, ExperimentError> {
         let folder = self.workspace.path().join(name);
         std::fs::create_dir_all(&folder).map_err(ExperimentError::Workspace)?;
@@ -137,8 +137,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// What runs the firmware of a board. The simulator of soc is looked for in a clone of Weir around
-/// `here`, and is built if it is not there yet.
+/// The emulator or simulator of a board. The simulator of soc is searched for in the clone of Weir
+/// around `here`, and is built if necessary.
 pub(crate) fn target(here: &Path, board: EmulatedBoard) -> Result<Target, SimulatorError> {
     Ok(match board {
         EmulatedBoard::Atmega128 => Target::Atmega128,
@@ -152,14 +152,14 @@ fn cycles(duration: weir_model::Duration, clock_hz: u64) -> Result<u64, Experime
         .map_err(|error| ExperimentError::Evaluation(error.to_string()))
 }
 
-/// The number of an interrupt of the ATmega128, if it has one of this name.
+/// The vector number of an interrupt of the ATmega128, if one has this name.
 pub(super) fn vector(name: &str) -> Option<u8> {
     let vectors = &ATMEGA128.board.vectors;
     let index = vectors.iter().position(|known| known == name)?;
     u8::try_from(index + 1).ok()
 }
 
-/// A compare register of the ATmega128 that no limiter on the channel uses: its name and its
+/// A compare register of the ATmega128 that a limiter on the channel does not use: its name and its
 /// address in data space.
 pub(super) fn free_register(channel: &str) -> (&'static str, u16) {
     if channel.starts_with("TIMER2") {
@@ -180,8 +180,8 @@ pub(super) fn edges(name: &str, line: Line, times: Vec<u64>) -> LineStimulus {
     }
 }
 
-/// Cycles of one turn of the background loop, from a run of the same firmware: what the processor
-/// did outside interrupts, divided by the turns it made.
+/// Cycles of one turn of the background loop, from a run of the same firmware: the cycles outside
+/// interrupts, divided by the number of turns.
 pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
     let progress = counter(idle, PROGRESS);
     if progress == 0.0 {
@@ -193,19 +193,19 @@ pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
     Ok(as_f64(idle.background_cycles) / progress)
 }
 
-/// The share of the processor that the background did not get, 0 to 1. regehr2005 §6.1 infers it
-/// so: from the rate of progress of the background, compared with the progress of a background that
-/// nothing interrupts.
+/// The share of the processor that the background did not get, 0 to 1. regehr2005 §6.1 infers it in
+/// the same way: from the rate of progress of the background, compared with that of a background
+/// that nothing interrupts.
 pub(super) fn lost(result: &RunResult, turn_cycles: f64) -> f64 {
     1.0 - counter(result, PROGRESS) * turn_cycles / as_f64(result.cycles)
 }
 
-/// What the resolution of a run may make of an overhead of 0, in points.
+/// The error that the resolution of a run can give an overhead of 0, in percentage points.
 const NOISE_POINTS: f64 = 0.05;
 
-/// An overhead as it is claimed. No limiter costs less than none: where one seems to, the reference
-/// is not what it should be, say because the compiler made its handlers dearer, and then nothing
-/// that is compared with it means anything.
+/// An overhead, for a claim. No limiter has a negative cost: an overhead below 0 means that the
+/// reference is wrong, for example because the compiler made its handlers more expensive, and then
+/// every comparison with it is meaningless.
 ///
 /// # Errors
 /// An overhead below 0 by more than the resolution of a run.
@@ -227,7 +227,7 @@ fn counter(result: &RunResult, name: &str) -> f64 {
     as_f64(result.counters.get(name).copied().unwrap_or(0))
 }
 
-/// What a firmware occupies, in bytes.
+/// The memory that a firmware occupies, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// Code, constants and the initial values of variables.

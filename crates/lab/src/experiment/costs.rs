@@ -13,17 +13,17 @@ use super::place::{COSTS_FILE, Checkout};
 /// Cycles by the name of the event, by `FLAVOUR.POLICY.TIMING`.
 pub(super) type CostTable = BTreeMap<String, BTreeMap<&'static str, u64>>;
 
-/// What was measured.
+/// The measured worst costs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct WorstCosts {
-    /// Whatever the channel.
+    /// The worst costs of all channels.
     pub any: CostTable,
-    /// The costs by the channel.
+    /// The worst costs by channel.
     pub by_channel: BTreeMap<String, CostTable>,
 }
 
 impl WorstCosts {
-    /// Takes a cost in, of which the worst counts.
+    /// Adds a cost, of which the largest is kept.
     pub fn add(&mut self, id: &str, channel: Option<&str>, name: &'static str, cycles: u64) {
         let of_channel =
             channel.map(|channel| self.by_channel.entry(channel.to_owned()).or_default());
@@ -50,7 +50,8 @@ struct CostsFile {
     _channel: toml::Table,
 }
 
-/// What is written for one compiler, beside what `before`, the file as it was, has for others.
+/// The columns of the written file: the new one of one compiler, and those that `before`, the file
+/// as it was, has for others.
 struct Columns<'a> {
     before: Option<toml::Table>,
     version: &'a CompilerVersion,
@@ -73,7 +74,7 @@ impl Columns<'_> {
         all
     }
 
-    /// The line of a value: what it is for each compiler.
+    /// The line of a value, with its columns for all compilers.
     fn line(&self, path: &[&str], name: &str, value: &str) -> String {
         let before = self.before.as_ref().and_then(|table| {
             let mut table = table;
@@ -137,8 +138,8 @@ fn write_limiters(text: &mut String, columns: &Columns, prefix: &str, costs: &Co
 }
 
 /// The file's text: mean cycles by flavour and constant, and the worst of a limiter's interrupts,
-/// as measured with the compiler `version`; and what `before`, the file as it was, has of other
-/// compilers.
+/// as measured with the compiler `version`; and the columns that `before`, the file as it was, has
+/// for other compilers.
 pub(super) fn to_toml(
     before: Option<&str>,
     version: &CompilerVersion,
@@ -166,8 +167,8 @@ pub(super) fn to_toml(
         // Writing to a String cannot fail.
         let _ = write!(text, "\n[cycles.{flavour}]\n");
         for (name, value) in constants {
-            // Values are rounded to a hundredth: a mean of many interrupts is not exact in the last
-            // binary digit.
+            // Values are rounded to a hundredth: the mean of many interrupts is not exact to the
+            // last binary digit.
             let value = (value * 100.0).round() / 100.0;
             text.push_str(&columns.line(&["cycles", flavour], name, &format!("{value:?}")));
         }
@@ -183,7 +184,7 @@ pub(super) fn to_toml(
     text
 }
 
-/// The constants of one flavour, of the compiler `version`, in cycles.
+/// The constants of one flavour for the compiler `version`, in cycles.
 pub(super) fn read(
     place: &Checkout,
     flavour: &str,
@@ -259,7 +260,7 @@ mod tests {
                 .unwrap()
                 .insert("request_served", 41);
         }
-        // A column is added, replaced, and the other one kept.
+        // A column is added or replaced, and the other one is kept.
         let both = to_toml(Some(&first), &older, &cycles, &quicker);
         assert_eq!(to_toml(Some(&both), &older, &cycles, &quicker), both);
         let table: toml::Table = toml::from_str(&both).unwrap();

@@ -3,7 +3,7 @@
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 
-/// Every order of magnitude from `least` to `most` equally often.
+/// A random number such that every order of magnitude from `least` to `most` is equally likely.
 pub(super) fn log_uniform(random: &mut ChaCha12Rng, least: u64, most: u64) -> u64 {
     #[expect(
         clippy::cast_precision_loss,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why an experiment did not happen.
+//! Why an experiment could not be carried out.
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use weir_board::firmware::FirmwareError;
 use weir_board::run::RunError;
 use weir_board::soc::SimulatorError;
 
-/// Why an experiment did not happen.
+/// Why an experiment could not be carried out.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum ExperimentError {
-    /// There is no repository to take experiments from.
-    #[error("there is no experiment here: neither {} nor a folder above it has experiments/ and core/", from.display())]
+    /// No folder with experiments was found.
+    #[error("cannot find Weir's repository: neither {} nor a folder above it has experiments/ and core/", from.display())]
     #[diagnostic(help("change into a clone of Weir's repository, or give it with --root DIR"))]
     NoRepository {
         /// The folder in which the search began.
@@ -24,67 +24,67 @@ pub enum ExperimentError {
     #[error("there is no experiment `{name}`")]
     #[diagnostic(help("the experiments are: {}", known.join(", ")))]
     Unknown {
-        /// The name.
+        /// The name that was asked for.
         name: String,
-        /// Those that exist.
+        /// The names of all experiments.
         known: Vec<String>,
     },
     /// A file cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         cause: io::Error,
     },
-    /// An experiment's file is not as it should be.
+    /// An experiment's file is invalid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(Box<FileError>),
-    /// The board's costs are needed and were never measured.
+    /// The board's costs are needed, and were never measured.
     #[error("{}: {what}", path.display())]
     #[diagnostic(help("measure them: weir reproduce regehr2005/table2"))]
     Costs {
-        /// The file of costs.
+        /// The path of the file of costs.
         path: PathBuf,
-        /// What is missing in it.
+        /// The missing entry.
         what: String,
     },
-    /// There is no shorter form of it.
+    /// The experiment has no quick form.
     #[error("`{0}` has no quick form")]
     #[diagnostic(help(
         "run it without --quick, or give its file a table `quick` with fewer points"
     ))]
     NotQuick(String),
-    /// Measurements that are kept in the repository are not there, or not as they should be.
+    /// Measurements that the repository keeps are missing or invalid.
     #[error("{}: {what}", path.display())]
     #[diagnostic(help("measure anew: weir reproduce NAME --measure"))]
     Data {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         what: String,
     },
-    /// What makes them failed.
+    /// The program that makes these measurements failed.
     #[error("{program} {what}")]
-    #[diagnostic(help("its own message is above"))]
+    #[diagnostic(help("the program's own message is above"))]
     Flow {
-        /// The program, from the repository's root.
+        /// The path of the program, relative to the repository's root.
         program: String,
-        /// What became of it.
+        /// The way in which the program failed.
         what: String,
     },
     /// The experiment keeps no measurements.
-    #[error("`{0}` is measured each time: nothing is kept that could be measured anew")]
+    #[error("`{0}` keeps no measurements in the repository: every run measures anew")]
     #[diagnostic(help("run it without --measure"))]
     NothingKept(String),
     /// A claim of the file was not measured.
-    #[error("nothing measured the claim `{0}`")]
+    #[error("the claim `{0}` was not measured")]
     Unmeasured(String),
-    /// What was measured cannot be evaluated.
+    /// The measured values cannot be evaluated.
     #[error("{0}")]
     Evaluation(String),
-    /// A system file is not as it should be.
+    /// A system file is invalid.
     #[error(transparent)]
     #[diagnostic(transparent)]
     System(#[from] Box<weir_model::LoadError>),
@@ -92,45 +92,45 @@ pub enum ExperimentError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Generate(#[from] Box<weir_generate::Refused>),
-    /// No firmware.
+    /// The firmware cannot be compiled.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Firmware(#[from] FirmwareError),
-    /// The simulator of the board is not there.
+    /// The simulator of the board is missing or fails.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Simulator(#[from] SimulatorError),
     /// A run failed.
     #[error("`{firmware}` cannot be run: {cause}")]
     Run {
-        /// Whose run.
+        /// The name of the firmware.
         firmware: String,
-        /// Why.
+        /// The reason.
         cause: Box<RunError>,
     },
-    /// A place for the firmware cannot be made.
+    /// The temporary folder for the firmware cannot be made.
     #[error("cannot make a folder for the firmware: {0}")]
     Workspace(io::Error),
 }
 
-/// What is wrong with an experiment's file, and where.
+/// An error in an experiment's file, with its place.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("{what}")]
 pub struct FileError {
-    /// What is wrong.
+    /// The error.
     pub what: String,
-    /// What would be right.
+    /// A correct alternative.
     #[help]
     pub help: Option<String>,
-    /// The file.
+    /// The file's name and text.
     #[source_code]
     pub source_code: NamedSource<String>,
-    /// The place in it.
+    /// The place in the text.
     #[label("here")]
     pub span: Option<SourceSpan>,
 }
 
-/// Names, for messages.
+/// Joins names for messages.
 pub(super) fn list(names: &BTreeSet<String>) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     names.join(", ")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! An experiment's file: what is done, to which firmware, and what should come out.
+//! An experiment's file: the procedure, the firmware, and the expected results.
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
@@ -22,11 +22,11 @@ pub(super) struct ExperimentFile {
     panel: Vec<PanelSpec>,
 }
 
-/// The file as it is written.
+/// The file's keys and tables.
 #[derive(Deserialize)]
 struct Document {
     title: String,
-    /// The paper, the place in it and what is done, for the reader.
+    /// The paper, the section in it and a description, for the reader.
     #[serde(rename = "paper")]
     _paper: String,
     #[serde(rename = "section")]
@@ -34,7 +34,7 @@ struct Document {
     #[serde(rename = "about")]
     _about: String,
     kind: Spanned<String>,
-    /// The board that firmware runs on; the atmega128 if it is missing.
+    /// The board of the firmware; the atmega128 if the key is missing.
     board: Option<Spanned<String>>,
     claim: Vec<ClaimSpec>,
     run: Option<RunTimes>,
@@ -49,16 +49,16 @@ struct Document {
     others: BTreeMap<String, IgnoredAny>,
 }
 
-/// The keys of [`Document`] and what is read before it, for messages.
+/// The keys of [`Document`] and those read before it, for messages.
 const KEYS: &str = "`base`, `title`, `paper`, `section`, `about`, `kind`, `board`, `claim`, `run`, \
                     `flavour`, `variant`, `panel`";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClaimSpec {
-    /// The id; with VARIANT or FLAVOUR in it, there is a claim about each variant that is meant.
+    /// The id; if it contains VARIANT or FLAVOUR, there is a claim about each variant in `of`.
     id: Spanned<String>,
-    /// The variants by their ids, as ROLE or as FLAVOUR.ROLE; all variants if there are none.
+    /// The variants, each as an id, as ROLE or as FLAVOUR.ROLE; an empty list means all variants.
     #[serde(default)]
     of: Vec<String>,
     what: String,
@@ -83,7 +83,7 @@ impl ClaimSpec {
         }
     }
 
-    /// The claim, or one about each variant that is meant, and where its id stands.
+    /// The claim, or one claim about each variant in `of`, with the place of its id.
     fn claims(
         &self,
         pointer: &Pointer,
@@ -125,7 +125,7 @@ impl ClaimSpec {
 }
 
 impl ExperimentFile {
-    /// Reads the text of the file called `name`, whose kind is one of `kinds`.
+    /// Parses the text of the file called `name`, whose kind is one of `kinds`.
     pub fn parse(kinds: &[KindEntry], name: &str, text: &str) -> Result<Self, ExperimentError> {
         let pointer = Pointer { name, text };
         let written: Document = pointer.read()?;
@@ -196,7 +196,7 @@ impl ExperimentFile {
         })
     }
 
-    /// The file's panels with the measured points, if it has any.
+    /// The plot of the file's panels with the measured points, if it has any.
     pub fn plot(&self, series: &[Series]) -> Result<Option<Plot>, ExperimentError> {
         if self.panel.is_empty() {
             return Ok(None);
@@ -242,7 +242,7 @@ impl ExperimentFile {
     }
 }
 
-/// The kind that the file says it is, and of which it has the table.
+/// The kind that the file names, if the file has the kind's table.
 fn entry<'a>(
     pointer: &Pointer,
     kinds: &'a [KindEntry],
@@ -277,7 +277,7 @@ fn entry<'a>(
     Err(pointer.wrong(&written.kind, what, help))
 }
 
-/// The board of the firmware, on which this kind of experiment must be able to run.
+/// The board of the firmware, which this kind of experiment must support.
 fn board(
     pointer: &Pointer,
     kinds: &[KindEntry],
@@ -344,7 +344,7 @@ fn check_variant(
     Ok(())
 }
 
-/// Checks that the experiment has everything that the file names.
+/// Checks that the experiment can measure everything that the file names.
 fn all_known<'a>(
     pointer: &Pointer,
     mut ids: impl Iterator<Item = &'a Spanned<String>>,

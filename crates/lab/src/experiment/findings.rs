@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What an experiment found.
+//! The results of an experiment.
 use std::collections::BTreeMap;
 
 use weir_report::{Plot, PlotError, Report, Series, Strips};
 
-/// What an experiment found, and what should be written.
+/// The results of an experiment, and the files to be written.
 #[derive(Debug)]
 pub struct Findings {
     /// The claims and the series.
     pub report: Report,
     /// The picture; a table of single values has none.
     pub picture: Option<Picture>,
-    /// The new content of the board's `costs.toml`, of an experiment that measures these costs.
+    /// The new content of the board's `costs.toml`, if the experiment measures these costs.
     pub costs: Option<String>,
-    /// What stands behind the claims, case by case.
+    /// The details behind the claims, case by case.
     pub detail: Option<Detail>,
 }
 
-/// A picture of what was measured.
+/// A picture of the measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Picture {
     /// Curves.
     Plot(Plot),
-    /// Every single measurement.
+    /// A strip of dots, one for each measurement.
     Strips(Strips),
 }
 
@@ -30,7 +30,7 @@ impl Picture {
     /// The picture as a complete SVG.
     ///
     /// # Errors
-    /// A panel without values, or with one that is not finite.
+    /// A panel without values, or with a value that is not finite.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         match self {
             Self::Plot(plot) => plot.to_svg(),
@@ -39,12 +39,12 @@ impl Picture {
     }
 }
 
-/// A table of what was measured, for the terminal.
+/// A table of measurements, for the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detail {
-    /// The first is a name, the last a remark, the others are numbers.
+    /// The titles of the columns: the first is a name, the last a remark, the others are numbers.
     pub columns: Vec<String>,
-    /// Each is as wide as the columns.
+    /// The rows, each as wide as the columns.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -58,13 +58,13 @@ impl Detail {
     }
 }
 
-/// What a kind of experiment measured, before it is compared with the claims.
+/// The measurements of an experiment, before the comparison with its claims.
 #[derive(Debug, Default)]
 pub(super) struct Measurements {
     pub values: BTreeMap<String, f64>,
     pub series: Vec<Series>,
     pub costs: Option<String>,
     pub detail: Option<Detail>,
-    /// The picture of a kind that draws itself; for the others the file's panels are drawn.
+    /// The picture of a kind that draws its own; for the others the file's panels are drawn.
     pub picture: Option<Picture>,
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a kind of experiment is: a table of an experiment's file, what it can measure, and how.
+//! The interface of a kind of experiment: its table in the file, the claims that it can measure,
+//! and the measurement.
 use std::collections::BTreeSet;
 use std::fmt::{self, Debug};
 use std::marker::PhantomData;
@@ -15,19 +16,19 @@ use super::place::Checkout;
 use super::pointer::Pointer;
 use super::setup::{CurveSpec, Setup};
 
-/// What is done in an experiment, as the table states it that is called as the kind.
+/// The procedure of an experiment, as stated by the table that has the kind's name.
 pub(super) trait Kind: Debug {
-    /// What claims and curves can be about.
+    /// The ids that claims and curves can name.
     fn known(&self, setup: &Setup) -> Ids;
 
     /// Carries the experiment out.
     ///
     /// # Errors
-    /// A missing compiler, a firmware that does not compile or goes astray, costs that were never
+    /// A missing compiler, a firmware that does not compile or crashes, costs that were never
     /// measured.
     fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError>;
 
-    /// A remark on the title, where no board's own firmware was measured.
+    /// A remark for the title, if no board's own firmware was measured.
     fn remark(&self) -> Option<&'static str> {
         None
     }
@@ -37,18 +38,18 @@ pub(super) trait Kind: Debug {
         false
     }
 
-    /// The curves, of all variants, of the series that each of them has; none if variants have no
+    /// The curves of a series that each variant has, one per variant; none if variants have no
     /// curves of their own.
     fn curves(&self, _series: &Spanned<String>) -> Vec<CurveSpec> {
         Vec::new()
     }
 
-    /// Keeps only the part for `--quick`. False means that the file does not state one.
+    /// Reduces the experiment to the part for `--quick`. False means that the file states none.
     fn shorten(&mut self) -> bool {
         false
     }
 
-    /// Makes the measurements anew that the repository keeps. Nothing means that it keeps none.
+    /// Repeats the measurements that the repository keeps. None means that it keeps none.
     fn measure_anew(&self, _place: &Checkout) -> Option<Result<(), ExperimentError>> {
         None
     }
@@ -69,7 +70,7 @@ type Read = fn(&Pointer, &'static str) -> Result<Box<dyn Kind>, ExperimentError>
 pub(super) struct KindEntry {
     /// The value of `kind` in a file, and the name of the kind's table.
     pub name: &'static str,
-    /// The boards that its firmware can run on; none if it has no firmware.
+    /// The boards that the kind's firmware can run on; empty if the kind has no firmware.
     pub boards: &'static [EmulatedBoard],
     read: Read,
 }
@@ -87,18 +88,18 @@ impl KindEntry {
         }
     }
 
-    /// The same with firmware that runs on these boards.
+    /// The same kind with firmware that runs on these boards.
     pub const fn on(self, boards: &'static [EmulatedBoard]) -> Self {
         Self { boards, ..self }
     }
 
-    /// Reads the kind's table of a file that has one.
+    /// Reads the kind's table from a file that has one.
     pub fn read(&self, pointer: &Pointer) -> Result<Box<dyn Kind>, ExperimentError> {
         (self.read)(pointer, self.name)
     }
 }
 
-/// The table of this name in a file of which nothing else is looked at.
+/// Reads the table of this name, and ignores the rest of the file.
 struct NamedTable<K>(&'static str, PhantomData<K>);
 
 impl<'de, K: Deserialize<'de>> DeserializeSeed<'de> for NamedTable<K> {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The place of experiments, firmware and boards.
+//! The repository with the experiments, the firmware and the boards.
 use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
 
-/// The file of the costs measured on the board, relative to the repository's root.
+/// The file with the costs measured on the board, relative to the repository's root.
 pub(super) const COSTS_FILE: &str = "boards/atmega128/costs.toml";
 
 /// A clone of Weir's repository.
@@ -17,7 +17,7 @@ impl Checkout {
     /// The folder `from` or the nearest above it that has `experiments/` and `core/`.
     ///
     /// # Errors
-    /// There is none.
+    /// No such folder exists.
     pub fn find(from: &Path) -> Result<Self, ExperimentError> {
         from.ancestors()
             .find(|folder| folder.join("experiments").is_dir() && folder.join("core").is_dir())
@@ -29,19 +29,19 @@ impl Checkout {
             })
     }
 
-    /// A file or folder of the repository.
+    /// The path of a file or folder of the repository.
     #[must_use]
     pub fn path(&self, relative: &str) -> PathBuf {
         self.root.join(relative)
     }
 
-    /// The file of the costs measured on the board.
+    /// The path of the file with the costs measured on the board.
     #[must_use]
     pub fn costs_file(&self) -> PathBuf {
         self.path(COSTS_FILE)
     }
 
-    /// Every experiment, in alphabetical order: `regehr2005/fig1`.
+    /// The names of all experiments, in alphabetical order: `regehr2005/fig1`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let entries = |folder: &Path| {
@@ -69,7 +69,7 @@ impl Checkout {
         names
     }
 
-    /// The file of an experiment.
+    /// The path of an experiment's file.
     pub(super) fn experiment(&self, name: &str) -> Result<PathBuf, ExperimentError> {
         let known = self.names();
         if known.iter().any(|known| known == name) {

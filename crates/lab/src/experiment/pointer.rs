@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::error::{ExperimentError, FileError};
 
-/// The text of a file, in which places are pointed at.
+/// The text of a file, into which messages point.
 pub(super) struct Pointer<'a> {
     /// The name of the file.
     pub name: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct Pointer<'a> {
 }
 
 impl<'a> Pointer<'a> {
-    /// The message that `at` is wrong, with what would be right.
+    /// An error message that points at `at`, with what would be right.
     pub fn wrong<T>(
         &self,
         at: &Spanned<T>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Series over what runs have counted: every variant at every point of an axis with every seed. A
-//! series is a formula over the values of the runs; a claim is what comes out of a series over all
+//! Series over values counted in runs: every variant at every point of an axis with every seed. A
+//! series is a formula over the values of the runs; a claim is a statistic of a series over all
 //! points and seeds ([`Over`]).
 pub(super) mod formula;
 
@@ -18,7 +18,7 @@ use formula::{Formula, Names, Number, X};
 /// The values of a run, by name.
 pub(super) type Values = BTreeMap<String, Number>;
 
-/// Which run it is.
+/// The key of a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RunKey {
     pub variant: String,
@@ -27,7 +27,7 @@ pub(super) struct RunKey {
     pub seed: u64,
 }
 
-/// What differs from point to point.
+/// The axis of the points.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Axis {
@@ -35,31 +35,31 @@ pub(super) struct Axis {
     pub title: String,
     /// The points, in ascending order.
     pub values: Vec<f64>,
-    /// What is drawn in place of x.
+    /// The quantity that is drawn in place of x.
     pub shown: Option<Formula>,
 }
 
-/// A curve, and what claims are about: one, or one of each variant. In the texts of the latter the
-/// word VARIANT stands for the id of the variant, and FLAVOUR for that of its flavour.
+/// A series for claims and curves: one, or one per variant. In the latter the word VARIANT in the
+/// texts stands for the id of the variant, and FLAVOUR for that of its flavour.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SeriesSpec {
     pub id: String,
-    /// The variants by their ids, as ROLE or as FLAVOUR.ROLE; all variants if there are none.
+    /// The variants, each as an id, as ROLE or as FLAVOUR.ROLE; an empty list means all variants.
     #[serde(default)]
     of: Vec<String>,
-    /// What it is, with its unit; a series without it is not drawn.
+    /// The title of the y axis, with its unit; a series without it is not drawn.
     pub y: Option<String>,
-    /// Over x and the names `VARIANT.VALUE`; with `first.` before it, a name means what it is at
-    /// the first point.
+    /// A formula over x and the names `VARIANT.VALUE`; with the prefix `first.` a name stands for
+    /// its value at the first point.
     value: Formula,
-    /// A condition: the points where it does not hold are left out.
+    /// A condition: points at which it is false are left out.
     #[serde(rename = "where")]
     only_where: Option<Formula>,
-    /// Whether the curve is the largest value with any seed, and not the mean.
+    /// Whether the curve is the largest value with any seed, instead of the mean.
     #[serde(default)]
     worst: bool,
-    /// The mean is drawn so many times.
+    /// The factor by which the mean is multiplied for drawing.
     #[serde(default = "once")]
     scale: f64,
 }
@@ -68,7 +68,7 @@ fn once() -> f64 {
     1.0
 }
 
-/// The series, those of each variant once per variant.
+/// The series; those with VARIANT in their id once per variant.
 pub(super) fn of_variants(series: &[SeriesSpec], variants: &[Name]) -> Vec<SeriesSpec> {
     let of = |series: &SeriesSpec| {
         each(variants, (&series.id, &series.of), |rename| SeriesSpec {
@@ -81,18 +81,18 @@ pub(super) fn of_variants(series: &[SeriesSpec], variants: &[Name]) -> Vec<Serie
     series.iter().flat_map(of).collect()
 }
 
-/// The runs and what is made of them.
+/// The runs, and the series over them.
 #[derive(Debug)]
 pub(super) struct SeriesPlan {
     pub x: Axis,
     pub seeds: Vec<u64>,
     pub series: Vec<SeriesSpec>,
     pub variants: BTreeSet<String>,
-    /// Numbers that formulas name.
+    /// Constants for formulas, by name.
     pub constants: Values,
 }
 
-/// What a claim says of a series, after the series' name and a point.
+/// The statistic of a series that a claim names, after the series' name and a point.
 #[derive(Debug, Clone, Copy)]
 enum Over {
     /// The largest value at any point with any seed.
@@ -142,7 +142,7 @@ impl Over {
     }
 }
 
-/// A choice of two that does not overlook what is no number.
+/// Chooses one of two values, and passes NaN on.
 fn worst(choose: fn(f64, f64) -> f64) -> impl Fn(f64, f64) -> f64 {
     move |a, b| {
         if a.is_nan() || b.is_nan() {
@@ -176,14 +176,14 @@ impl SeriesPoint {
         largest.unwrap_or_else(|| self.scaled_mean(series.scale))
     }
 
-    /// The difference between the largest and the smallest value; a point has at least one.
+    /// The difference between the largest and the smallest value; a point has at least one value.
     fn spread(&self) -> f64 {
         let of = |choose: fn(f64, f64) -> f64| self.values.iter().copied().reduce(worst(choose));
         of(f64::max).unwrap_or(f64::NAN) - of(f64::min).unwrap_or(f64::NAN)
     }
 }
 
-/// What can be claimed of these series and drawn.
+/// The ids of these series, for claims and curves.
 pub(super) fn known(series: &[SeriesSpec]) -> Ids {
     let claims_of =
         |series: &SeriesSpec| Over::ALL.map(|(over, _)| format!("{}.{over}", series.id));
@@ -198,9 +198,8 @@ pub(super) fn known(series: &[SeriesSpec]) -> Ids {
 }
 
 impl SeriesPlan {
-    /// Whether every name of a formula is one that runs have: of one of the variants, and `knows`
-    /// says nothing against what follows. Before the runs: a name that nothing has should not cost
-    /// a minute.
+    /// Checks every name of a formula: its first part must be a variant, and `knows` must accept
+    /// the rest. This happens before the runs: a wrong name should be reported at once.
     pub fn check(&self, knows: impl Fn(&str) -> Result<(), String>) -> Result<(), ExperimentError> {
         for series in &self.series {
             for name in self.names(series) {
@@ -217,7 +216,7 @@ impl SeriesPlan {
         Ok(())
     }
 
-    /// The variants that formulas are about.
+    /// The variants that formulas name.
     pub fn used(&self) -> BTreeSet<&str> {
         let names = self.series.iter().flat_map(|series| self.names(series));
         names.filter_map(|name| Some(self.split(name)?.0)).collect()
@@ -231,7 +230,7 @@ impl SeriesPlan {
         names.map(|name| name.strip_prefix(FIRST).unwrap_or(name))
     }
 
-    /// The runs of a variant, and where they are on the axis.
+    /// The runs of a variant, with their places on the axis.
     pub fn runs_of(&self, variant: &str) -> impl Iterator<Item = (RunKey, f64)> {
         let points = self.x.values.iter().enumerate();
         points.flat_map(move |(index, &x)| {
@@ -249,7 +248,7 @@ impl SeriesPlan {
         })
     }
 
-    /// The variant and the value that a name is of.
+    /// The variant and the value in a name.
     fn split<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
         let variants = self.variants.iter();
         let split = variants.filter_map(|variant| {
@@ -259,7 +258,7 @@ impl SeriesPlan {
         split.max_by_key(|(variant, _)| variant.len())
     }
 
-    /// The series and what claims can say of them.
+    /// The series and their statistics for claims.
     pub fn measure(
         &self,
         results: &BTreeMap<RunKey, Values>,
@@ -297,7 +296,7 @@ impl SeriesPlan {
         })
     }
 
-    /// The points of a series at which its condition holds, with the seeds for which it does.
+    /// The points of a series at which its condition holds, each with the seeds for which it does.
     fn points(
         &self,
         series: &SeriesSpec,
@@ -334,7 +333,7 @@ fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
     ExperimentError::Evaluation(format!("the series `{}`: {what}", series.id))
 }
 
-/// What the names of a formula mean at one point with one seed.
+/// The meaning of a formula's names at one point with one seed.
 struct Scope<'a> {
     plan: &'a SeriesPlan,
     results: &'a BTreeMap<RunKey, Values>,
@@ -343,7 +342,7 @@ struct Scope<'a> {
     x: Number,
 }
 
-/// What stands before the name of a value where its value at the first point is meant.
+/// The prefix of a value's name that stands for the value at the first point.
 const FIRST: &str = "first.";
 
 impl Names for Scope<'_> {
@@ -402,7 +401,7 @@ mod tests {
         assert!(Over::Spread.of(&points).is_some_and(f64::is_nan));
     }
 
-    /// What a plan makes of runs of the variant `c.a`, whose value `v` is the seed at the first
+    /// The measurements of a plan over the variant `c.a`, whose value `v` is the seed at the first
     /// point and ten times the seed at the second.
     fn measured(series: &str) -> Measurements {
         #[derive(Deserialize)]

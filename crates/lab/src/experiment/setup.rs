@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What experiments of all kinds have in common: their claims, their firmware, their curves.
+//! The common part of experiments of all kinds: their claims, their firmware, their curves.
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,21 +10,21 @@ use toml::Spanned;
 use weir_board::board::EmulatedBoard;
 use weir_report::{Claim, Colour, Scale, Stroke};
 
-/// What all kinds of experiments have in common.
+/// The common part of experiments of all kinds.
 #[derive(Debug)]
 pub(super) struct Setup {
-    /// The board that firmware runs on.
+    /// The board of the firmware.
     pub board: EmulatedBoard,
-    /// What is claimed, not yet measured.
+    /// The claims, not yet measured.
     pub claim: Vec<Claim>,
-    /// Every kind that runs firmware has it.
+    /// The times of runs; every kind with firmware has them.
     pub run: Option<RunTimes>,
     pub flavour: BTreeMap<String, FlavourSources>,
     pub variant: Vec<Variant>,
 }
 
 impl Setup {
-    /// The variants, as series and claims are about them.
+    /// The variants, as series and claims name them.
     pub fn names(&self) -> Vec<Name<'_>> {
         self.variant.iter().map(Name::of).collect()
     }
@@ -35,19 +35,19 @@ impl Setup {
     }
 }
 
-/// The length of a run.
+/// The times of a run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunTimes {
     /// The board's clock.
     pub clock: Quantity<weir_model::Rate>,
-    /// Run before anything is counted.
+    /// The time before the counted part.
     pub warmup: Quantity<weir_model::Duration>,
-    /// Counted.
+    /// The length of the counted part.
     pub length: Quantity<weir_model::Duration>,
 }
 
-/// What the firmware of one flavour has in common. Paths are relative to the repository's root.
+/// The common part of the firmware of one flavour. Paths are relative to the repository's root.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlavourSources {
@@ -70,16 +70,16 @@ pub(super) struct FlavourSources {
 pub(super) struct Variant {
     pub id: Spanned<String>,
     pub role: Role,
-    /// More sources than the flavour's.
+    /// Additional sources.
     #[serde(default)]
     pub sources: Vec<String>,
     #[serde(default)]
     pub defines: Vec<String>,
     #[serde(default)]
     pub flags: Vec<String>,
-    /// What the ideal hardware limiter is set to; with the role `ideal`.
+    /// The rate of the ideal hardware limiter; with the role `ideal`.
     pub limit: Option<Quantity<weir_model::Rate>>,
-    /// Lines in use, INT0 upwards.
+    /// The number of lines in use, from INT0 on.
     #[serde(default = "one")]
     pub lines: u32,
 }
@@ -88,28 +88,29 @@ fn one() -> u32 {
     1
 }
 
-/// What a firmware is in an experiment.
+/// The role of a firmware in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Role {
-    /// An ordinary handler; one per flavour. The others of its flavour are compared with it.
+    /// A firmware with an ordinary handler; one per flavour. The others of its flavour are compared
+    /// with it.
     Unprotected,
-    /// Behind a software limiter.
+    /// A firmware behind a software limiter.
     Limited,
-    /// Looks at the line once per interval.
+    /// A firmware that polls the line once per interval.
     Polling,
-    /// An ordinary handler, and the limiter in silicon before it, which the firmware sets up. There
-    /// is one per flavour, called `FLAVOUR.hardware`. Only the board soc has one.
+    /// A firmware with an ordinary handler that sets up the limiter in silicon in front of it.
+    /// There is one per flavour, called `FLAVOUR.hardware`. Only the board soc has such a limiter.
     Hardware,
-    /// An ordinary handler, and an ideal hardware limiter before it that keeps `limit`.
+    /// A firmware with an ordinary handler, behind an ideal hardware limiter that keeps `limit`.
     Ideal,
-    /// Runs on a second microcontroller, in front of the unprotected firmware of the flavour
+    /// A firmware for a second microcontroller, in front of the unprotected firmware of the flavour
     /// `paper`.
     Front,
 }
 
 impl Role {
-    /// The word for it in a file.
+    /// The role's word in a file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unprotected => "unprotected",
@@ -127,17 +128,17 @@ impl Variant {
         self.id.get_ref()
     }
 
-    /// The part of the id before the point.
+    /// The part of the id before the dot.
     pub fn flavour(&self) -> &str {
         self.id().split('.').next().unwrap_or_default()
     }
 }
 
-/// A variant, as series and claims are about it.
+/// The names of a variant for series and claims.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name<'a> {
     pub id: &'a str,
-    /// Empty in kinds without flavours, and so is the role.
+    /// The flavour; empty in kinds without flavours, and so is the role.
     pub flavour: &'a str,
     pub role: &'a str,
 }
@@ -165,7 +166,8 @@ impl<'a> Name<'a> {
 const VARIANT: &str = "VARIANT";
 const FLAVOUR: &str = "FLAVOUR";
 
-/// What `make` makes for each variant that is meant, or once if `id` is about none.
+/// The results of `make` for each variant in `of`, or a single one if `id` contains neither VARIANT
+/// nor FLAVOUR.
 pub(super) fn each<T>(
     variants: &[Name],
     (id, of): (&str, &[String]),
@@ -197,8 +199,8 @@ pub(super) struct PanelSpec {
     pub x_scale: Scale,
     #[serde(default)]
     pub curves: Vec<CurveSpec>,
-    /// A series in place of `curves`, where variants say how they are drawn: each has a curve of
-    /// it.
+    /// A series of which each variant has a curve, in place of `curves`; the variants state how
+    /// their curves are drawn.
     pub each: Option<Spanned<String>>,
 }
 
@@ -206,7 +208,7 @@ pub(super) struct PanelSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CurveSpec {
-    /// A series.
+    /// The id of a series.
     pub of: Spanned<String>,
     pub label: String,
     pub colour: Colour,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The experiments of the repository, and a kind that is added.
+//! The experiments of the repository, and the addition of a kind.
 mod made_up;
 
 use super::*;
@@ -30,7 +30,7 @@ title = "p"
 curves = [{ of = "values", label = "values", colour = "blue" }]
 "#;
 
-/// The experiment of this text, whose kind may be the made-up one.
+/// Parses an experiment from this text; its kind may be the made-up one.
 fn read(text: &str) -> Result<Experiment, ExperimentError> {
     let kinds = [KINDS, &[made_up::KIND]].concat();
     Experiment::parse(&kinds, "paper/fig9", "fig9.toml", text)

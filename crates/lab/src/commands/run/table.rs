@@ -12,7 +12,7 @@ use weir_board::run::{RunResult, RunSpec};
 
 const MOST_COLUMNS: u16 = 100;
 
-/// Tables of at most 100 columns; without colours and emphasis where the output is no terminal.
+/// Tables of at most 100 columns; without colours and emphasis if the output is no terminal.
 pub fn text(spec: &RunSpec, result: &RunResult) -> String {
     let mut text = String::new();
     let firmware = spec
@@ -215,7 +215,7 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
         "lines": lines,
         "counters": counters,
     });
-    // Only some boards have a serial port and an end of their own.
+    // Only some boards have a serial port and can end a run themselves.
     if spec.target.board() == EmulatedBoard::Soc {
         all["serial"] = json!(result.said);
         all["exit"] = json!(result.exit);
@@ -245,7 +245,7 @@ pub fn rate(hertz: f64) -> String {
     Rate::from_hertz(hertz).map_or_else(|_| format!("{hertz} Hz"), |rate| rate.to_string())
 }
 
-/// Rounded to what a reader can use.
+/// A time, rounded to a useful precision.
 fn time(cycles: u64, clock_hz: u64) -> String {
     let seconds = cycles as f64 / clock_hz as f64;
     match seconds {

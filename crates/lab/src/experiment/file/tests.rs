@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is refused in an experiment's file, and where the message points.
+//! Invalid files of experiments, and the places that their messages point at.
 use super::*;
 use crate::experiment::kinds::KINDS;
 
@@ -40,7 +40,7 @@ series = [
 ]
 "#;
 
-/// The message, the help and the text pointed at.
+/// The message, the help and the text that the message points at.
 fn refused(from: &str, to: &str) -> (String, String) {
     assert!(GOOD.contains(from), "{from}");
     let text = GOOD.replacen(from, to, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Table 3 of regehr2005: what the limiter in silicon costs in cells and in frequency. The
-//! place-and-route runs take hours and are committed; here they are judged. `weir reproduce
-//! --measure` carries on with them, or makes them anew.
+//! Table 3 of regehr2005: the cost of the limiter in silicon in cells and in frequency. The
+//! place-and-route runs take hours, so their results are committed, and this kind judges them.
+//! `weir reproduce --measure` resumes the runs, or repeats them.
 mod bound;
 mod data;
 
@@ -28,23 +28,23 @@ pub(super) const KIND: KindEntry = KindEntry::of::<Area>("area");
 struct Area {
     /// The folder with the measurements, from the repository's root.
     data: String,
-    /// The program that makes them, from the repository's root.
+    /// The program that makes the measurements, from the repository's root.
     flow: String,
     /// The systems that get a limiter.
     processors: Vec<String>,
-    /// The FPGAs.
+    /// The FPGAs that the systems are placed on.
     devices: Vec<String>,
-    /// Sources behind the memory form, counted alone.
+    /// Numbers of sources for which the memory form is counted alone.
     memory: Vec<u32>,
-    /// Up to so many strict sources are counted alone.
+    /// The largest number of strict sources that are counted alone.
     sources: u32,
-    /// What the change of Fmax must not be below, in percent: -1.
+    /// The least acceptable change of Fmax, in percent: -1.
     margin: f64,
-    /// What the paper found from one run, in percent.
+    /// The change of Fmax that the paper found in one run, in percent.
     paper: f64,
 }
 
-/// What is claimed of each processor on each device, after their names.
+/// The claims about each processor on each device; their ids follow the names of both.
 const OF_SYSTEM: [&str; 4] = ["cells", "cells_percent", "fmax_bound", "pairs"];
 
 fn system(processor: &str, device: &str) -> String {
@@ -84,7 +84,7 @@ impl Kind for Area {
         }
     }
 
-    /// Starts the flow, which says on stderr how far it is.
+    /// Starts the flow, which reports its progress on stderr.
     fn measure_anew(&self, place: &Checkout) -> Option<Result<(), ExperimentError>> {
         Some(self.start_flow(place))
     }
@@ -152,7 +152,7 @@ struct PlacedSystem {
     name: String,
     pairs: Vec<Pair>,
     fmax: Difference,
-    /// Without a limiter, and what it adds, on average over the pairs.
+    /// The cells without a limiter, and the cells that a limiter adds, on average over the pairs.
     cells: (f64, f64),
 }
 
@@ -207,7 +207,7 @@ impl PlacedSystem {
     }
 }
 
-/// Look-up tables that a strict source adds where there is one already, at most.
+/// The most look-up tables that a strict source adds to a design that has one already.
 fn most_of_a_further_source(
     data: &Data,
     device: &str,

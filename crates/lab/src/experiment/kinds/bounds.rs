@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The distance of the analysis from the worst that happens: its bound on a response time, divided
-//! by the worst that adversaries found on the board (regehr2005 §5).
+//! The tightness of the analysis: its bound on a response time, divided by the worst response that
+//! adversaries found on the board (regehr2005 §5).
 mod attack;
 mod case;
 mod observe;
@@ -34,17 +34,17 @@ pub(super) const KIND: KindEntry =
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bounds {
-    /// What the systems of all cases have.
+    /// What the systems of all cases have in common.
     #[serde(default)]
     system: Template,
-    /// Runs of each case of the file, adversary by adversary.
+    /// The number of runs of each case of the file.
     #[serde(default)]
     runs: u64,
-    /// The seed from which all random numbers come.
+    /// The seed of all random numbers.
     seed: u64,
     #[serde(default)]
     case: Vec<CaseSpec>,
-    /// Cases that nobody chose, after the others.
+    /// Randomly drawn cases, after those of the file.
     random: Option<RandomSpec>,
 }
 
@@ -53,7 +53,7 @@ const MEDIAN: &str = "median_ratio";
 const MAX: &str = "max_ratio";
 const RATIO: &str = "ratio";
 
-/// What is said of the cases that were drawn begins with this.
+/// The prefix of the claims about drawn cases.
 const DRAWN: &str = "random.";
 
 /// The columns of the table of cases.
@@ -65,7 +65,7 @@ const COLUMNS: [&str; 5] = [
     "adversary began as",
 ];
 
-/// A case that was attacked.
+/// The result of attacking a case.
 struct Outcome {
     case: Case,
     observed: u64,
@@ -79,8 +79,8 @@ impl Outcome {
 }
 
 impl Kind for Bounds {
-    /// Claims are about the extremes and the median of the ratios, and about each by itself; of the
-    /// cases that were drawn only about the former. The one series is over the cases.
+    /// Claims can name the extremes and the median of the ratios, and each ratio by itself; for
+    /// drawn cases only the extremes and the median. The one series is over the cases.
     fn known(&self, _: &Setup) -> Ids {
         let mut claims = BTreeSet::new();
         for (prefix, is_there) in [("", !self.case.is_empty()), (DRAWN, self.random.is_some())] {
@@ -128,7 +128,7 @@ impl Kind for Bounds {
 }
 
 fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, ExperimentError> {
-    // More jobs where the user, too, decides how a job begins.
+    // The run has more jobs if the user switches or changes the limit before each job.
     let jobs = if case.user == User::default() { 1 } else { 4 };
     let end = jobs * Field::end(&case.limits, case.bound);
     let arena = Arena {
@@ -151,7 +151,8 @@ fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, Expe
     }
     let mut case = case;
     if !case.user.changes.is_empty() {
-        // The board's file has no costs of a limit that changes: what its interrupts took here.
+        // The board's file has no costs of a limit that changes: the bound is computed from the
+        // interrupts measured here.
         case.bound = case.bound_with(found.longest).ok_or_else(|| {
             ExperimentError::Evaluation(format!(
                 "the case `{}`: the analysis has no bound for what its interrupts took, {:?} cycles",
@@ -223,11 +224,11 @@ fn summed_up(outcomes: &[Outcome]) -> Result<Measurements, ExperimentError> {
     })
 }
 
-/// The number of cases that are shown of those that were drawn, with the least ratios and with the
+/// The number of drawn cases that are shown: those with the least ratios and those with the
 /// largest.
 const EXTREMES: usize = 5;
 
-/// The cases of the file, and of those that were drawn the extremes.
+/// The cases of the file, and the extremes of the drawn cases.
 fn shown(outcomes: &[Outcome]) -> Vec<&Outcome> {
     let (mut drawn, mut all): (Vec<&Outcome>, Vec<&Outcome>) =
         outcomes.iter().partition(|outcome| outcome.case.is_drawn());
@@ -239,7 +240,7 @@ fn shown(outcomes: &[Outcome]) -> Vec<&Outcome> {
     all
 }
 
-/// The middle of what is in order; of two middles their mean.
+/// The middle of a sorted list; the mean of the two middles if there are two.
 fn median(ordered: &[f64]) -> Option<f64> {
     let middle = ordered.len() / 2;
     let upper = *ordered.get(middle)?;

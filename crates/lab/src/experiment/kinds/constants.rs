@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Table 2 of regehr2005: what each step of limiting costs, in cycles, measured on the running
+//! Table 2 of regehr2005: the cost of each step of limiting, in cycles, measured on the running
 //! firmware.
 mod worst;
 
@@ -28,31 +28,31 @@ pub(super) const KIND: KindEntry =
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Constants {
-    /// The constants in the order in which they are measured; one may subtract those before it.
+    /// The constants in the order in which they are measured; one may subtract earlier ones.
     measure: Vec<ConstantSpec>,
-    /// The worst of each interrupt of a limiter, besides these means.
+    /// The worst interrupts of each limiter, in addition to these means.
     worst: Option<WorstSpec>,
 }
 
-/// The way in which one constant is measured.
+/// The measurement of one constant.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConstantSpec {
     /// `FLAVOUR.CONSTANT`.
     id: Spanned<String>,
-    /// The variant that runs.
+    /// The id of the variant that runs.
     of: String,
-    /// What is done to it, as on the command line; nothing if it is missing.
+    /// The flood, as on the command line; none if the key is missing.
     flood: Option<String>,
-    /// The mean cycles of this interrupt, taking and leaving included.
+    /// An interrupt, of which the mean cycles count, from its taking to the end of its RETI.
     vector: Option<String>,
-    /// The longest single one instead of the mean.
+    /// Whether the longest interrupt counts instead of the mean.
     #[serde(default)]
     longest: bool,
-    /// Instead: the cycles from the symbol `weir_mark_NAME_begin` to `weir_mark_NAME_end`; the
-    /// fewest, if paths differ.
+    /// Instead of `vector`: the cycles from the symbol `weir_mark_NAME_begin` to
+    /// `weir_mark_NAME_end`; the fewest, if paths differ.
     mark: Option<String>,
-    /// Constants to subtract.
+    /// The ids of constants to subtract.
     #[serde(default)]
     minus: Vec<String>,
 }
@@ -148,7 +148,7 @@ fn job(
             ))
         })?;
     let mut spec = bench.spec(&bench.elf(variant));
-    // What takes part in the measurement of cycles is all that a constant's firmware must have.
+    // The firmware of a constant needs only the symbols of its measurement.
     spec.counters.clear();
     if let Some(text) = &constant.flood {
         let flood = LineStimulus::parse(text, bench.clock_hz).map_err(|error| {
@@ -185,7 +185,7 @@ fn evaluate(constant: &ConstantSpec, result: &RunResult) -> Option<f64> {
     })
 }
 
-/// The fewest cycles from a begin to the next end; both lists ascend.
+/// The fewest cycles from a beginning to the next end; both lists are in ascending order.
 fn fewest(begins: &[u64], ends: &[u64]) -> Option<u64> {
     begins
         .iter()
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn each_begin_belongs_to_the_next_end() {
         assert_eq!(fewest(&[10, 30, 50], &[15, 33]), Some(3));
-        // The counted part began between the two.
+        // The counted part began between the two symbols.
         assert_eq!(fewest(&[10], &[2, 14]), Some(4));
         assert_eq!(fewest(&[10], &[2]), None);
         assert_eq!(fewest(&[], &[]), None);

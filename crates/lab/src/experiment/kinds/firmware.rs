@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Firmware under floods: what interrupts and their limiters take from the background.
+//! Firmware under floods: the processor time that interrupts and their limiters take from the
+//! background.
 //!
-//! Everything that one figure has and another has not stands in its file. A series ([`series`]) is
-//! a formula over what runs have counted ([`values`]), and a claim is a formula over series.
+//! Everything specific to one figure is in its file. A series ([`series`]) is a formula over values
+//! counted in runs ([`values`]), and a claim is a formula over series.
 mod search;
 mod spec;
 mod values;
@@ -32,7 +33,7 @@ pub(super) const KIND: KindEntry = KindEntry::of::<Firmware>("firmware").on(&Emu
 
 /// The pin on which the program of the second microcontroller puts its requests (limiter.c).
 const FRONT_OUTPUT: &str = "PB0";
-/// The flavour whose unprotected firmware runs behind it, as in the paper.
+/// The flavour whose unprotected firmware runs behind the second microcontroller, as in the paper.
 const BEHIND_FRONT: &str = "paper";
 
 impl Kind for Firmware {
@@ -51,7 +52,7 @@ impl Kind for Firmware {
 
     fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
-        // Costs are read before the runs: missing ones should not cost a minute.
+        // Costs are read before the runs: a missing cost should be reported at once.
         let meter = Meter::new(place, &self.costs)?;
         let sets = self
             .flood
@@ -148,7 +149,7 @@ fn rate_claim(source: &str) -> String {
     format!("{source}.rate")
 }
 
-/// The runs without a flood, among the numbers of the sets.
+/// The number of the set that holds the runs without a flood.
 const IDLE: usize = 0;
 
 fn idle_key(variant: &str) -> RunKey {
@@ -164,7 +165,7 @@ fn in_claim(measure: &MeasureSpec, what: &str) -> ExperimentError {
 }
 
 impl Firmware {
-    /// What the file claims, over values that the series of these sets have.
+    /// The file's claims, over values that the series of these sets have.
     fn claimed(&self, setup: &Setup, sets: &[Set]) -> Result<Vec<MeasureSpec>, ExperimentError> {
         let known = sets
             .iter()
@@ -217,7 +218,7 @@ impl Firmware {
         worst
     }
 
-    /// A run of each variant that shows what a turn of its background takes.
+    /// A run of each variant without a flood, which shows the cycles of a turn of its background.
     fn idle(&self, bench: &Bench) -> Result<Vec<BatchRun<(usize, RunKey)>>, ExperimentError> {
         let cycles = match &self.idle {
             Some(idle) => bench.cycles(idle.0)?,
@@ -239,7 +240,7 @@ impl Firmware {
     }
 }
 
-/// A set of floods, and what is made of its runs. The seeds are phases in cycles.
+/// A set of floods, with the results of its runs. The seeds are phases in cycles.
 struct Set<'a> {
     spec: &'a FloodSpec,
     plan: SeriesPlan,
@@ -274,7 +275,7 @@ impl<'a> Set<'a> {
         })
     }
 
-    /// Every variant that a series is about, at every point with every phase.
+    /// Adds a run for every variant in a series, at every point with every phase.
     fn add_jobs(
         &self,
         bench: &Bench,
@@ -342,7 +343,7 @@ impl<'a> Set<'a> {
     }
 }
 
-/// A run of a variant without any flood, with what stands in front of it.
+/// A run of a variant without any flood, with the limiter that stands in front of the board.
 fn base(bench: &Bench, variant: &Variant) -> Result<RunSpec, ExperimentError> {
     let mut spec = bench.spec(&bench.elf(variant));
     spec.hardware_limits = variant
@@ -375,7 +376,7 @@ fn base(bench: &Bench, variant: &Variant) -> Result<RunSpec, ExperimentError> {
     Ok(spec)
 }
 
-/// A limit as an interval.
+/// The interval of a limit, in cycles.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -385,10 +386,10 @@ fn interval_cycles(bench: &Bench, limit: weir_model::Rate) -> u64 {
     (limit.period_cycles(bench.clock_hz).ceil() as u64).max(1)
 }
 
-/// The edges of the first nine tenths of the counted part, so that requests can be counted exactly.
+/// The edges in the first nine tenths of the counted part, so that requests can be counted exactly.
 fn until_quiet(bench: &Bench, stimulus: &Stimulus) -> Result<Stimulus, ExperimentError> {
     let end = bench.warmup_cycles + bench.length_cycles / 10 * 9;
-    // The very first cycle is left out, at which the warm-up's last instruction may still run.
+    // The very first cycles are left out, because the warm-up's last instruction may still run.
     let begin = bench.warmup_cycles + 100;
     let edges = arrivals(stimulus, bench.clock_hz).map_err(|cause| wrong(&cause.to_string()))?;
     Ok(Stimulus::Trace {

@@ -2,9 +2,9 @@
 //! Experiments on stock Linux in an emulated machine (boards/linux): real processes, real kernels,
 //! packets at exact times of the guest's own clock.
 //!
-//! Each variant is started anew for every point and every seed, so that nothing of one run is left
+//! The guest is started anew for every variant, point and seed, so that no state of one run is left
 //! for the next. One instruction takes a nanosecond, and the same run gives the same numbers,
-//! however busy the host is; what spreads does so by the seed of its flood, or of its commands.
+//! however busy the host is; results vary only with the seed of a run's flood or commands.
 mod floods;
 mod guest;
 mod job;
@@ -30,7 +30,7 @@ use spec::{Linux, VariantSpec};
 pub(super) const KIND: KindEntry = KindEntry::of::<Linux>("linux");
 
 /// The claim that every file can make: the largest difference of any number between the last run
-/// and the same run again, in percent of the larger.
+/// and its repetition, in percent of the larger number.
 const REPEATED: &str = "repeated";
 
 impl Kind for Linux {
@@ -86,7 +86,7 @@ impl Kind for Linux {
                 "there is nothing to run: no variant, no point or no seed".to_owned(),
             ));
         };
-        // No variant is called so.
+        // No variant has an empty name.
         let repeated = RunKey {
             variant: String::new(),
             ..last.clone()
@@ -124,7 +124,7 @@ impl Kind for Linux {
     }
 }
 
-/// A start of the guest that has not begun.
+/// A run of the guest, before it starts.
 #[derive(Clone)]
 struct GuestRun<'a> {
     key: RunKey,
@@ -171,7 +171,7 @@ fn do_seeds_differ(runs: &[GuestRun<'_>]) -> bool {
     })
 }
 
-/// Which kernel each variant had.
+/// The table of the variants' kernels.
 fn kernels(spec: &Linux, guests: &BTreeMap<&str, Guest>) -> Detail {
     let row = |variant: &VariantSpec| {
         let version = guests[spec.kernel_of(variant)].version().to_owned();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Figures of papers whose machines nobody has any more, simulated: a described system, run in
-//! several ways over the values of an axis.
+//! Figures of papers whose machines are no longer available, in simulation: a described system, run
+//! in several ways over the points of an axis.
 //!
-//! Everything that one figure has and another has not stands in its file. A series ([`series`]) is
-//! a formula over what the simulator counted ([`values`]).
+//! Everything specific to one figure is in its file. A series ([`series`]) is a formula over the
+//! simulator's counts ([`values`]).
 mod runs;
 mod spec;
 mod values;

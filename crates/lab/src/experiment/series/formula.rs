@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Formulas of experiment files, as the crate evalexpr reads them, and texts with formulas in them.
+//! Formulas in experiment files, in the language of the crate evalexpr, and texts that contain
+//! formulas.
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -8,18 +9,18 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use weir_arrivals::Pattern;
 
-/// The name of the point.
+/// The name of the point in formulas.
 pub(in crate::experiment) const X: &str = "x";
 
-/// A value of a name.
+/// The value of a name.
 pub(in crate::experiment) type Number = Value;
 
-/// A number as formulas know it: all are floating, so that nothing is divided as integers are.
+/// A number for formulas: all are floating-point, so that no division is an integer division.
 pub(in crate::experiment) fn number(value: f64) -> Number {
     Value::Float(value)
 }
 
-/// What names mean.
+/// A source of values for names.
 pub(in crate::experiment) trait Names {
     /// The value of a name, if it has one.
     fn find(&self, name: &str) -> Option<&Number>;
@@ -31,7 +32,7 @@ impl Names for BTreeMap<String, Number> {
     }
 }
 
-/// A formula that makes sense, but for the names in it.
+/// A formula that is valid apart from the names in it.
 #[derive(Debug, Clone)]
 pub(in crate::experiment) struct Formula(Node);
 
@@ -39,7 +40,7 @@ impl Formula {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = |error| format!("`{text}` is no formula: {error}");
         let tree = build_operator_tree(text).map_err(wrong)?;
-        // Some mistakes show only when a value is asked for.
+        // Some errors show only in an evaluation.
         let names = Anything(number(1.0));
         match tree.eval_with_context(&Lookup(&names)).map_err(wrong)? {
             Value::Float(_) | Value::Int(_) | Value::Boolean(_) => Ok(Self(tree)),
@@ -47,12 +48,12 @@ impl Formula {
         }
     }
 
-    /// The names in it.
+    /// The names in the formula.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter_variable_identifiers()
     }
 
-    /// The same formula about other names.
+    /// The same formula with other names.
     pub fn renamed(&self, rename: impl Fn(&str) -> String) -> Self {
         let mut tree = self.0.clone();
         for name in tree.iter_variable_identifiers_mut() {
@@ -61,14 +62,14 @@ impl Formula {
         Self(tree)
     }
 
-    /// Its value.
+    /// The formula's value.
     pub fn evaluate(&self, names: &impl Names) -> Result<f64, String> {
         self.0
             .eval_number_with_context(&Lookup(names))
             .map_err(|error| what_is_wrong(&error))
     }
 
-    /// Its value at a point, over which alone it is.
+    /// The value of a formula over x alone, at a point.
     pub fn at(&self, x: f64) -> Result<f64, String> {
         if let Some(name) = self.names().find(|&name| name != X) {
             return Err(format!(
@@ -78,7 +79,7 @@ impl Formula {
         self.evaluate(&BTreeMap::from([(X.to_owned(), number(x))]))
     }
 
-    /// Whether it holds: it is a condition.
+    /// Whether the formula, a condition, holds.
     pub fn holds(&self, names: &impl Names) -> Result<bool, String> {
         self.0
             .eval_boolean_with_context(&Lookup(names))
@@ -101,7 +102,7 @@ impl<'de> Deserialize<'de> for Formula {
     }
 }
 
-/// Every name is this number.
+/// Gives every name this value.
 struct Anything(Number);
 
 impl Names for Anything {
@@ -110,7 +111,7 @@ impl Names for Anything {
     }
 }
 
-/// Names for evalexpr.
+/// Adapts names to evalexpr.
 struct Lookup<'a, N>(&'a N);
 
 impl<N: Names> Context for Lookup<'_, N> {
@@ -134,7 +135,7 @@ impl<N: Names> Context for Lookup<'_, N> {
 /// A text with formulas over `x` in braces: `{2 * x}Hz`.
 #[derive(Debug, Clone)]
 pub(in crate::experiment) struct Template {
-    /// Each followed by a formula, but for the last.
+    /// The texts between the formulas; each but the last is followed by a formula.
     texts: Vec<String>,
     formulas: Vec<Formula>,
 }
@@ -162,12 +163,12 @@ impl Template {
         Ok(template)
     }
 
-    /// Whether it differs from point to point.
+    /// Whether the text differs from point to point.
     fn depends_on_x(&self) -> bool {
         !self.formulas.is_empty()
     }
 
-    /// The pattern of arrivals at a point. There is none at 0 if it depends on x.
+    /// The pattern of arrivals at a point; none at x = 0 if the text depends on x.
     pub fn pattern(&self, x: f64, clock_hz: u64) -> Result<Option<Pattern>, String> {
         if x == 0.0 && self.depends_on_x() {
             return Ok(None);
@@ -178,7 +179,7 @@ impl Template {
 
     /// The text at a point: numbers have at most nine decimals.
     pub fn at(&self, x: f64) -> Result<String, String> {
-        // No other name is in it.
+        // The formulas contain no other name.
         let names = Anything(number(x));
         let mut text = String::new();
         let mut formulas = self.formulas.iter();
@@ -187,7 +188,7 @@ impl Template {
             if let Some(formula) = formulas.next() {
                 let decimals = format!("{:.9}", formula.evaluate(&names)?);
                 let short = decimals.trim_end_matches('0').trim_end_matches('.');
-                // A string takes everything.
+                // Writing to a string cannot fail.
                 let _ = write!(text, "{short}");
             }
         }

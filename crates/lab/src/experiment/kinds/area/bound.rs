@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The certainty that a limiter does not slow a system down by more than a margin.
+//! The confidence that a limiter does not slow a system down by more than a margin.
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::Statistics;
 
 use super::data::Pair;
 
-/// The one-sided bound holds with this probability.
+/// The confidence level of the one-sided bound.
 const CONFIDENCE: f64 = 0.95;
 
-/// What the pairs say about a relative difference, in percent.
+/// The statistics of a relative difference over the pairs, in percent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     pub mean: f64,
-    /// The standard deviation of one pair.
+    /// The standard deviation of a single pair.
     pub deviation: f64,
-    /// The mean is not below this, with 95 %: one-sided, by Student's t over the pairs. A limiter
-    /// is non-inferior if this is not below minus the margin.
+    /// The one-sided lower confidence bound of the mean, at 95 %, by Student's t over the pairs. A
+    /// limiter is non-inferior if this bound is not below minus the margin.
     pub bound: f64,
     pub least: f64,
     pub most: f64,
 }
 
 impl Pair {
-    /// The change of the frequency by the limiter.
+    /// The change of the frequency that the limiter causes.
     pub fn change_percent(&self) -> f64 {
         100.0 * (self.with.fmax_mhz / self.without.fmax_mhz - 1.0)
     }
 }
 
-/// Nothing for fewer than two pairs.
+/// The statistics of the pairs; none for fewer than two pairs.
 pub fn fmax_difference(pairs: &[Pair]) -> Option<Difference> {
     let changes: Vec<f64> = pairs.iter().map(Pair::change_percent).collect();
     #[expect(clippy::cast_precision_loss, reason = "a few hundred seeds")]
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_students() {
-        // By hand: mean 0, deviation sqrt(2.5), t(0.95, 4) = 2.131847 of the usual tables, so
-        // 2.131847 * sqrt(2.5 / 5).
+        // Computed by hand: mean 0, deviation sqrt(2.5), t(0.95, 4) = 2.131847 of the usual tables,
+        // so 2.131847 * sqrt(2.5 / 5).
         let found = fmax_difference(&pairs(&[-2.0, -1.0, 0.0, 1.0, 2.0])).unwrap();
         assert!(found.mean.abs() < 1e-9 && (found.deviation - 2.5_f64.sqrt()).abs() < 1e-9);
         assert!(

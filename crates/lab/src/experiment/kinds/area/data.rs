@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The committed measurements: `runs.csv` and `counts.csv`, as the README beside them states their
+//! The committed measurements: `runs.csv` and `counts.csv`; the README beside them documents their
 //! columns.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct PlacementRun {
     fmax_mhz: f64,
 }
 
-/// What does not depend on a seed.
+/// The counts of a design, which do not depend on a seed.
 #[derive(Debug, Deserialize)]
 struct Count {
     design: String,
@@ -31,7 +31,7 @@ struct Count {
     luts: u32,
 }
 
-/// The same seed without a limiter and with one.
+/// Two runs with the same seed, without a limiter and with one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
     pub seed: u32,
@@ -39,14 +39,14 @@ pub struct Pair {
     pub with: Placement,
 }
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Placement {
     pub cells: u32,
     pub fmax_mhz: f64,
 }
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Debug)]
 pub struct Data {
     runs: Vec<PlacementRun>,
@@ -75,8 +75,8 @@ impl Data {
         })
     }
 
-    /// The runs of a processor on a device whose seed was placed without a limiter and with one
-    /// source behind it, by seed.
+    /// The pairs of a processor on a device, by seed: for each seed that was placed without a
+    /// limiter and with a limiter for one source.
     pub fn pairs(&self, cpu: &str, device: &str) -> Result<Vec<Pair>, ExperimentError> {
         let path = self.folder.join("runs.csv");
         let placed = |sources: u32| {
@@ -121,7 +121,8 @@ impl Data {
         Ok(pairs)
     }
 
-    /// The look-up tables of a design. Of a design at several clocks, that which the systems have.
+    /// The look-up tables of a design; of a design with several clocks, at the clock of the
+    /// systems.
     pub fn luts(
         &self,
         design: &str,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What an adversary does to the lines, in a form that can be varied a little: trains of edges.
+//! An adversary's edges on the lines, in a form that can be varied a little: trains of edges.
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 
-/// The first edge comes when the start-up code has ended, in cycles.
+/// The cycle of the first edge, when the start-up code has ended.
 pub(super) const START: u64 = 3000;
 /// A pin needs a few cycles to fall and to rise again.
 const LEAST_GAP: u64 = 8;
 /// The least time between the edges of a burst, in cycles: less than any interrupt takes.
 const BURST_GAP: u64 = 40;
-/// More trains on one line are no other attack, only a longer search.
+/// The most trains on one line: more would only make the search longer.
 const MOST_TRAINS: usize = 24;
 
 /// A line under attack.
@@ -19,11 +19,11 @@ pub(super) struct AttackedLine {
     pub interval: u64,
     /// Requests that may pass together.
     pub burst: u64,
-    /// Cycles between two edges, at least, that the system file promises of the source.
+    /// The least number of cycles between two edges, as the system file promises for the source.
     pub apart: u64,
 }
 
-/// Edges at the same distance.
+/// A train of edges at equal distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Train {
     pub first: u64,
@@ -31,16 +31,16 @@ pub(super) struct Train {
     pub count: u64,
 }
 
-/// Trains by line, and when the main loop begins.
+/// The trains of each line, and the instant at which the main loop begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Attack {
     pub begin: u64,
     pub lines: Vec<Vec<Train>>,
-    /// The pattern that it began as.
+    /// The name of the pattern from which the attack was varied.
     pub pattern: &'static str,
 }
 
-/// What a search may try.
+/// The constraints of the attacks that a search may try.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field<'a> {
     pub limits: &'a [AttackedLine],
@@ -56,7 +56,7 @@ impl Field<'_> {
             .fold(1, u64::max)
     }
 
-    /// A run's length in which a response of up to `bound` cycles is seen, wherever an attack
+    /// The length of a run that shows a response of up to `bound` cycles, wherever an attack
     /// begins.
     pub fn end(limits: &[AttackedLine], bound: u64) -> u64 {
         let field = Field { limits, end: 0 };
@@ -64,13 +64,13 @@ impl Field<'_> {
     }
 }
 
-/// What was worst in the run of an attack, for the next variation to aim at.
+/// The worst response in the run of an attack, for the next variation to aim at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aim {
-    /// When the worst job was released and when it had ended.
+    /// The release and the end of the worst job.
     pub from: u64,
     pub to: u64,
-    /// The instants at which interrupts began and ended around it.
+    /// The instants around this job at which interrupts began and ended.
     pub instants: Vec<u64>,
 }
 
@@ -105,13 +105,13 @@ impl Attack {
         edges
     }
 
-    /// One of the patterns that an analysis has in mind, on every line or, half of the times,
-    /// another one on each.
+    /// One of the patterns that an analysis assumes: the same on every line or, in half of the
+    /// cases, a different one on each.
     pub fn new(field: &Field, random: &mut ChaCha12Rng) -> Self {
         let pattern = Pattern::any(random);
         let is_mixed = field.limits.len() > 1 && random.random_bool(0.5);
         let longest = field.longest_interval();
-        // Behind two intervals in which the limiters come to rest.
+        // The main loop begins after two intervals, in which the limiters come to rest.
         let begin = START + 2 * longest + random.random_range(0..=longest);
         let lines = field
             .limits
@@ -160,7 +160,7 @@ impl Attack {
             return;
         }
         if kind == 1 {
-            // Everything from some time on, or all of it.
+            // The change affects all edges from some time on, or all of them.
             let from = if random.random_bool(0.5) {
                 0
             } else {
@@ -212,7 +212,7 @@ impl Attack {
         }
     }
 
-    /// A few edges just before or after something that happened around the worst job.
+    /// A few edges just before or after an event around the worst job.
     fn aimed(aim: &Aim, limit: &AttackedLine, field: &Field, random: &mut ChaCha12Rng) -> Train {
         let near = if aim.instants.is_empty() || random.random_bool(0.3) {
             let from = aim.from.saturating_sub(limit.interval).max(START);
@@ -232,7 +232,7 @@ fn moved(value: u64, by: i64) -> u64 {
     value.saturating_add_signed(by)
 }
 
-/// The distance by which something is moved: mostly little, now and then about an interval.
+/// The distance by which an edge is moved: mostly small, now and then about an interval.
 fn step(limit: &AttackedLine, random: &mut ChaCha12Rng) -> i64 {
     let interval = i64::try_from(limit.interval).unwrap_or(i64::MAX).max(1);
     let most = [2, 8, 40, 200, interval][random.random_range(0..5)];
@@ -240,7 +240,7 @@ fn step(limit: &AttackedLine, random: &mut ChaCha12Rng) -> i64 {
     if random.random_bool(0.5) { by } else { -by }
 }
 
-/// What an attack begins as.
+/// The initial patterns of attacks.
 #[derive(Debug, Clone, Copy)]
 enum Pattern {
     Flood,
@@ -276,7 +276,7 @@ impl Pattern {
         }
     }
 
-    /// What comes on one line if the main loop begins at `begin`.
+    /// The trains on one line if the main loop begins at `begin`.
     fn trains(
         self,
         limit: &AttackedLine,
@@ -290,7 +290,7 @@ impl Pattern {
         let late = random.random_range(0..120);
         let dense = random.random_range(20..80);
         let phase = random.random_range(0..interval.max(1));
-        // A pattern that is a rhythm begins two intervals before the main loop does.
+        // A periodic pattern begins up to two intervals before the main loop does.
         let from = begin.saturating_sub(interval + phase);
         let endless = |first, gap: u64| Train {
             first,
@@ -300,7 +300,8 @@ impl Pattern {
         match self {
             Self::Flood => vec![endless(START, dense)],
             Self::QuietThenFlood => vec![endless(near(begin, 300, random), dense)],
-            // As many come as may pass, evenly or just too late to find the interval still running.
+            // As many requests as may pass come evenly, or just too late to find the interval still
+            // running.
             Self::AtTheLimit => vec![endless(from, interval / burst + late)],
             Self::Pairs => {
                 let gap = interval * random.random_range(1..=3) + late;
@@ -316,7 +317,7 @@ impl Pattern {
             }
             Self::DoubleBurst => {
                 // One request opens an interval, which ends shortly after the main loop has begun:
-                // what was left of it is asked for just before that.
+                // the rest of the burst is requested just before that.
                 let left = random.random_range(0..=(burst * 500).min(interval));
                 let opens = begin.saturating_sub(interval.saturating_sub(left));
                 let opener = Train {

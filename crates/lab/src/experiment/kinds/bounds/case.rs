@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A case: a system file, the firmware that `weir generate` makes of it, and what is known of it
-//! before it is attacked.
+//! A case: a system file, the firmware that `weir generate` makes of it, and the facts that are
+//! known before the attack.
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -21,16 +21,16 @@ use weir_board::chip::ATMEGA128;
 use weir_board::line::Line;
 use weir_board::run::{LineStimulus, RunSpec};
 
-/// A case as the file has it.
+/// A case as stated in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseSpec {
     /// The name of the case and of its system file.
     pub name: Spanned<String>,
-    /// What is special about it.
+    /// A description of the case.
     #[serde(rename = "about")]
     pub _about: String,
-    /// The flavour of the experiment's file that the firmware is compiled with.
+    /// The flavour in the experiment's file with which the firmware is compiled.
     pub of: String,
     /// The receiver or the source whose response is bounded and observed.
     pub watch: String,
@@ -63,7 +63,7 @@ pub(super) struct Template {
 #[derive(Debug)]
 pub(super) struct Case {
     pub name: String,
-    /// What was drawn; empty if a file says it.
+    /// A description of the drawn settings; empty if a file states the case.
     pub drawn: String,
     pub elf: PathBuf,
     pub clock_hz: u64,
@@ -72,20 +72,20 @@ pub(super) struct Case {
     pub watch: ResponseWatch,
     pub lines: Vec<Line>,
     pub limits: Vec<AttackedLine>,
-    /// What the user does to the first source, between two jobs.
+    /// The user's actions on the first source, between two jobs.
     pub user: User,
     system: System,
     part: Part,
 }
 
 impl Case {
-    /// Does no file state it?
+    /// Whether the case was drawn, and not stated by a file.
     pub(super) fn is_drawn(&self) -> bool {
         !self.drawn.is_empty()
     }
 
-    /// The bound, if the interrupts of the first source cost what the longest of them took, of its
-    /// line and of its timer, in cycles. A body was in them.
+    /// The bound, computed with the longest measured interrupts of the first source's line and
+    /// timer as its costs, in cycles. The measured interrupts include the handler's body.
     pub(super) fn bound_with(&self, costs: [u64; 2]) -> Option<u64> {
         let mut system = self.system.clone();
         let source = system.sources.first_mut()?;
@@ -98,8 +98,7 @@ impl Case {
         response(&system, self.part)
     }
 
-    /// The numbers of the vectors of the first source's line and of the timer that ends its
-    /// intervals.
+    /// The vector numbers of the first source's line and of the timer that ends its intervals.
     pub(super) fn vectors(&self) -> [u8; 2] {
         let line = self
             .lines
@@ -114,12 +113,13 @@ impl Case {
     }
 }
 
-/// What the user does to the first source, between two jobs.
+/// The user's actions on the first source, between two jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct User {
-    /// He switches it off for up to this many cycles.
+    /// The user switches the source off for up to this many cycles.
     pub off: Option<u64>,
-    /// He changes its limit among the system's and these intervals, in ticks, and bursts.
+    /// The user changes the source's limit among the system's and these intervals, in ticks, and
+    /// bursts.
     pub changes: Vec<(u64, u32)>,
 }
 
@@ -140,32 +140,31 @@ impl User {
     }
 }
 
-/// A system whose firmware is to be made.
+/// The recipe for the firmware of a system.
 pub(super) struct Recipe<'a> {
     pub name: &'a str,
-    /// What was drawn; empty if a file says it.
+    /// A description of the drawn settings; empty if a file states the case.
     pub drawn: String,
-    /// The flavour of the experiment's file that the firmware is compiled with.
+    /// The flavour in the experiment's file with which the firmware is compiled.
     pub of: &'a str,
-    /// The receiver or the source that is watched.
+    /// The receiver or the source that is observed.
     pub watch: &'a str,
     pub user: User,
 }
 
-/// The names that bounds.c knows.
+/// The names of sources in bounds.c.
 const SOURCES: [&str; 4] = ["a", "b", "c", "watched"];
-/// The least time for which bodies and jobs are measured, in cycles.
+/// The least time for measuring bodies and jobs, in cycles.
 const CALIBRATION: u64 = 20_000;
-/// The time between the requests by which bodies are measured, in cycles: longer than any
-/// interrupt.
+/// The time between two requests while bodies are measured, in cycles: longer than any interrupt.
 const CALIBRATION_GAP: u64 = 3000;
 
 impl CaseSpec {
-    /// Reads the system, generates and compiles, and holds what the system states of its code
-    /// against what the board takes for it.
+    /// Reads the system, generates and compiles its firmware, and compares the stated execution
+    /// times with those on the board.
     ///
     /// # Errors
-    /// A system file that is wrong or that the firmware does not fit, no bound, a body or a job
+    /// A system file that is invalid or that the firmware does not fit, no bound, a body or a job
     /// that takes another time than stated.
     pub(super) fn prepare(
         &self,
@@ -247,8 +246,8 @@ fn response(system: &System, part: Part) -> Option<u64> {
 }
 
 impl Recipe<'_> {
-    /// Generates and compiles, and holds what the system states of its code against what the board
-    /// takes for it.
+    /// Generates and compiles the firmware of a system, and compares the stated execution times
+    /// with those on the board.
     ///
     /// # Errors
     /// A system that the firmware does not fit, no bound, a body or a job that takes another time
@@ -296,7 +295,7 @@ impl Recipe<'_> {
         wrong(self.name, what)
     }
 
-    /// Who is watched.
+    /// The observed receiver or source, in the system and in the trace.
     fn part(&self, system: &System) -> Result<(Part, ResponseWatch), ExperimentError> {
         let receiver = system
             .receivers
@@ -369,8 +368,8 @@ impl Recipe<'_> {
         bench.compile_parts(&format!("{name}/firmware"), &[common, &own])
     }
 
-    /// A body must take what the system file says: the line's interrupt without any limit, less
-    /// what such an interrupt costs.
+    /// Checks that a body takes the time that the system file states: the line's interrupt without
+    /// any limit, minus the cost of such an interrupt.
     fn check_bodies(
         &self,
         plain: &System,
@@ -396,7 +395,7 @@ impl Recipe<'_> {
         Ok(())
     }
 
-    /// A job must take what the system file says when nothing interrupts it.
+    /// Checks that a job takes the time that the system file states when nothing interrupts it.
     fn check_job(
         &self,
         plain: &System,
@@ -419,7 +418,8 @@ impl Recipe<'_> {
     }
 }
 
-/// The same sources with ordinary handlers, whose interrupts are known to the cycle.
+/// The same sources with ordinary handlers, whose interrupts have costs that are known to the
+/// cycle.
 fn without_limits(system: &System) -> System {
     let mut plain = system.clone();
     plain.cpu.flavour = Some("c".to_owned());
@@ -433,7 +433,7 @@ fn without_limits(system: &System) -> System {
     plain
 }
 
-/// What the main loop does, in cycles; 0 if it has no job.
+/// The cycles of the main loop's job; 0 if it has none.
 fn job(system: &System) -> u64 {
     system
         .receivers
@@ -441,7 +441,7 @@ fn job(system: &System) -> u64 {
         .map_or(0, |receiver| receiver.wcet.cycles)
 }
 
-/// A run of which everything is kept.
+/// A run with a trace.
 pub(super) fn traced(elf: &Path, clock_hz: u64, cycles: u64) -> RunSpec {
     RunSpec {
         trace: true,
@@ -449,7 +449,7 @@ pub(super) fn traced(elf: &Path, clock_hz: u64, cycles: u64) -> RunSpec {
     }
 }
 
-/// The edge that lets the main loop begin.
+/// The edge that starts the main loop.
 pub(super) fn begin(name: &str, at: u64) -> LineStimulus {
     edges(name, Line::INT7, vec![at])
 }
@@ -459,7 +459,7 @@ fn number(name: &str) -> u8 {
     vector(name).unwrap_or(0)
 }
 
-/// The first register that no limiter of the system compares with.
+/// The first compare register that no limiter of the system uses.
 fn mark(system: &System) -> (&'static str, u16) {
     let mut channels = system
         .sources

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Response times, as a trace of the board shows them.
+//! Response times in a trace of the board.
 use super::attack::Aim;
 use weir_board::line::Line;
 use weir_board::run::{BoardEvent, EventKind};
 
-/// Whose response times are looked at.
+/// The observed jobs or interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResponseWatch {
-    /// The jobs of the main loop: from the first instruction to the end of the last. The register,
-    /// in data space, to which they write 1 and 0.
+    /// The jobs of the main loop, from the first instruction to the end of the last. A job writes 1
+    /// and then 0 to a register in data space.
     Job {
-        /// Its address.
+        /// The register's address.
         mark: u16,
     },
-    /// The interrupts of a line: from the edge that sets the pending bit to the end of the RETI.
+    /// The interrupts of a line, from the edge that sets the pending bit to the end of the RETI.
     Interrupt {
         /// The line.
         line: Line,
@@ -31,10 +31,10 @@ pub(super) struct Response {
     pub aim: Aim,
 }
 
-/// Events this long before the release of the worst job are still of interest, in cycles.
+/// Events up to this many cycles before the release of the worst job are of interest.
 const BEFORE: u64 = 4000;
 
-/// Finds the longest response. What had not ended when the trace did is not counted.
+/// Finds the longest response. A response that had not ended at the trace's end is not counted.
 pub(super) fn worst(events: &[BoardEvent], watch: ResponseWatch) -> Response {
     let (from, to) = match watch {
         ResponseWatch::Job { mark } => longest_job(events, mark),
@@ -139,7 +139,7 @@ mod tests {
             value: 1,
         };
         let events = [
-            // The end of what the trace does not show the begin of.
+            // The end of a job whose beginning is not in the trace.
             mark(5, 0),
             mark(100, 1),
             mark(199, 0),
@@ -167,7 +167,7 @@ mod tests {
             event(10, EventKind::PinEdge(Line::INT0)),
             event(14, EventKind::VectorEntered(1)),
             event(20, EventKind::PinEdge(line)),
-            // Found the bit set: it is no other request.
+            // An edge that finds the pending bit set is no further request.
             event(30, EventKind::PinEdge(line)),
             event(60, EventKind::Reti),
             event(61, EventKind::VectorEntered(2)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Cases that nobody chose: a limit of any policy and timing, at any prescaler, of any order of
+//! Randomly drawn cases: a limit of any policy and timing, at any prescaler, of any order of
 //! magnitude, whose user may switch the source off and on and change the limit between two jobs.
-//! Each comes from its number alone, so one that fails can be looked at by itself.
+//! Each case depends only on its number, so one that fails can be examined by itself.
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
@@ -13,41 +13,41 @@ use crate::experiment::bench::Bench;
 use crate::experiment::draw::log_uniform;
 use crate::experiment::error::ExperimentError;
 
-/// The number of cases that are drawn.
+/// The number of drawn cases, and of their runs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RandomSpec {
-    /// Cases.
+    /// The number of cases.
     pub cases: u64,
-    /// Runs of each.
+    /// The number of runs of each case.
     pub runs: u64,
-    /// The seed from which the cases come.
+    /// The seed of the cases.
     pub seed: u64,
 }
 
-/// The board that the cases are for.
+/// The board of the cases.
 const BOARD: &str = "atmega128";
 
-/// Cycles of the shortest and of the longest interval. Beyond that a run takes long, and nothing
-/// else happens.
+/// The cycles of the shortest and of the longest interval. Longer intervals would make runs longer
+/// and show nothing new.
 const INTERVALS: (u64, u64) = (600, 60_000);
-/// What a request costs beside the handler's body at most, in cycles.
+/// The most cycles that a request costs in addition to the handler's body.
 const COST: u64 = 450;
 
-/// A system, drawn.
+/// A drawn system.
 struct Draw {
     flavour: &'static str,
-    /// The system in a few words.
+    /// A short description of the system.
     what: String,
     text: String,
     user: User,
 }
 
 impl RandomSpec {
-    /// Draws the cases and makes their firmware.
+    /// Draws the cases and compiles their firmware.
     ///
     /// # Errors
-    /// Those of a case of a file.
+    /// The same as those of a case of a file.
     pub(super) fn prepare(&self, bench: &Bench) -> Result<Vec<Case>, ExperimentError> {
         (0..self.cases)
             .into_par_iter()
@@ -107,8 +107,8 @@ impl Draw {
         } else {
             1
         };
-        // The interval is so long that the handlers leave time, and has no more ticks than the
-        // timer.
+        // The interval is so long that the handlers leave time for the main loop, and has no more
+        // ticks than the timer.
         let least = INTERVALS
             .0
             .max((body + COST) * 2 * if policy == Policy::Bursty { burst } else { 1 });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The search for the worst attack on one firmware: patterns with random phases, then many small
-//! changes of the best, each from another corner.
+//! changes of the best ones.
 //!
-//! The board is deterministic, and so is the search: every random number comes from the case's seed
-//! and the number of the run, not from the order in which processors happen to finish.
+//! The board is deterministic, and so is the search: every random number depends on the case's seed
+//! and the number of the run, not on the order in which processors happen to finish.
 use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
@@ -18,45 +18,45 @@ use crate::experiment::error::ExperimentError;
 use weir_board::line::Line;
 use weir_board::run::RunSpec;
 
-/// The firmware and what is done to it.
+/// A firmware under attack.
 #[derive(Debug)]
 pub(super) struct Arena<'a> {
     /// The name of the case, for messages.
     pub name: &'a str,
     /// A run of the right length with a trace and without a flood.
     pub spec: RunSpec,
-    /// The lines, in the order of the field's limits.
+    /// The attacked lines, in the order of the field's limits.
     pub lines: Vec<Line>,
     pub field: Field<'a>,
     pub watch: ResponseWatch,
-    /// Vectors whose interrupts are measured.
+    /// The vectors whose longest interrupts are measured.
     pub vectors: [u8; 2],
 }
 
 /// The effort of a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
-    /// Runs in all.
+    /// The total number of runs.
     pub runs: u64,
     pub seed: u64,
 }
 
-/// The worst that was found.
+/// The worst attack that a search found.
 #[derive(Debug, Clone)]
 pub(super) struct Finding {
     pub worst: Response,
     pub attack: Attack,
-    /// The longest interrupt of each of the arena's vectors, in cycles, in all runs.
+    /// The longest interrupt of each of the arena's vectors, in cycles, over all runs.
     pub longest: [u64; 2],
 }
 
-/// Attacks that are varied side by side.
+/// The number of attacks that are varied in parallel.
 const CLIMBERS: usize = 8;
-/// Variations of each in a round.
+/// The number of variations of each attack in a round.
 const TRIES: usize = 4;
-/// The number of rounds after which the least of the climbers goes on from where the best is.
+/// The number of rounds after which the worst of these attacks is replaced by the best.
 const ROUNDS_ALONE: u64 = 12;
-/// The share of the runs in which patterns are tried.
+/// Patterns are tried in one of this many runs.
 const PATTERNS: u64 = 3;
 
 fn longer(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
@@ -103,7 +103,7 @@ impl Arena<'_> {
             .collect()
     }
 
-    /// Finds the worst attack that `effort` allows; at least one is tried.
+    /// Finds the worst attack that `effort` allows; tries at least one.
     pub fn search(&self, effort: Effort, bar: &ProgressBar) -> Result<Finding, ExperimentError> {
         let random = |number: u64| {
             let mut random = ChaCha12Rng::seed_from_u64(effort.seed);
@@ -136,7 +136,7 @@ impl Arena<'_> {
             let tried = self.try_all(variations, bar)?;
             longest = longer(longest, longest_of(&tried));
             for (index, found) in tried.into_iter().enumerate() {
-                // An equal is taken, too: plateaus are crossed on foot.
+                // An equally bad attack is accepted, too, so that the search can cross plateaus.
                 if let Some(climber) = climbers.get_mut(index / TRIES) {
                     if found.worst.cycles >= climber.worst.cycles {
                         *climber = found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The worst that each interrupt of a limiter takes, for the response times of regehr2005 §5: every
-//! kind of it, of every flavour, policy and timing.
+//! The longest interrupts of a limiter, for the response times of regehr2005 §5: every kind of
+//! interrupt, of every flavour, policy and timing.
 mod adversary;
 mod events;
 mod subject;
@@ -25,7 +25,7 @@ use weir_board::run::LineStimulus;
 const BASE: &str = "expiry_base";
 const CLEAR: &str = "clear_empty";
 
-/// Every id of which something is measured.
+/// The ids of all measured costs.
 pub(super) fn ids(spec: &WorstSpec) -> impl Iterator<Item = String> {
     let limited = spec.limited.iter().map(|one| &one.id);
     let plain = spec.plain.iter().map(|one| &one.id);
@@ -117,7 +117,7 @@ fn compile(
     bench.compile_parts(&format!("worst{index}"), &[common, own, &defines])
 }
 
-/// The same edges on every line, one after the other by less than an interrupt takes.
+/// The same edges on every line, shifted from line to line by less than an interrupt takes.
 fn floods(subject: &Subject, attack: &Attack) -> Vec<LineStimulus> {
     let lines = (0_u64..).zip(&subject.lines);
     let mut floods: Vec<LineStimulus> = lines
@@ -132,7 +132,7 @@ fn floods(subject: &Subject, attack: &Attack) -> Vec<LineStimulus> {
     floods
 }
 
-/// The worst over everything that has the same id.
+/// The worst costs over all subjects with the same id.
 fn summed_up(
     subjects: &[Subject],
     measured: &[BTreeMap<LimiterInterrupt, u64>],
@@ -163,8 +163,8 @@ fn summed_up(
     Ok(worst)
 }
 
-/// What a timer's interrupt takes with each number of sources, as a base and a part per source that
-/// are nowhere below it: the steepest of the differences, and the base that this leaves.
+/// A straight line above the timer interrupt's cycles for each number of sources, as a base and a
+/// part per source: the steepest of the differences, and the base that follows from it.
 fn line_above(points: &[(u64, u64)]) -> Option<(u64, u64)> {
     let slope = points
         .windows(2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a file of an experiment with firmware says.
+//! The tables of an experiment with firmware, in its file.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -16,12 +16,12 @@ use crate::experiment::setup::{Quantity, Setup, each};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Firmware {
-    /// The length of the runs without a flood; that of all runs if it is missing.
+    /// The length of the runs without a flood; that of all runs if the key is missing.
     pub idle: Option<Quantity<Duration>>,
     /// The flavours whose measured costs formulas can name.
     #[serde(default)]
     pub costs: Vec<String>,
-    /// Numbers that formulas name.
+    /// Constants for formulas, by name.
     #[serde(default)]
     pub constants: BTreeMap<String, f64>,
     /// The sets of floods, each with its series.
@@ -29,7 +29,7 @@ pub(super) struct Firmware {
     /// The worst floods that are searched for.
     #[serde(default)]
     pub search: Vec<SearchSpec>,
-    /// What can be claimed.
+    /// The values that claims can name.
     pub measure: Vec<MeasureSpec>,
 }
 
@@ -37,26 +37,28 @@ pub(super) struct Firmware {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FloodSpec {
-    /// The points; the sources of Table 1 if neither they nor patterns are stated.
+    /// The points; if neither points nor patterns are given, the sources of Table 1.
     pub x: Option<Axis>,
-    /// The time of the first request on INT0; on INT1 it comes at twice that, and so on.
+    /// The times of the first request on INT0; on INT1 it comes at twice that time, and so on.
     #[serde(default)]
     pub phases: Vec<Quantity<Duration>>,
-    /// The rates in Hz of regular requests, over x, on as many lines as the variant has.
+    /// The rates in Hz of regular requests, as formulas over x, one for each line; a variant uses
+    /// as many as it has lines.
     #[serde(default)]
     pub rates: Vec<Formula>,
-    /// Instead: the flood of each point, as on the command line; an empty text is no flood.
+    /// In place of `rates`: the flood of each point, as on the command line; an empty text is no
+    /// flood.
     #[serde(default)]
     pub patterns: Vec<String>,
-    /// Whether requests come only within the counted part and leave time at its end.
+    /// Whether requests come only within the counted part and stop before its end.
     #[serde(default)]
     pub until_quiet: bool,
-    /// More defines than the variant's.
+    /// Additional macros for the variants.
     #[serde(default)]
     pub defines: Vec<String>,
     /// The part that `--quick` runs.
     pub quick: Option<Quick>,
-    /// Over the names `VARIANT.VALUE` ([`super::values`]).
+    /// The series, over the names `VARIANT.VALUE` ([`super::values`]).
     pub series: Vec<SeriesSpec>,
 }
 
@@ -68,8 +70,8 @@ pub(super) struct Quick {
     pub phases: Vec<Quantity<Duration>>,
 }
 
-/// What can be claimed: a formula over `SERIES.max` and the like; VARIANT and FLAVOUR as in
-/// [`SeriesSpec`].
+/// A value that claims can name: a formula over `SERIES.max` and the like; VARIANT and FLAVOUR as
+/// in [`SeriesSpec`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MeasureSpec {
@@ -77,13 +79,13 @@ pub(super) struct MeasureSpec {
     #[serde(default)]
     of: Vec<String>,
     pub value: Formula,
-    /// Whether it is an overhead, which cannot be below 0.
+    /// Whether the value is an overhead, which cannot be below 0.
     #[serde(default)]
     pub overhead: bool,
 }
 
 impl Firmware {
-    /// What can be claimed of these variants.
+    /// The values that claims can name, for these variants.
     pub fn measures(&self, setup: &Setup) -> Vec<MeasureSpec> {
         let names = setup.names();
         let of = |measure: &MeasureSpec| {
@@ -97,7 +99,7 @@ impl Firmware {
         self.measure.iter().flat_map(of).collect()
     }
 
-    /// Whether the sources that system files can name are offered.
+    /// Whether any set of floods uses the sources that system files can name.
     pub fn has_worst_rates(&self) -> bool {
         self.flood.iter().any(FloodSpec::has_worst_rates)
     }

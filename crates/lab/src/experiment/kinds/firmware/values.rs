@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was counted in a run, by name.
+//! The values that were counted in a run, by name.
 //!
 //! - `lost`: the share of the processor that the background did not get, 0 to 1
 //! - `served`, `offered`: requests served, and offered on the first line
@@ -37,7 +37,7 @@ const NAMES: [&str; 11] = [
     "ram",
 ];
 
-/// What makes values of runs.
+/// Computes the values of runs.
 pub(super) struct Meter {
     /// The costs by flavour.
     costs: BTreeMap<String, BTreeMap<String, f64>>,
@@ -72,7 +72,7 @@ impl Meter {
         ))
     }
 
-    /// The values of a run of a variant, of which `idle` is a run without a flood.
+    /// The values of a run of a variant; `idle` is a run of the same variant without a flood.
     pub fn values(
         &self,
         bench: &Bench,

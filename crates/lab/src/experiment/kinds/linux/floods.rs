@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What arrives, as boards/linux/packets.c reads it.
+//! The packets of a flood, in the format that boards/linux/packets.c reads.
 use weir_model::Duration;
 
 use super::spec::{Ip, Linux};
 use crate::experiment::setup::Quantity;
 
-/// A nanosecond is a cycle.
+/// The guest's clock: a nanosecond is a cycle.
 const CLOCK_HZ: u64 = 1_000_000_000;
-/// Flows that the guest's network knows.
+/// The number of flows that the guest's network knows.
 const FLOWS: u16 = 16;
-/// Packets of a flood.
+/// The most packets of a flood.
 const PACKETS: usize = 10_000_000;
 
 /// The flood of a point with a seed.
@@ -29,7 +29,7 @@ pub(super) fn flood(spec: &Linux, ip: Ip, x: f64, seed: u64) -> Result<Vec<u8>, 
         let Some(pattern) = feed.pattern.pattern(x, CLOCK_HZ)? else {
             continue;
         };
-        // Two flows of one pattern do not come at the same times.
+        // The seeds differ, so that two flows with the same pattern do not come at the same times.
         let own = seed.wrapping_add(u64::from(feed.flow) << 32);
         let arrivals = pattern
             .start(CLOCK_HZ, own)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The guest: made by `boards/linux/build`, started by `boards/linux/run`.
+//! The guest: `boards/linux/build` makes it, `boards/linux/run` starts it.
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -13,16 +13,16 @@ use crate::experiment::place::Checkout;
 const BUILD: &str = "boards/linux/build";
 const RUN: &str = "boards/linux/run";
 
-/// The cards that a guest has.
+/// The network cards of a guest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cards {
-    /// What the two more are that a wire joins, if there are.
+    /// The type of two additional cards that a wire joins, if there are any.
     pub wire: Option<Wire>,
-    /// The number of packets for which its own card has room, if that is said.
+    /// The number of packets for which the guest's own card has room, if it is set.
     pub ring: Option<Ring>,
 }
 
-/// A kernel, and all that it is started with.
+/// A kernel, with everything that is needed to start it.
 #[derive(Debug)]
 pub(super) struct Guest {
     run: PathBuf,
@@ -30,17 +30,17 @@ pub(super) struct Guest {
     version: String,
 }
 
-/// What a run has left.
+/// The results of a run.
 #[derive(Debug)]
 pub(super) struct GuestResult {
-    /// What the job has printed.
+    /// The JSON that the job has printed.
     pub result: Value,
-    /// What QEMU says of the flood.
+    /// QEMU's counts of the flood.
     pub sent: Value,
 }
 
 impl Guest {
-    /// Makes it ready; a first time loads the kernel.
+    /// Makes the guest ready; the first time downloads the kernel.
     pub fn build(place: &Checkout, kernel: &str) -> Result<Self, ExperimentError> {
         let printed = output(Command::new(place.path(BUILD)).arg(kernel), BUILD)?;
         let folder = PathBuf::from(printed.trim_end());
@@ -54,12 +54,12 @@ impl Guest {
         })
     }
 
-    /// The package of the kernel, with its version.
+    /// The kernel's package, with its version.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Starts it with these cards, and waits until it has ended.
+    /// Starts the guest with these cards, and waits until it has ended.
     pub fn run(
         &self,
         job: &str,
@@ -89,7 +89,7 @@ impl Guest {
     }
 }
 
-/// What a script prints; its messages go to the caller's.
+/// The standard output of a script; its messages go to this process's standard error.
 fn output(command: &mut Command, program: &str) -> Result<String, ExperimentError> {
     let failed = |what: String| ExperimentError::Flow {
         program: program.to_owned(),

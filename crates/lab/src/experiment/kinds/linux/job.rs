@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the guest's shell does in a run.
+//! The script that the guest's shell runs.
 use std::fmt::Write;
 
 use super::spec::{Linux, VariantSpec};
 
-/// What is said in vain ends the guest, and the host sees its console.
+/// A command that fails ends the guest, and its message appears on the console that the host reads.
 const HEAD: &str = "\
 # How fast the processor works is known before anything disturbs it.
 speed=$(weir-load spin --work 1ms --jobs 1 --json | sed -n 's/.*\"speed\": \\(.*\\),/\\1/p')
@@ -13,12 +13,12 @@ give_up() { cat /run/*.err >&2; echo \"$*\" >&2; exit 1; }
 await() { until grep -q ready \"/run/$1.err\"; do kill -0 \"$2\" || give_up \"$1 has ended\"; usleep 1000; done; }
 ";
 
-/// What the values of `weir-linux status` are called, and its files.
+/// The name of the values of `weir-linux status`, and of their files.
 pub(super) const WEIR: &str = "weir";
-/// What the values of `weir-linux plan` are called, and its files.
+/// The name of the values of `weir-linux plan`, and of their files.
 pub(super) const PLAN: &str = "plan";
 
-/// The system is planned and carried out, as a service would be, before there are servers.
+/// weir-linux plans and carries out the system, as a service would, before the servers start.
 const START: &str = "\
 weir-linux plan /run/system.toml --json >/run/plan.json 2>/run/plan.err || give_up 'weir-linux has no plan'
 weir-linux run /run/system.toml --json OPTIONS >/run/weir.out 2>/run/weir.err &
@@ -27,7 +27,7 @@ until grep -q '\"event\":\"ready\"' /run/weir.out; do kill -0 $weir || give_up '
 ";
 
 /// The script of a variant at a point with a seed, which prints an object with a member per
-/// process. `system` is what weir-linux carries out.
+/// process. `system` is the text of the system that weir-linux carries out.
 pub(super) fn script(
     spec: &Linux,
     variant: &VariantSpec,
@@ -43,7 +43,7 @@ pub(super) fn script(
     let _ = write!(script, "{HEAD}{}\n{}\n", spec.prepare, variant.prepare);
     if let Some(system) = system {
         let start = START.replace("OPTIONS", &variant.options);
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = write!(
             script,
             "cat >/run/system.toml <<'SYSTEM'\n{system}SYSTEM\n{start}"
@@ -94,8 +94,8 @@ pub(super) fn script(
     Ok(script)
 }
 
-/// What commands may ask for, and no more: a job with another text boots at another phase
-/// (boards/linux/run).
+/// The shell variables that commands use, and no others: another text of the job shifts the phase
+/// of the boot (boards/linux/run).
 fn variables(spec: &Linux, x: f64, seed: u64) -> String {
     let is_used = |name: &str| {
         let mut commands = spec.process.iter().map(|process| &process.command);

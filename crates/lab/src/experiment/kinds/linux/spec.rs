@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a file of an experiment in the guest says.
+//! The tables of an experiment in the guest, in its file.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -10,36 +10,36 @@ use crate::experiment::series::formula::Template;
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
 use crate::experiment::setup::{Name, Quantity};
 
-/// The parameters.
+/// The table `[linux]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Linux {
-    /// The kernel of variants that name none, as `boards/linux/build` takes it.
+    /// The kernel of variants that name none, in the form that `boards/linux/build` takes.
     pub kernel: String,
-    /// The seeds of the floods, which commands can use, too; every point is run with each.
+    /// The seeds of the floods, which commands can use, too; every point is run with each seed.
     pub seeds: Vec<u64>,
-    /// What `--quick` runs in place of the axis and the seeds.
+    /// The part that `--quick` runs in place of all points and seeds.
     pub quick: Option<QuickSpec>,
-    /// What the guest's shell does first.
+    /// Commands that the guest's shell runs first.
     #[serde(default)]
     pub prepare: String,
-    /// What `weir-linux` takes as the description of the guest, by its path in the repository; its
-    /// table `[linux]` is the variant's.
+    /// The path of the system file that describes the guest to `weir-linux`, from the repository's
+    /// root; each variant adds its table `[linux]`.
     pub system: Option<String>,
-    /// What cards the guest has besides, joined by a wire, `eth1` and `eth2`, with variants that
-    /// name none; none if nothing says so.
+    /// The type of two additional cards, `eth1` and `eth2`, which a wire joins; for variants that
+    /// set none. None: no such cards.
     pub wire: Option<Wire>,
-    /// What arrives from outside; nothing where the packets come from the guest itself.
+    /// The packets that arrive from outside; empty if all packets come from the guest itself.
     pub feed: Vec<FeedSpec>,
-    /// The time for which it arrives, from the begin of the processes that are waited for.
+    /// The time for which these packets arrive, from the start of the awaited processes.
     pub feed_for: Quantity<Duration>,
-    /// What runs in the guest.
+    /// The processes that run in the guest.
     pub process: Vec<ProcessSpec>,
-    /// What differs from point to point.
+    /// The axis of the points.
     pub x: Axis,
     /// The ways to run the guest.
     pub variant: Vec<VariantSpec>,
-    /// What is looked at, over the names that [`super::values`] lists; see [`Self::series`].
+    /// The series, over the names that [`super::values`] lists; see [`Self::series`].
     #[serde(rename = "series")]
     written_series: Vec<SeriesSpec>,
 }
@@ -52,18 +52,18 @@ pub(super) struct QuickSpec {
     pub seeds: Vec<u64>,
 }
 
-/// Packets; where a pattern depends on x, there are none at x = 0.
+/// A flow of packets; if the pattern depends on x, there are none at x = 0.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FeedSpec {
-    /// Its port is 5000 + flow.
+    /// The number of the flow, whose port is 5000 + flow.
     pub flow: u16,
     /// The length of the UDP payload.
     pub bytes: u16,
     /// The pattern, as `weir-load send --pattern` takes it.
     pub pattern: Template,
-    /// When the pattern begins, from the begin of the processes that are waited for; at once if
-    /// nothing says so.
+    /// The beginning of the pattern, from the start of the awaited processes; at once if it is not
+    /// set.
     pub from: Option<Quantity<Duration>>,
 }
 
@@ -71,13 +71,14 @@ pub(super) struct FeedSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProcessSpec {
-    /// The word before the names of its values.
+    /// The prefix of the names of the process's values.
     pub id: String,
-    /// For the guest's shell, where `$speed` is what `weir-load spin` calls so, `$x` the point and
-    /// `$seed` the seed. The flood begins before those that are waited for, and ends after them;
-    /// the others are servers, which say `ready` on their standard error, and are ended by SIGTERM.
+    /// A command for the guest's shell, where `$speed` is the value that `weir-load spin` reports
+    /// under this name, `$x` the point and `$seed` the seed. The flood begins before the awaited
+    /// processes and ends after them; the others are servers, which print `ready` on their standard
+    /// error, and are ended by SIGTERM.
     pub command: String,
-    /// Whether it is waited for: at least one is.
+    /// Whether the job waits for the process's end: at least one process is awaited.
     #[serde(default)]
     pub awaited: bool,
 }
@@ -86,49 +87,51 @@ pub(super) struct ProcessSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VariantSpec {
-    /// The word before the names of what is counted in its runs.
+    /// The prefix of the names of the values of the variant's runs.
     pub id: String,
     /// The kernel, in place of the experiment's.
     pub kernel: Option<String>,
-    /// What the guest's shell does after the experiment's own lines.
+    /// Commands that the guest's shell runs after the experiment's own ones.
     #[serde(default)]
     pub prepare: String,
     /// The system file, in place of the experiment's.
     pub system: Option<String>,
-    /// The number of packets for which the guest's card has room; 256 if nothing says so.
+    /// The number of packets for which the guest's card has room; 256 if it is not set.
     pub ring: Option<Ring>,
-    /// The wire, in place of the experiment's.
+    /// The type of the cards that the wire joins, in place of the experiment's.
     pub wire: Option<Wire>,
-    /// The version of IP of the packets of the feed; 4 if nothing says so.
+    /// The version of IP of the arriving packets; 4 if it is not set.
     #[serde(default)]
     pub ip: Ip,
-    /// `weir-linux run` carries the system out, with this table `[linux]`; nothing does if there is
-    /// none.
+    /// The table `[linux]` with which `weir-linux run` carries the system out; without it
+    /// weir-linux does not run.
     pub linux: Option<LinuxTable>,
-    /// What `weir-linux run` is told in addition.
+    /// Additional options for `weir-linux run`.
     #[serde(default)]
     pub options: String,
-    /// The label of its curves.
+    /// The label of the variant's curves.
     pub label: String,
-    /// The colour of its curves.
+    /// The colour of the variant's curves.
     pub colour: Colour,
-    /// The stroke of its curves.
+    /// The stroke of the variant's curves.
     #[serde(default)]
     pub stroke: Stroke,
 }
 
-/// What the two cards are that a wire joins.
+/// The type of the two cards that a wire joins.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Wire {
-    /// Each packet is told at once; what came and what was sent have a NAPI instance each.
+    /// A card that announces each packet at once; it has one NAPI instance for received packets and
+    /// one for sent ones.
     VirtioNet,
-    /// Intel's 82540EM, which gathers its interrupts as its driver has it; one NAPI instance.
+    /// Intel's 82540EM, which moderates its interrupts as its driver sets it; it has one NAPI
+    /// instance.
     E1000,
 }
 
 impl Wire {
-    /// The name of the card, as `boards/linux/run` has it.
+    /// The name of the card, as `boards/linux/run` takes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::VirtioNet => "virtio-net",
@@ -143,7 +146,7 @@ impl Wire {
 pub(super) struct Ip(u8);
 
 impl Ip {
-    /// 4 or 6.
+    /// The number of the version: 4 or 6.
     pub fn version(self) -> u8 {
         self.0
     }
@@ -167,13 +170,13 @@ impl TryFrom<u8> for Ip {
     }
 }
 
-/// The number of packets for which the guest's card has room, of those that QEMU's can have.
+/// The number of packets for which the guest's card has room: the sizes that QEMU's card can have.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "u16")]
 pub(super) struct Ring(u16);
 
 impl Ring {
-    /// The room in packets.
+    /// The size of the ring in packets.
     pub fn packets(self) -> u16 {
         self.0
     }
@@ -199,12 +202,12 @@ pub(super) enum LinuxTable {
     Table(BTreeMap<String, LinuxTable>),
     /// A text.
     Text(Template),
-    /// A number or a truth.
+    /// A number or a boolean.
     Plain(toml::Value),
 }
 
 impl LinuxTable {
-    /// What it is at a point.
+    /// The value at a point.
     pub fn at(&self, x: f64) -> Result<toml::Value, String> {
         Ok(match self {
             Self::Table(members) => {
@@ -219,13 +222,13 @@ impl LinuxTable {
 }
 
 impl Linux {
-    /// The series, those of each variant once per variant.
+    /// The series; those with VARIANT in their id once per variant.
     pub fn series(&self) -> Vec<SeriesSpec> {
         let names = self.variant.iter().map(|of| Name::plain(&of.id));
         of_variants(&self.written_series, &names.collect::<Vec<_>>())
     }
 
-    /// What a variant's wire joins.
+    /// The type of the cards that a variant's wire joins.
     pub fn wire_of(&self, variant: &VariantSpec) -> Option<Wire> {
         variant.wire.or(self.wire)
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What `weir-linux` is told in the guest: the system of the experiment or the variant, with the
-//! `[linux]` of the variant.
+//! The system file for `weir-linux` in the guest: the experiment's or the variant's, with the
+//! variant's table `[linux]`.
 use std::path::Path;
 
 use super::spec::{Linux, VariantSpec};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::place::Checkout;
 
-/// The text of the system file of a variant at a point, if it has one. It is held against the model
-/// here, before anything is started.
+/// The text of a variant's system file at a point, if it has one. The text is checked against the
+/// model here, before any guest starts.
 pub(super) fn of(
     place: &Checkout,
     spec: &Linux,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was counted in a run, by name.
+//! The values that were counted in a run, by name.
 //!
-//! An element of a list goes by its number, and also by its `command` if it has one that no other
-//! has: `top.account.processes.cpu.taken_ns`.
+//! An element of a list is named by its number, and also by its `command` if no other element has
+//! the same: `top.account.processes.cpu.taken_ns`.
 //!
 //! - `PROCESS.…`: every number of what the process has printed, by the way to it: `cpu.missed`,
 //!   `low.ports.0.latency.p99`
@@ -20,7 +20,8 @@ use crate::experiment::series::formula::number;
 
 const OF_THE_FLOOD: [&str; 2] = ["sent", "lost"];
 
-/// Whether a run can have a value of this name; a process prints what it prints.
+/// Checks that a run can have a value of this name; the values of a process are not known before it
+/// runs.
 pub(super) fn is_known(spec: &Linux, name: &str) -> Result<(), String> {
     let whose = name.split('.').next().unwrap_or_default();
     let mut all: Vec<&str> = spec
@@ -49,8 +50,8 @@ pub(super) fn values(answer: &GuestResult) -> Values {
     values
 }
 
-/// The largest difference of any value, in percent of the larger of the two; 100 where only one run
-/// has it.
+/// The largest difference of any value, in percent of the larger of the two; 100 if only one run
+/// has the value.
 pub(super) fn difference(once: &Values, twice: &Values) -> f64 {
     let all = once.keys().chain(twice.keys());
     let number = |values: &Values, name: &str| values.get(name)?.as_number().ok();
@@ -62,7 +63,7 @@ pub(super) fn difference(once: &Values, twice: &Values) -> f64 {
     .fold(0.0, f64::max)
 }
 
-/// The numbers in a value.
+/// Adds the numbers in a value.
 fn add(values: &mut Values, way: &str, value: &Value) {
     let below = |name: &str| match way {
         "" => name.to_owned(),

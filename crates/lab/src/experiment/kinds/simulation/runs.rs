@@ -13,7 +13,7 @@ use crate::experiment::place::Checkout;
 use crate::experiment::series::formula::Template;
 use crate::experiment::series::{RunKey, SeriesPlan, Values};
 
-/// A system that is simulated.
+/// The system that is simulated.
 pub(super) struct Model {
     system: System,
     /// The names of the values of a run.
@@ -39,7 +39,7 @@ impl Model {
         })
     }
 
-    /// Whether a run has a value of this name.
+    /// Checks that a run has a value of this name.
     pub fn knows(&self, value: &str) -> Result<(), String> {
         if self.names.contains(value) {
             Ok(())
@@ -79,7 +79,7 @@ impl Model {
     }
 }
 
-/// What a variant runs at a point with a seed.
+/// The simulation of a variant at a point with a seed.
 fn prepare(
     spec: &Simulation,
     variant: &VariantSpec,
@@ -146,7 +146,7 @@ fn prepare(
     Ok((system, options))
 }
 
-/// The system as a variant changes it, with times at a point.
+/// The system with a variant's changes, and with the times at a point.
 fn changed(
     variant: &VariantSpec,
     system: &System,

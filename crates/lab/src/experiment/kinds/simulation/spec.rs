@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a file of a simulated experiment says.
+//! The tables of a simulated experiment, in its file.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::experiment::series::formula::Template;
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
 use crate::experiment::setup::{Name, Quantity};
 
-/// The parameters.
+/// The table `[simulation]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Simulation {
@@ -18,37 +18,37 @@ pub(super) struct Simulation {
     pub system: String,
     /// The length of every run.
     pub duration: Template,
-    /// Every point is run with each.
+    /// The seeds; every point is run with each.
     pub seeds: Vec<u64>,
-    /// The spread of costs about those of the system file.
+    /// The spread of costs around those of the system file.
     #[serde(default)]
     pub costs: CostsSpec,
-    /// What packets cost together.
+    /// Costs that depend on a whole batch of packets.
     pub batches: Option<BatchesSpec>,
     /// The clock tick.
     pub tick: Option<TickSpec>,
-    /// The receivers that work for a time, whatever is done in it.
+    /// The receivers that work for a fixed time, whatever they get done.
     #[serde(default)]
     pub closed_loops: BTreeMap<String, Quantity<Duration>>,
-    /// What arrives.
+    /// The packets that arrive.
     pub feed: Vec<FeedSpec>,
-    /// What differs from point to point.
+    /// The axis of the points.
     pub x: Axis,
     /// The ways to run the system.
     pub variant: Vec<VariantSpec>,
-    /// What is looked at, over the names `VARIANT.WHOSE.WHAT` ([`super::values`]).
+    /// The series, over the names `VARIANT.WHOSE.WHAT` ([`super::values`]).
     series: Vec<SeriesSpec>,
 }
 
 impl Simulation {
-    /// The series, those of each variant once per variant.
+    /// The series; those with VARIANT in their id once per variant.
     pub fn series(&self) -> Vec<SeriesSpec> {
         let names = self.variant.iter().map(|of| Name::plain(&of.id));
         of_variants(&self.series, &names.collect::<Vec<_>>())
     }
 }
 
-/// The spread of costs about the stated ones; what is not said is the worst.
+/// The spread of costs around the stated ones; costs that are not listed are the worst.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct CostsSpec {
@@ -69,7 +69,7 @@ impl CostsSpec {
     }
 }
 
-/// The costs of batches, as [`Batches`].
+/// The costs of batches, as in [`Batches`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BatchesSpec {
@@ -85,11 +85,11 @@ pub(super) struct TickSpec {
     pub cost: Option<Quantity<Duration>>,
 }
 
-/// Arrivals; where a pattern depends on x, there are none at x = 0.
+/// Arrivals of packets; if the pattern depends on x, there are none at x = 0.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FeedSpec {
-    /// A flow.
+    /// The name of a flow.
     pub to: String,
     /// The pattern, as `weir simulate --flood` takes it.
     pub pattern: Template,
@@ -99,32 +99,34 @@ pub(super) struct FeedSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct VariantSpec {
-    /// The word before the names of what is counted in its runs.
+    /// The prefix of the names of the values of the variant's runs.
     pub id: String,
     pub defer: Deferral,
-    /// What a bottom half does that is as urgent as what runs; as in the paper if it is not said.
+    /// The order of a bottom half and a running process of the same urgency; the paper's if it is
+    /// not set.
     pub ties: Option<Ties>,
     #[serde(default)]
     pub compensation: Compensation,
-    /// Whether the devices moderate.
+    /// Whether the devices moderate their interrupts.
     #[serde(default = "yes")]
     pub moderation: bool,
-    /// The absolute timer of the moderation of sources, in place of the system file's.
+    /// The absolute timers of the sources' moderation, in place of the system file's.
     #[serde(default)]
     pub delays: BTreeMap<String, Template>,
-    /// Whether packets that do not fit make each other dearer, if the file says so.
+    /// Whether packets beyond a batch's size make each other more expensive, if the file has such
+    /// costs.
     #[serde(default = "yes")]
     pub crowding: bool,
-    /// The deadline of receivers, in place of the system file's.
+    /// The deadlines of receivers, in place of the system file's.
     #[serde(default)]
     pub deadlines: BTreeMap<String, Template>,
-    /// The urgency of receivers, in place of the system file's.
+    /// The urgencies of receivers, in place of the system file's.
     #[serde(default)]
     pub urgencies: BTreeMap<String, u8>,
 }
 
 impl VariantSpec {
-    /// When bottom halves run.
+    /// The times at which bottom halves run.
     pub fn defer(&self) -> Defer {
         let usual = match self.defer {
             Deferral::Exact => Ties::Run,

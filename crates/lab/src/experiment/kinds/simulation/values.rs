@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the simulator counted in a run, by name. Times are in seconds.
+//! The values that the simulator counted in a run, by name. Times are in seconds.
 //!
 //! - `seconds`, `interrupts` of the run: its length; the interrupts that the processor took
 //! - `NAME.released`, `.ended`, `.missed`, `.received` of a receiver: jobs released, ended, not
@@ -22,7 +22,7 @@ use weir_sim::tally::Spans;
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
-/// The names of all values. Those of two things that are called the same are there twice.
+/// The names of all values. If two objects have the same name, their values' names occur twice.
 pub(super) fn names(system: &System) -> Vec<String> {
     let nothing = Tally {
         tasks: vec![Default::default(); system.receivers.len()],
@@ -34,8 +34,7 @@ pub(super) fn names(system: &System) -> Vec<String> {
     all.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The values of a run with clock ticks of so many cycles. What there was none of has no mean: its
-/// name is missing.
+/// The values of a run with clock ticks of `tick` cycles. A mean over no events is missing.
 pub(super) fn values(system: &System, tally: &Tally, tick: u64) -> Values {
     all(system, tally, tick)
         .into_iter()

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Requests that bring a limiter into each of its states, at the instants that matter.
+//! Requests that bring a limiter into each of its states, at the critical instants.
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 
-/// What is attacked.
+/// The limit that is attacked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttackedLimit {
     /// The interval, or the period, in cycles.
     pub interval: u64,
     /// Requests that may pass together.
     pub burst: u64,
-    /// Cycles for which an interrupt that somebody else causes makes the limiter's wait, about; 0
-    /// if there is none.
+    /// The approximate number of cycles for which another interrupt delays those of the limiter; 0
+    /// if there is no such interrupt.
     pub block: u64,
-    /// The cycles without a request after which the timer has wrapped.
+    /// The number of cycles without a request after which the timer has wrapped.
     pub wrap: u64,
 }
 
 impl AttackedLimit {
-    /// A limit whose interrupts nobody makes wait, and whose timer need not wrap.
+    /// A limit whose interrupts no other interrupt delays, and whose timer need not wrap.
     pub fn alone(interval: u64, burst: u64) -> Self {
         Self {
             interval,
@@ -28,10 +28,10 @@ impl AttackedLimit {
         }
     }
 
-    /// Whether there is room for an attack.
+    /// Checks that the interval leaves room for an attack.
     ///
     /// # Errors
-    /// What is wrong and what would be right.
+    /// The error, and the values that would be right.
     pub fn check(&self) -> Result<(), String> {
         let least = (LEAST_GAP + 1)
             .saturating_mul(self.burst.saturating_add(2))
@@ -54,14 +54,14 @@ impl AttackedLimit {
 pub(super) struct Attack {
     /// The edges on each limited line.
     pub requests: Vec<u64>,
-    /// The edges on the line that blocks.
+    /// The edges on the line whose interrupts delay the limiter's.
     pub blocks: Vec<u64>,
-    /// The cycle at which everything is over.
+    /// The cycle at which the run ends.
     pub end: u64,
 }
 
 impl Attack {
-    /// `row` interrupts without a pause: each is requested while the one before it runs.
+    /// `row` blocking interrupts without a pause: each is requested while the one before it runs.
     fn block(&mut self, from: u64, row: u64, limit: &AttackedLimit) {
         self.blocks
             .extend((0..row).map(|index| from + index * limit.block));
@@ -72,16 +72,17 @@ impl Attack {
 const LEAST_GAP: u64 = 60;
 /// The longest interval in cycles. An attack lasts for some thousand intervals.
 const LONGEST_INTERVAL: u64 = 100_000;
-/// The start-up code has ended.
+/// The cycle at which the start-up code has ended.
 const START: u64 = 3000;
-/// An expiry and what it is measured from are at most so far from a multiple of the interval.
+/// The greatest distance from a multiple of the interval at which an expiry, or its reference
+/// instant, lies.
 const REACH: u64 = 220;
-/// A pause of a whole wrap is taken if it is not longer than this.
+/// A pause of a whole wrap of the timer is tried only if it is at most this long.
 const LONGEST_PAUSE: u64 = 600_000;
 
 /// Bursts, each followed by edges at the same distance from the ends of the next intervals; the
-/// distance goes through every cycle within reach of those instants. How many edges, what else
-/// comes and how long the line rests are drawn from `seed`.
+/// distance takes every value within REACH cycles of those ends. The number of edges, the other
+/// edges and the pauses are drawn from `seed`.
 pub(super) fn in_step(limit: &AttackedLimit, seed: u64) -> Attack {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut attack = Attack::default();
@@ -97,7 +98,7 @@ pub(super) fn in_step(limit: &AttackedLimit, seed: u64) -> Attack {
             .extend((0..count).map(|index| first + index * gap));
         let instants = random.random_range(1..=4);
         let blocked = limit.block > 0 && random.random_bool(0.4);
-        // Some bursts are followed by nothing.
+        // Some bursts are followed by no edges.
         let eager = [0.0, 0.4, 0.8][random.random_range(0..3)];
         let mut last = first + count * gap;
         for instant in 1..=instants {
@@ -119,11 +120,12 @@ pub(super) fn in_step(limit: &AttackedLimit, seed: u64) -> Attack {
             let row = random.random_range(1..=2 * limit.burst + 4);
             let length = row * limit.block;
             let from = if random.random_bool(0.5) {
-                // The block comes after everything, and before the end of an interval that it
-                // masked. Nothing waits when that interval is over at last.
+                // The block comes after all requests, and before the end of an interval that it
+                // masked. No request waits when that interval is over at last.
                 last + random.random_range(0..2 * limit.interval)
             } else {
-                // What is due in it comes too late by about a whole number of intervals.
+                // An expiry that is due during the block comes too late by about a whole number of
+                // intervals.
                 let due = first + random.random_range(1..=instants) * limit.interval;
                 let late = random.random_range(0..=length / limit.interval) * limit.interval;
                 due.saturating_sub((length + REACH).saturating_sub(late + step))
@@ -169,7 +171,8 @@ pub(super) fn storm(limit: &AttackedLimit, seed: u64, cycles: u64) -> Attack {
     finish(attack, now, limit)
 }
 
-/// Puts the edges in order, drops those at the same instant, and leaves time for what still waits.
+/// Sorts the edges, drops those too close to the one before, and leaves time for requests that
+/// still wait.
 fn finish(mut attack: Attack, now: u64, limit: &AttackedLimit) -> Attack {
     for edges in [&mut attack.requests, &mut attack.blocks] {
         edges.sort_unstable();
@@ -223,7 +226,7 @@ mod tests {
             };
             assert!(narrow.check().is_err(), "{narrow:?}");
         }
-        // The narrowest that is allowed.
+        // The shortest interval that is allowed.
         let narrow = AttackedLimit {
             interval: 400,
             burst: 1,

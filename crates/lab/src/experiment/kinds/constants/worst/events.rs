@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The interrupts of a trace, told apart by what they did.
+//! The interrupts of a trace, classified by what they did.
 use std::collections::BTreeMap;
 
 use weir_board::run::{BoardEvent, EventKind};
 
-/// What kind of interrupt a limiter causes.
+/// The kinds of interrupts that a limiter causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LimiterInterrupt {
-    /// The line's, and the handler ran in it.
+    /// An interrupt of the line that ran the handler.
     RequestServed,
-    /// The line's, and it did not.
+    /// An interrupt of the line that did not run the handler.
     RequestRefused,
-    /// The timer's, and the handler ran in it for a request that waited.
+    /// An interrupt of the timer that ran the handler for a waiting request.
     ExpiryServed,
-    /// The timer's, and it did not.
+    /// An interrupt of the timer that did not run the handler.
     ExpiryEmpty,
 }
 
@@ -25,7 +25,7 @@ impl LimiterInterrupt {
         Self::ExpiryEmpty,
     ];
 
-    /// Its key in the board's costs.
+    /// The kind's key in the board's costs.
     pub fn name(self) -> &'static str {
         match self {
             Self::RequestServed => "request_served",
@@ -36,16 +36,16 @@ impl LimiterInterrupt {
     }
 }
 
-/// Which interrupts are looked at, and how their handlers are seen.
+/// The interrupts that are observed, and the mark of their handlers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InterruptWatch {
-    /// Vector numbers of the lines.
+    /// The vector numbers of the lines.
     pub lines: Vec<u8>,
-    /// Vector number of the timer.
+    /// The vector number of the timer.
     pub timer: u8,
-    /// The register, in data space, that only the handler's body writes.
+    /// The register in data space that only the handler's body writes.
     pub mark: u16,
-    /// What the body takes, in cycles.
+    /// The cycles of the body.
     pub body: u64,
 }
 
@@ -112,11 +112,11 @@ mod tests {
         interrupt(1, 100, 60, Some(0x43));
         interrupt(2, 200, 66, Some(0x43));
         interrupt(1, 300, 50, None);
-        // Another register is no handler.
+        // A write to another register is not the handler's.
         interrupt(1, 400, 51, Some(0x59));
         interrupt(12, 500, 40, None);
         interrupt(12, 600, 90, Some(0x43));
-        // Another interrupt, and one that the trace does not end.
+        // An interrupt of another vector, and one whose end is not in the trace.
         interrupt(15, 700, 900, Some(0x43));
         events.push(BoardEvent {
             cycle: 2000,

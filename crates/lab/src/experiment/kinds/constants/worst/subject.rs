@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What is measured: the file's limiters as firmware, each with what is attacked and watched.
+//! The subjects of the measurement: the file's limiters as firmware, each with its attacked limit
+//! and its observed interrupts.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -12,37 +13,37 @@ use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::FlavourSources;
 use weir_board::line::Line;
 
-/// What is measured, and how hard.
+/// The limiters to measure, and the number of attacks.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::experiment::kinds::constants) struct WorstSpec {
-    /// What the handler's body takes, in cycles: it is no cost of the limiter's.
+    /// The cycles of the handler's body, which are no cost of the limiter.
     pub body: u64,
-    /// The number of attacks on each firmware in step with its interval, and of as many at random,
-    /// each as long as the experiment's run.
+    /// The number of attacks on each firmware in step with its interval, and also of random
+    /// attacks, each as long as the experiment's run.
     pub attacks: u64,
-    /// What is compiled, by names `FLAVOUR.NAME`, besides what the flavour has.
+    /// Additional sources, by the firmware's name `FLAVOUR.NAME`.
     pub firmware: BTreeMap<String, FlavourSources>,
-    /// One line behind a limiter.
+    /// Limiters of one line.
     pub limited: Vec<LimitedSpec>,
-    /// One line without one: a handler of its own, or a timer that looks after it.
+    /// Lines without a limiter: an ordinary handler, or a timer that polls the line.
     pub plain: Vec<PlainSpec>,
-    /// Several lines, one timer.
+    /// Limiters of several lines on one timer.
     pub shared: Vec<SharedSpec>,
 }
 
-/// A limiter. Its firmware is given NODE_POLICY, NODE_TIMING, NODE_CHANNEL and the other parameters
-/// of limited.c.
+/// A limiter. Its firmware is compiled with NODE_POLICY, NODE_TIMING, NODE_CHANNEL and the other
+/// parameters of limited.c.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::experiment::kinds::constants) struct LimitedSpec {
-    /// `FLAVOUR.POLICY.TIMING`; may be there more than once: the worst counts.
+    /// The cost's id `FLAVOUR.POLICY.TIMING`; of several entries with the same id the worst counts.
     pub id: Spanned<String>,
-    /// The firmware.
+    /// The name of the firmware.
     pub of: String,
     /// The compare channels with which it is measured.
     pub channels: Vec<String>,
-    /// Cycles of a tick.
+    /// The cycles of a tick.
     pub prescaler: u64,
     /// The interval in ticks.
     pub interval: u64,
@@ -50,7 +51,7 @@ pub(in crate::experiment::kinds::constants) struct LimitedSpec {
     /// The lag in ticks.
     #[serde(default)]
     pub lag: u64,
-    /// The number of its line. INT0 is another one's, which makes it wait.
+    /// The number of the line. INT0 belongs to another interrupt, which delays the limiter's.
     #[serde(default = "usual_line")]
     pub line: u8,
 }
@@ -63,25 +64,26 @@ fn usual_line() -> u8 {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::experiment::kinds::constants) struct PlainSpec {
-    /// `FLAVOUR.POLICY`.
+    /// The cost's id `FLAVOUR.POLICY`.
     pub id: Spanned<String>,
-    /// The firmware.
+    /// The name of the firmware.
     pub of: String,
     /// The interval in cycles that the attacks are in step with.
     pub interval: u64,
 }
 
-/// Sources on one timer. The firmware is given NODE_SOURCES and NODE_CHANNEL.
+/// Sources on one timer. The firmware is compiled with NODE_SOURCES and NODE_CHANNEL.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::experiment::kinds::constants) struct SharedSpec {
-    /// `FLAVOUR.POLICY`.
+    /// The cost's id `FLAVOUR.POLICY`.
     pub id: Spanned<String>,
-    /// The firmware.
+    /// The name of the firmware.
     pub of: String,
     /// The compare channels with which it is measured.
     pub channels: Vec<String>,
-    /// Measured with 1 source, 2 and so on up to this many, INT0 upwards; at least 2.
+    /// The largest number of sources; each number from 1 to this is measured, on the lines from
+    /// INT0 on; at least 2.
     pub most_sources: u64,
     /// The interval in cycles that the attacks are in step with.
     pub interval: u64,
@@ -104,7 +106,7 @@ pub(super) struct Subject {
 }
 
 impl WorstSpec {
-    /// Each limiter with each channel, each number of sources.
+    /// The subjects: each limiter with each channel, or with each number of sources.
     ///
     /// # Errors
     /// An id that names no limiter, a channel that the chip lacks, an interval that leaves no room
@@ -177,7 +179,7 @@ impl WorstSpec {
                 "`{id}` is no limiter: write FLAVOUR.POLICY.TIMING, for example c.strict.lazy"
             )));
         };
-        // INT0 is the line that blocks.
+        // INT0 is the line of the blocking interrupt.
         let line = Line::from_number(usize::from(one.line))
             .filter(|line| *line != Line::INT0)
             .ok_or_else(|| {
@@ -211,8 +213,8 @@ impl WorstSpec {
             limit: AttackedLimit {
                 interval,
                 burst: one.burst,
-                // A part of what surrounds the work is included, so that the next request comes
-                // before its end.
+                // The block includes a part of the entry and exit, so that the next request comes
+                // before the interrupt's end.
                 block: work + 20,
                 wrap: (1_u64 << bits).saturating_mul(one.prescaler),
             },
