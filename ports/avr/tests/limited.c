@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One limited line, made to be watched: the handler and every call of the user's leave a mark in
- * the trace.
+ * One limited line whose handler and user calls leave marks in the trace.
  *
  * TEST_LIMIT      WEIR_AVR_LIMIT or WEIR_AVR_LIMIT_TUNABLE
  * TEST_POLICY, TEST_TIMING, TEST_INTERVAL (ticks), TEST_BURST, TEST_LAG   the limit
@@ -79,7 +78,7 @@ static void toggle(bool on)
 #endif
 
 #if TEST_USER & 2
-/* A timer that no limit of this flavour's tests uses; when it comes next is at random. */
+/* A timer that no limit of this flavour's tests uses; the time of its next interrupt is random. */
 #ifdef WEIR_AVR_FAST
 #define USER_VECTOR TIMER3_COMPA_vect
 #define USER_LATER() (OCR3A = (uint16_t) (TCNT3 + 1009u + (dice() & 1023u)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Marks that a test finds in the board's trace: values written to a compare register which nobody
- * else uses (TEST_MARK), a cycle each.
+ * Marks for the board's trace: values that are written to a compare register without another use
+ * (TEST_MARK), at one cycle each.
  */
 #ifndef WATCHED_H
 #define WATCHED_H
@@ -14,7 +14,7 @@
 #define TEST_MARK OCR2
 #endif
 
-/* Twins in crates/board/tests/port/mod.rs. */
+/* The twins of these values are in crates/board/tests/port/mod.rs. */
 #define WATCHED_END 0x00
 #define WATCHED_START 0x10
 #define WATCHED_DISABLE 0x11
@@ -25,25 +25,25 @@
 #define WATCHED_HANDLER 0x20
 #define WATCHED_CHANGE 0x30
 
-/* After the marks: the limiter's own hooks may leave them. */
+/* Included after the marks: the limiter's own hooks may leave some. */
 #include <weir/avr.h>
 
-/** Turns of the background loop. */
+/** The number of turns of the background loop. */
 static volatile uint32_t progress;
 
-/** The handler of a source, 0 to 3, runs. */
+/** Marks that the handler of a source, 0 to 3, runs. */
 static inline __attribute__((always_inline)) void watched_handler(uint8_t source)
 {
     TEST_MARK = (uint8_t) (WATCHED_HANDLER + source);
 }
 
-/** A call of Weir begins; interrupts are off until it ends. */
+/** Marks the beginning of a call of Weir; interrupts are off until its end. */
 static inline __attribute__((always_inline)) void watched_begin(uint8_t what)
 {
     TEST_MARK = what;
 }
 
-/** It has ended. */
+/** Marks the end of this call. */
 static inline __attribute__((always_inline)) void watched_end(void)
 {
     TEST_MARK = WATCHED_END;

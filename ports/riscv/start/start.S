@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * From reset to main: the stack, the global pointer, the trap, a cleared .bss. When main returns,
- * its value is the exit code of a simulated board.
+ * The way from reset to main: the stack, the global pointer, the trap, a cleared .bss. When main
+ * returns, its value is the exit code of a simulated board.
  */
     .section .text.start, "ax"
     .globl _start

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * weir/silicon.h on the board's limiter: what it refuses, what it sets, what it counts. Ends with
- * the line of the first check that fails, or 0. Line 0 is flooded all the while, and the bus must
- * not have seen one error at the end: what cannot be done is not tried.
+ * Tests weir/silicon.h on the board's limiter: refused calls, settings, counts. Exits with the line
+ * of the first check that fails, or 0. Line 0 is flooded all the while, and at the end the bus must
+ * not have reported any error: the driver does not try impossible accesses.
  */
 #include "watched.h"
 #include "weir/riscv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * An exception in the background, while a limited line interrupts, reaches the program's hook: the
- * run ends with 7.
+ * run exits with 7.
  */
 #include "watched.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One limited line, made to be watched.
+ * One limited line that leaves marks in the trace.
  *
  * TEST_LIMIT      WEIR_RISCV_LIMIT or WEIR_RISCV_LIMIT_TUNABLE
  * TEST_POLICY, TEST_TIMING, TEST_INTERVAL (ticks), TEST_BURST, TEST_LAG   the limit

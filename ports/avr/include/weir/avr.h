@@ -18,8 +18,8 @@
  *         ...
  *
  * `c` is the default. -DWEIR_AVR_FAST selects `fast`, whose interrupt entries are written by hand
- * and which reserves the registers r2 to r10 (weir/avr/fast.h). Compile with -DWEIR_TICK_BITS=16 in
- * either.
+ * and which reserves the registers r2 to r10 (weir/avr/fast.h). Compile with -DWEIR_TICK_BITS=16
+ * for either.
  */
 #ifndef WEIR_AVR_H
 #define WEIR_AVR_H

@@ -18,8 +18,8 @@
  *         weir_riscv_interrupts_on();
  *         ...
  *
- * Machine mode, mtvec in direct mode at weir_riscv_trap. The chip is weir/chips/soc.h, or what
- * -DWEIR_RISCV_CHIP='"..."' names.
+ * The port runs in machine mode, with mtvec in direct mode at weir_riscv_trap. The chip is
+ * weir/chips/soc.h, or the header that -DWEIR_RISCV_CHIP='"..."' names.
  */
 #ifndef WEIR_RISCV_H
 #define WEIR_RISCV_H

@@ -9,12 +9,12 @@
  *     weir_silicon_limit(&limiter, UART, WEIR_LIMIT_BUCKET, WEIR_SILICON_RATE(4000, 1, 32), 4);   // 4 at once, one more every 4000 clocks
  *     weir_silicon_lock(&limiter, UART);
  *
- * The limiter refuses what does not fit, by a bus error, which not every processor tells its
- * program. So each call asks the limiter first what is built (SHAPE, WIDTHS) and whether the source
- * is locked, returns why it could not be done, and then writes nothing.
+ * The limiter refuses invalid accesses by a bus error, which not every processor reports to its
+ * program. So each call first asks the limiter what was built (SHAPE, WIDTHS) and whether the
+ * source is locked; if the call is not possible, it returns the reason and writes nothing.
  *
- * It needs a limiter that can be read: one built with READBACK = 0 is set up by plain writes of
- * constants (weir generate --rtl makes them).
+ * The driver needs a limiter whose registers can be read: one built with READBACK = 0 is set up by
+ * plain writes of constants (weir generate --rtl makes them).
  *
  * Context: calls that write CONTROL of one source (all but those that read, and
  * weir_silicon_clear_held()) must not interrupt each other; sources are independent.
@@ -28,7 +28,7 @@
 #include "weir/limit.h"
 #include "weir_limit.h" /* rtl/limit/registers/generated */
 
-/** A limiter, as weir_silicon_open() found it. */
+/** A limiter, with its parameters as weir_silicon_open() found them. */
 typedef struct {
     uintptr_t base;
     uint32_t most_rate; /**< RATE takes 1 to this */
@@ -63,21 +63,22 @@ typedef enum {
 #define WEIR_SILICON_TICKS_(interval, tick) (((interval) + (tick) - 1u) / (tick))
 
 /**
- * The RATE for at least `interval` clocks, and as few more as possible, at PHASE_BITS = `bits`: the
- * limit is never above the one asked for. For constants. 0, which the register refuses, for less
- * than two ticks and for more than 2^W of them. `interval` + `tick` is below 2^32.
+ * The RATE for an interval of at least `interval` clocks, and as few more as possible, at
+ * PHASE_BITS = `bits`: the limit is never above the one asked for. For constants. The result is 0,
+ * which the register refuses, for less than two ticks and for more than 2^W of them. `interval` +
+ * `tick` must be below 2^32.
  */
 #define WEIR_SILICON_RATE(interval, tick, bits)                                                                                            \
     (WEIR_SILICON_TICKS_(interval, tick) < 2u                                                                                              \
          ? 0u                                                                                                                              \
          : WEIR_SILICON_PHASE_(bits) / (WEIR_SILICON_TICKS_(interval, tick) < 2u ? 1u : WEIR_SILICON_TICKS_(interval, tick) - 1u))
 
-/** The interval in clocks that a RATE, 1 and up, really gives, as 64 bits. For constants. */
+/** The interval in clocks that a RATE of at least 1 really gives, in 64 bits. For constants. */
 #define WEIR_SILICON_INTERVAL(rate, tick, bits) ((uint64_t) (tick) * ((uint64_t) (WEIR_SILICON_PHASE_(bits) / (rate)) + 1u))
 
 /**
- * WEIR_SILICON_RATE() of this limiter at run time: two divisions in 32 bits. 0 also where RATE has
- * fewer bits than the interval would need.
+ * WEIR_SILICON_RATE() for this limiter at run time: two divisions in 32 bits. The result is 0 also
+ * if RATE has fewer bits than the interval would need.
  */
 static inline uint32_t weir_silicon_rate(const weir_silicon_t *limiter, uint32_t interval)
 {
@@ -91,7 +92,7 @@ static inline uint32_t weir_silicon_rate(const weir_silicon_t *limiter, uint32_t
 
 /* ----------------------------------------------------------------------------------- registers */
 
-/** A register, by its offset (weir_limit.h). */
+/** The address of a register, from its offset (weir_limit.h). */
 WEIR_INLINE volatile uint32_t *weir_silicon_register(const weir_silicon_t *limiter, uint32_t offset)
 {
     return (volatile uint32_t *) (limiter->base + offset);
@@ -110,13 +111,13 @@ WEIR_INLINE void weir_silicon_write(const weir_silicon_t *limiter, uint32_t offs
 /* One field of a register's value. */
 #define WEIR_SILICON_FIELD(value, field) (((value) >> field##_SHIFT) & field##_MASK)
 
-/** True iff what a bit of SHAPE stands for was built. */
+/** True iff the feature of this bit of SHAPE was built. */
 WEIR_INLINE bool weir_silicon_has(const weir_silicon_t *limiter, uint32_t shape_bit)
 {
     return (limiter->shape & shape_bit) != 0;
 }
 
-/** Finds out what stands at `base`. The limiter goes on as it was. */
+/** Finds the parameters of the limiter at `base`. The limiter's state does not change. */
 static inline weir_silicon_error_t weir_silicon_open(weir_silicon_t *limiter, uintptr_t base)
 {
     limiter->base = base;
@@ -137,7 +138,7 @@ static inline weir_silicon_error_t weir_silicon_open(weir_silicon_t *limiter, ui
 
 /* ---------------------------------------------------------------------------------- setting up */
 
-/* Sets and clears bits of CONTROL: of ENABLE always, of others unless the source is locked. */
+/* Sets and clears bits of CONTROL: ENABLE always, the other bits unless the source is locked. */
 static inline weir_silicon_error_t weir_silicon_control_(const weir_silicon_t *limiter, uint16_t source, uint32_t clear, uint32_t set)
 {
     if (source >= limiter->sources) {
@@ -154,9 +155,9 @@ static inline weir_silicon_error_t weir_silicon_control_(const weir_silicon_t *l
 
 /**
  * Limits a source: `policy` is WEIR_LIMIT_STRICT, _BUCKET or _BURSTY (one-shot), `rate` a RATE,
- * `burst` 1 with strict. May be called again while it runs: for the few clocks between its writes
- * the new rate is in force with the old burst, then both with the old policy. The enable bit stays
- * as it is.
+ * `burst` 1 with strict. May be called again while the limiter runs: for the few clocks between its
+ * writes the new rate is in force with the old burst, then both with the old policy. The enable bit
+ * does not change.
  */
 static inline weir_silicon_error_t weir_silicon_limit(const weir_silicon_t *limiter, uint16_t source, uint8_t policy, uint32_t rate,
                                                       uint8_t burst)
@@ -184,7 +185,7 @@ static inline weir_silicon_error_t weir_silicon_limit(const weir_silicon_t *limi
                                  WEIR_LIMIT_CONTROL_LIMIT_BIT | (is_bursty ? WEIR_LIMIT_CONTROL_POLICY_BIT : 0));
 }
 
-/** Lets everything of a source through, or limits it again as before. */
+/** Lets all requests of a source through, or limits them again as before. */
 static inline weir_silicon_error_t weir_silicon_set_limited(const weir_silicon_t *limiter, uint16_t source, bool on)
 {
     if (!weir_silicon_has(limiter, WEIR_LIMIT_SHAPE_LIMITS_BIT) && !on) {
@@ -202,7 +203,8 @@ static inline weir_silicon_error_t weir_silicon_set_enabled(const weir_silicon_t
     return weir_silicon_control_(limiter, source, WEIR_LIMIT_CONTROL_ENABLE_BIT, on ? WEIR_LIMIT_CONTROL_ENABLE_BIT : 0);
 }
 
-/** Whether the beginning of an overload of this source asks for the limiter's own interrupt. */
+/** Sets whether the beginning of an overload of this source requests the limiter's own interrupt.
+ * */
 static inline weir_silicon_error_t weir_silicon_set_notify(const weir_silicon_t *limiter, uint16_t source, bool on)
 {
     if (!weir_silicon_has(limiter, WEIR_LIMIT_SHAPE_OVERLOAD_BIT) && on) {
@@ -223,8 +225,8 @@ static inline weir_silicon_error_t weir_silicon_lock(const weir_silicon_t *limit
 /* -------------------------------------------------------------------------------- what happens */
 
 /**
- * Requests of a source that were not delivered at once, since the start or the last clearing;
- * saturates. 0 where there is no count or no such source.
+ * The number of a source's requests that were not delivered at once, since the start or the last
+ * clearing; saturates. 0 if there is no counter or no such source.
  */
 static inline uint32_t weir_silicon_held(const weir_silicon_t *limiter, uint16_t source)
 {
@@ -234,7 +236,7 @@ static inline uint32_t weir_silicon_held(const weir_silicon_t *limiter, uint16_t
     return WEIR_SILICON_FIELD(weir_silicon_read(limiter, WEIR_LIMIT_HELD(source)), WEIR_LIMIT_HELD_COUNT);
 }
 
-/** Sets that count to 0. */
+/** Sets that number to 0. */
 static inline weir_silicon_error_t weir_silicon_clear_held(const weir_silicon_t *limiter, uint16_t source)
 {
     if (source >= limiter->sources) {
@@ -247,17 +249,18 @@ static inline weir_silicon_error_t weir_silicon_clear_held(const weir_silicon_t 
     return WEIR_SILICON_OK;
 }
 
-/** True iff requests of a source are being held back, until all has come back and nothing waits. */
+/** True iff the source is in overload: from the first request that is held back until its whole
+ * burst has come back and no request waits. */
 static inline bool weir_silicon_is_overloaded(const weir_silicon_t *limiter, uint16_t source)
 {
     return source < limiter->sources && (weir_silicon_read(limiter, WEIR_LIMIT_STATUS(source)) & WEIR_LIMIT_STATUS_OVERLOAD_BIT) != 0;
 }
 
 /**
- * In the limiter's own interrupt: the overloads that began since the last call, of the sources 32 *
- * `word` to 32 * `word` + 31, bit by bit, and forgets them. The interrupt is asked for until every
- * word has been asked for. One that begins meanwhile is kept for the next call. 0 where there are
- * no such sources.
+ * For the limiter's own interrupt: returns the overloads that began since the last call, of the
+ * sources 32 * `word` to 32 * `word` + 31, as a bit per source, and clears them. The interrupt
+ * stays requested until every word was read. An overload that begins meanwhile is kept for the next
+ * call. 0 if there are no such sources.
  */
 static inline uint32_t weir_silicon_take_began(const weir_silicon_t *limiter, uint8_t word)
 {

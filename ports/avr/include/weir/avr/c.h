@@ -9,8 +9,8 @@
  *         presses++;
  *     }
  *
- * The timer counts freely (normal mode) and may be read by anybody; the channel's compare register
- * and flag are Weir's.
+ * The timer counts freely (normal mode) and any code may read it; the channel's compare register
+ * and flag belong to Weir.
  */
 #ifndef WEIR_AVR_C_H
 #define WEIR_AVR_C_H
@@ -58,10 +58,11 @@
         }                                                                                                                                  \
     } while (0)
 
-/* The channel's instant, which may have passed since the machine was given its own. */
+/* Performs the step at the channel's instant, which may have passed since the machine computed it.
+ * */
 #define WEIR_AVR_PERFORM_AT(channel, is_short, step) WEIR_AVR_AT_SOON(channel, is_short, (step).at)
 
-/* After a request. */
+/* Performs a step after a request. */
 #define WEIR_AVR_PERFORM_CHANNEL(channel, is_short, step, watched)                                                                         \
     do {                                                                                                                                   \
         if (((step).arm && !(watched)) || (step).watch) {                                                                                  \
@@ -73,14 +74,14 @@
     } while (0)
 
 /*
- * True iff `at` has passed, and the channel interrupts within 16 ticks as it is: a match sets the
- * flag one tick later. It is left so: who asks again and again would put it off again and again.
+ * True iff `at` has passed, and the channel will interrupt within 16 ticks anyway (a match sets the
+ * flag one tick later). It is left as it is: repeated calls would postpone it again and again.
  */
 #define WEIR_AVR_IS_COMING(channel, at)                                                                                                    \
     ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) != 0 &&                                                                   \
      (weir_ticks_t) (WEIR_AVR_NOW(channel) - (at)) < WEIR_TICKS_HALF &&                                                                    \
      (WEIR_AVR_PASSED(channel) || (weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_NOW(channel)) <= 16u))
-/* For the user, from a thread or any interrupt. */
+/* Performs a step for the user, from a thread or any interrupt. */
 #define WEIR_AVR_PERFORM_USER(channel, step)                                                                                               \
     do {                                                                                                                                   \
         if (((step).arm || (step).watch) && !WEIR_AVR_IS_COMING(channel, (step).at)) {                                                     \
@@ -91,7 +92,7 @@
         }                                                                                                                                  \
     } while (0)
 
-/* In the channel's own interrupt, whose enable bit is set. */
+/* Performs a step in the channel's own interrupt, whose enable bit is set. */
 #define WEIR_AVR_PERFORM_EXPIRED(channel, is_short, step)                                                                                  \
     do {                                                                                                                                   \
         if ((step).arm || (step).watch) {                                                                                                  \
@@ -105,9 +106,9 @@
 /* --------------------------------------------------------------------- one source, one channel */
 
 /**
- * Limits `line` (INT0 to INT7) with the compare channel `channel` (TIMER1A to TIMER3C); the rest
- * initialises a weir_limit_config_t, in ticks of that timer. The body of the handler follows. The
- * configuration is a constant: the compiler keeps only what its policy needs.
+ * Limits `line` (INT0 to INT7) with the compare channel `channel` (TIMER1A to TIMER3C); the other
+ * arguments initialise a weir_limit_config_t, in ticks of that timer. The body of the handler
+ * follows. The configuration is a constant: the compiler keeps only what its policy needs.
  */
 #define WEIR_AVR_LIMIT(name, line, channel, ...)                                                                                           \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
@@ -116,8 +117,8 @@
     WEIR_AVR_DEFINE_(name, name##_config, name##_state, WEIR_AVR_##line, WEIR_AVR_##channel)
 
 /**
- * The same with a configuration in RAM, whose rate and burst weir_avr_change(name, interval, burst)
- * changes while it runs.
+ * WEIR_AVR_LIMIT with a configuration in RAM, whose rate and burst weir_avr_change(name, interval,
+ * burst) changes at run time.
  */
 #define WEIR_AVR_LIMIT_TUNABLE(name, line, channel, ...)                                                                                   \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
@@ -176,8 +177,8 @@
     WEIR_INLINE void name##_handler(void)
 
 /*
- * What a thread may call, by name: weir_avr_start(name), weir_avr_enable(name),
- * weir_avr_disable(name), weir_avr_record(name). `own` is false where the channel is shared: its
+ * The functions that a thread may call, by name: weir_avr_start(name), weir_avr_enable(name),
+ * weir_avr_disable(name), weir_avr_record(name). `own` is false if the channel is shared: its
  * instants are not this source's, for which no request ever waits there.
  */
 #define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel, own)                                                                     \
@@ -227,13 +228,13 @@
     }
 
 /**
- * Starts limiting: the timer runs, the line's trigger is set up. Enables the line. From a thread,
- * or before interrupts are on.
+ * Starts limiting, after the timer was started and the line's trigger set up. Enables the line.
+ * Call it from a thread, or before interrupts are on.
  */
 #define weir_avr_start(name) name##_start()
 /**
- * The user wants the line on, or off, for as long as he says (regehr2005 §4): use these instead of
- * the line's own enable bit. Any context.
+ * The user wants the line on, or off, until the next such call (regehr2005 §4): use these instead
+ * of the line's own enable bit. Any context.
  */
 #define weir_avr_enable(name) name##_enable()
 #define weir_avr_disable(name) name##_disable()
@@ -253,7 +254,7 @@
 
 /**
  * A source whose count is cleared by a timer that it shares with others (regehr2005 §3.5): bursty
- * and eager. The body of the handler follows; the shared timer's body clears it:
+ * and eager. The body of the handler follows; the body of the shared timer clears the count:
  * WEIR_AVR_SHARED_TIMER(TIMER1A, period) { weir_avr_clear(a); weir_avr_clear(b); }
  */
 #define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
@@ -289,7 +290,7 @@
     }                                                                                                                                      \
     WEIR_INLINE void name##_handler(void)
 
-/* The shared timer's next match, one period from now. */
+/* Sets the shared timer's next match, one period from now. */
 #define WEIR_AVR_AT_PERIOD(channel, period)                                                                                                \
     do {                                                                                                                                   \
         if ((period) >= 32) {                                                                                                              \
@@ -300,7 +301,7 @@
         }                                                                                                                                  \
     } while (0)
 /*
- * True iff the match at `next` has been missed, since its interrupt comes a whole period late. A
+ * True iff the match at `next` has been missed because its interrupt comes a whole period late. A
  * period may be longer than half the timer's range.
  */
 #define WEIR_AVR_IS_PERIOD_OVER(channel, next, period)                                                                                     \
@@ -327,23 +328,24 @@
         weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (period));                                                        \
         WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
         if (WEIR_UNLIKELY(WEIR_AVR_IS_PERIOD_OVER(channel, weir_next_, period))) {                                                         \
-            /* A whole period late: the next one is counted from here. */                                                                  \
+            /* A whole period late: the next period is counted from here. */                                                               \
             WEIR_AVR_AT_PERIOD(channel, period);                                                                                           \
         }                                                                                                                                  \
         weir_avr_shared_body();                                                                                                            \
     }                                                                                                                                      \
     WEIR_INLINE void weir_avr_shared_body(void)
 
-/** Clears one source's count, in the body of the shared timer. */
+/** Clears one source's count; for the body of the shared timer. */
 #define weir_avr_clear(name) name##_clear()
-/** Starts the shared timer's interrupts, once, after the sources. */
+/** Starts the shared timer's interrupts; call it once, after the sources. */
 #define weir_avr_start_shared() weir_avr_shared_start()
 
 /* ------------------------------------------------------------------------- no timer of its own */
 
 /**
- * A source that is unmasked from a tick which exists already. `clock` is an expression: the instant
- * now, counted by that tick. The body of the handler follows; the tick calls weir_avr_tick(name).
+ * A source that is unmasked from a tick which exists already. `clock` is an expression for the
+ * present instant, counted by that tick. The body of the handler follows; the tick calls
+ * weir_avr_tick(name).
  */
 #define WEIR_AVR_LIMIT_TICK(name, line, clock, ...)                                                                                        \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
@@ -398,7 +400,7 @@
     }                                                                                                                                      \
     WEIR_INLINE void name##_handler(void)
 
-/** Called by the tick, in its interrupt. */
+/** The tick calls this in its interrupt. */
 #define weir_avr_tick(name) name##_on_tick()
 
 #endif

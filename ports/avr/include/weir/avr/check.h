@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * A configuration that cannot be kept does not compile. Needs an optimising compiler (-Os, -O1 and
- * up), like avr-libc's delays: without one nothing is checked here.
+ * Compile-time checks: a configuration that cannot be kept does not compile. They need an
+ * optimising compiler (-Os, -O1 and up), like avr-libc's delays: without optimisation nothing is
+ * checked.
  */
 #ifndef WEIR_AVR_CHECK_H
 #define WEIR_AVR_CHECK_H
 
 #include "weir/limit.h"
 
-/* The words of weir_limit_config_t as they were written, before they are cut to its widths. */
+/* The fields of weir_limit_config_t with their values as written, before they are cut to the
+ * fields' widths. */
 typedef struct {
     int64_t interval;
     int64_t lag;
@@ -27,7 +29,7 @@ WEIR_AVR_REFUSES(interval,
 WEIR_AVR_REFUSES(lag, "the lag must be below the interval, and 0 with any policy but WEIR_LIMIT_STRICT");
 WEIR_AVR_REFUSES(period, "the period must be 1 to 65535 ticks of the shared timer: choose another prescaler");
 
-/* `w` and `c` have the same initialiser. */
+/* Checks the widths; `w` and `c` have the same initialiser. */
 WEIR_INLINE void weir_avr_check_widths(const weir_avr_written_t *w, const weir_limit_config_t *c)
 {
     if (w->policy != c->policy || w->timing != c->timing || w->trigger != c->trigger) {
@@ -66,8 +68,8 @@ WEIR_INLINE void weir_avr_check(const weir_avr_written_t *w, const weir_limit_co
 }
 
 /*
- * Of a source on a shared timer: the timer's period is its interval, and the whole of the ticks may
- * be used.
+ * Checks a source on a shared timer: the timer's period is its interval, and may use the whole
+ * range of the ticks.
  */
 WEIR_INLINE void weir_avr_check_shared(const weir_avr_written_t *w, const weir_limit_config_t *c)
 {
@@ -88,8 +90,8 @@ WEIR_INLINE void weir_avr_check_period(int64_t period)
 }
 
 /**
- * Defines NAME_check(), which does not compile if the initialiser after it is refused; `check` is
- * one of the functions above.
+ * Defines NAME_check(), which does not compile if the initialiser after `check` is refused; `check`
+ * is one of the functions above.
  */
 #ifdef __OPTIMIZE__
 #define WEIR_AVR_DEFINE_CHECK_(name, check, ...)                                                                                           \

@@ -6,8 +6,8 @@
  *   r2  SREG while an entry runs        r4, r6, r7, r8  requests left of INT0, INT1, INT2, INT3
  *   r3  scratch                         r5              EIMSK while nothing is masked: the user's bits
  *
- * The clearing interrupt touches no other register and not SREG: two instructions per source, one
- * that unmasks them all.
+ * The clearing interrupt touches no other register and not SREG: it takes two instructions per
+ * source, and one that unmasks all sources.
  */
 #ifndef WEIR_AVR_FAST_SHARED_H
 #define WEIR_AVR_FAST_SHARED_H
@@ -92,7 +92,7 @@
 #define WEIR_AVR_FAST_SHARED_TIMER_(channel, period)                                                                                       \
     uint8_t weir_fast_off;                                                                                                                 \
     uint8_t weir_fast_off_in_r6;                                                                                                           \
-    /* Registers have no value at reset: nobody is on before the first start. */                                                           \
+    /* Registers have no value at reset: no source is enabled before the first start. */                                                   \
     __attribute__((naked, used, section(".init3"))) static void weir_avr_shared_reset(void)                                                \
     {                                                                                                                                      \
         __asm__ volatile("clr r5");                                                                                                        \
@@ -117,9 +117,9 @@
     }                                                                                                                                      \
     WEIR_INLINE void weir_avr_shared_body(void)
 
-/** Clears one source's count, in the body of the shared timer. */
+/** Clears one source's count; for the body of the shared timer. */
 #define weir_avr_clear(name) name##_clear()
-/** Starts the shared timer's interrupts, once, after the sources. */
+/** Starts the shared timer's interrupts; call it once, after the sources. */
 #define weir_avr_start_shared() weir_avr_shared_start()
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Which bits of an ATmega128 belong to a line and to a compare channel.
+ * The registers and bits of an ATmega128 that belong to a line and to a compare channel.
  *
  * A name such as INT0 is itself a macro (its bit number), so it is joined to WEIR_AVR_ before
  * anything else can expand it.
@@ -15,8 +15,8 @@
 #define WEIR_AVR_OF(what, property) WEIR_AVR_JOIN_(what, property)
 
 /*
- * Lines: vector (and its number), register and bit that enable it, register that holds its pending
- * bit (the same bit and its position).
+ * Lines: the vector (and its number), the register and bit that enable the line, the register that
+ * holds its pending bit (the same bit and its position).
  */
 #define WEIR_AVR_INT0_VECTOR INT0_vect
 #define WEIR_AVR_INT0_NUMBER 1
@@ -68,8 +68,8 @@
 #define WEIR_AVR_INT7_BIT 0x80
 
 /*
- * Compare channels: vector, counter, compare register, register and bit that enable it, register
- * that holds its compare flag (the same bit).
+ * Compare channels: the vector, counter and compare register, the register and bit that enable the
+ * interrupt, the register that holds the compare flag (the same bit).
  */
 #define WEIR_AVR_TIMER1A_VECTOR TIMER1_COMPA_vect
 #define WEIR_AVR_TIMER1A_COUNT TCNT1
@@ -134,7 +134,7 @@
 #define WEIR_AVR_TIMER3C_FLAGS ETIFR
 #define WEIR_AVR_TIMER3C_BIT (1u << OCIE3C)
 
-/* The 8-bit timers have one channel each (the fast flavour's). */
+/* The 8-bit timers have one channel each, for the fast flavour. */
 #define WEIR_AVR_TIMER0_VECTOR TIMER0_COMP_vect
 #define WEIR_AVR_TIMER0_NUMBER 15
 #define WEIR_AVR_TIMER0_POSITION 1
@@ -159,8 +159,8 @@
 #define WEIR_AVR_TIMER2_BIT (1u << OCIE2)
 
 /*
- * One bit more or less in a register that others use too. Fixed-width arithmetic, so that no bit is
- * lost in a conversion. Called with interrupts off.
+ * Sets or clears one bit in a register that others use too. Fixed-width arithmetic, so that no bit
+ * is lost in a conversion. Called with interrupts off.
  */
 #define WEIR_AVR_SET(reg, bit) ((reg) = (uint8_t) ((reg) | (uint8_t) (bit)))
 #define WEIR_AVR_CLEAR(reg, bit) ((reg) = (uint8_t) ((reg) & (uint8_t) ~(uint8_t) (bit)))

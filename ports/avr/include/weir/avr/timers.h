@@ -19,9 +19,9 @@ static const uint32_t weir_clock_hz __attribute__((used, section(".weir.clock,\"
 #endif
 
 /*
- * The clock-select bits for a prescaler; 0 where the timer does not have it (ATmega128 data sheet,
+ * The clock-select bits for a prescaler; 0 if the timer does not have it (ATmega128 data sheet,
  * tables 56 and 62). The 8-bit timers serve the fast flavour, whose entries need a few cycles
- * between two ticks: not at prescaler 1.
+ * between two ticks: prescaler 1 is not allowed.
  */
 #define WEIR_AVR_SELECT_16BIT(prescaler)                                                                                                   \
     ((prescaler) == 1 ? 1u : (prescaler) == 8 ? 2u : (prescaler) == 64 ? 3u : (prescaler) == 256 ? 4u : (prescaler) == 1024 ? 5u : 0u)
@@ -48,7 +48,8 @@ static const uint32_t weir_clock_hz __attribute__((used, section(".weir.clock,\"
 
 /**
  * The ticks of an interval that admits at most `hertz`: rounded up, so that the limit is never
- * above it. 0, which no limiter accepts, for a rate of 0 or one beyond the timer's own.
+ * above this rate. For a rate of 0, or one beyond the timer's own, the result is 0, which no
+ * limiter accepts.
  */
 #define WEIR_AVR_TICKS(hertz, prescaler)                                                                                                   \
     ((hertz) > 0 && (hertz) <= (F_CPU) / (prescaler)                                                                                       \

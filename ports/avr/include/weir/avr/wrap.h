@@ -25,7 +25,8 @@
     " pop r0\n out __SREG__, r0\n pop r0\n"
 
 /*
- * Runs `decide` and, iff it returns true, the handler: both as the interrupt found the registers.
+ * Runs `decide` and, iff it returns true, the handler: both find the registers as they were when
+ * the interrupt was taken.
  */
 #define WEIR_AVR_ENTER(vector, decide, handler)                                                                                            \
     ISR(vector, ISR_NAKED)                                                                                                                 \
@@ -35,8 +36,8 @@
     }
 
 /**
- * Limits the interrupt function `handler` on `line` with the compare channel `channel`: no body
- * follows. Else as WEIR_AVR_LIMIT.
+ * Limits the interrupt function `handler` on `line` with the compare channel `channel`, like
+ * WEIR_AVR_LIMIT, but no body follows.
  */
 #define WEIR_AVR_WRAP(name, line, channel, handler, ...)                                                                                   \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \

@@ -4,18 +4,18 @@
  * that latch a rising edge.
  *
  * A line goes through two enable bits: the controller's ENABLE, set once when a source is started,
- * and the processor's own, in a CSR of VexRiscv. Weir masks by the latter: one instruction, which
- * needs no address and cannot tear.
+ * and the processor's own, in a CSR of VexRiscv. Weir masks by the latter: that takes one
+ * instruction, needs no address and cannot tear.
  *
- * Another chip is another header with these names, chosen by -DWEIR_RISCV_CHIP='"its/header.h"'
- * (ports/riscv/README.md).
+ * For another chip, write another header with these names, and choose it by
+ * -DWEIR_RISCV_CHIP='"its/header.h"' (ports/riscv/README.md).
  */
 #ifndef WEIR_CHIPS_SOC_H
 #define WEIR_CHIPS_SOC_H
 
 #include <stdint.h>
 
-/** The timer: 64 bits in two words each, the low one first. Counts clocks. */
+/** The timer: 64 bits in two words, the low one first. It counts clocks. */
 #define WEIR_CHIP_MTIME ((volatile uint32_t *) 0x10010000u)
 #define WEIR_CHIP_MTIMECMP ((volatile uint32_t *) 0x10010008u)
 
@@ -26,30 +26,32 @@
 #define WEIR_CHIP_BIT(line) (1u << (line))
 
 /**
- * Masks a line, 0 to 31, or ends that. With interrupts off. The bits of the lines 0 to 4 fit into
+ * Masks or unmasks a line, 0 to 31. Call with interrupts off. The bits of the lines 0 to 4 fit into
  * the instruction.
  */
 #define WEIR_CHIP_MASK(line) __asm__ volatile("csrc " WEIR_CHIP_MASK_CSR ", %0" ::"rK"(WEIR_CHIP_BIT(line)) : "memory")
 #define WEIR_CHIP_UNMASK(line) __asm__ volatile("csrs " WEIR_CHIP_MASK_CSR ", %0" ::"rK"(WEIR_CHIP_BIT(line)) : "memory")
-/** Lets a line through to the masking bit, for good. With interrupts off. */
+/** Enables a line at the interrupt controller, permanently; the masking bit decides from then on.
+ * Call with interrupts off. */
 #define WEIR_CHIP_CONNECT(line) (WEIR_CHIP_ENABLES |= WEIR_CHIP_BIT(line))
-/** True iff the line's pending bit is set, masked or not; and clears it. */
+/** Tests a line's pending bit, masked or not; and clears it. */
 #define WEIR_CHIP_PENDING(line) ((WEIR_CHIP_PENDINGS & WEIR_CHIP_BIT(line)) != 0)
 #define WEIR_CHIP_ACK(line) (WEIR_CHIP_PENDINGS = WEIR_CHIP_BIT(line))
 
 /**
- * In the trap's entry, in assembler: t0 is not 0 iff line %0 asks and is on. Only t0 is free. A
- * line above 10 does not fit into an immediate; the shifts, a clock a bit on this processor, are
- * the price of having no second register.
+ * For the trap's entry, in assembler: sets t0 to a nonzero value iff line %0 requests and is
+ * enabled. Only t0 is free. The bit of a line above 10 does not fit into an immediate; the shifts,
+ * which take a clock per bit on this processor, are the price of having no second register.
  */
 #define WEIR_CHIP_DISPATCH                                                                                                                 \
     "csrr t0, " WEIR_CHIP_TAKEN_CSR "\n .if %0 < 11\n andi t0, t0, 1 << %0\n .else\n srli t0, t0, %0\n andi t0, t0, 1\n .endif"
 /**
- * In a trap, before the handler: this line's request is what the trap is about. Here the pending
- * bit is cleared, so that the next edge is kept.
+ * In a trap, before the handler: tells the interrupt controller that this line's request is served.
+ * Here this clears the pending bit, so that the next edge is kept.
  */
 #define WEIR_CHIP_BEGIN(line) WEIR_CHIP_ACK(line)
-/** In a trap, after the handler: what an interrupt controller wants to be told. Here nothing. */
+/** In a trap, after the handler: tells the interrupt controller that the handler is over. Here
+ * nothing is needed. */
 #define WEIR_CHIP_END(line) ((void) 0)
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * A configuration that cannot be kept does not compile. Needs an optimising compiler (-Os, -O1 and
- * up): without one nothing is checked here.
+ * Compile-time checks: a configuration that cannot be kept does not compile. They need an
+ * optimising compiler (-Os, -O1 and up): without optimisation nothing is checked.
  */
 #ifndef WEIR_RISCV_CHECK_H
 #define WEIR_RISCV_CHECK_H
@@ -16,13 +16,13 @@ WEIR_RISCV_REFUSES(interval, "the interval must be 1 to 2^29 ticks, for a bucket
 WEIR_RISCV_REFUSES(lag, "the lag must be below the interval, and 0 with any policy but WEIR_LIMIT_STRICT");
 
 /**
- * The most ticks that a limiter may look ahead and back together: with them and WEIR_RISCV_REST a
+ * The most ticks that a limiter may look ahead and back together: with these and WEIR_RISCV_REST a
  * quarter of a wrap is left for latencies.
  */
 #define WEIR_RISCV_SPAN_MOST 0x40000000u
 
 /**
- * True iff an ageing in WEIR_RISCV_REST ticks is often enough for this configuration; 2^29 ticks at
+ * True iff ageing every WEIR_RISCV_REST ticks is often enough for this configuration; 2^29 ticks at
  * most, and for a bucket 2^30 / (N + 1).
  */
 WEIR_INLINE bool weir_riscv_can_keep_young(const weir_limit_config_t *c)
@@ -31,7 +31,8 @@ WEIR_INLINE bool weir_riscv_can_keep_young(const weir_limit_config_t *c)
     return c->policy == WEIR_LIMIT_OFF || c->interval <= WEIR_RISCV_SPAN_MOST / span;
 }
 
-/* The words of weir_limit_config_t as they were written, before they are cut to its widths. */
+/* The fields of weir_limit_config_t with their values as written, before they are cut to the
+ * fields' widths. */
 typedef struct {
     int64_t interval;
     int64_t lag;
@@ -41,7 +42,7 @@ typedef struct {
     int64_t trigger;
 } weir_riscv_written_t;
 
-/* `w` and `c` have the same initialiser. */
+/* Checks a configuration; `w` and `c` have the same initialiser. */
 WEIR_INLINE void weir_riscv_check(const weir_riscv_written_t *w, const weir_limit_config_t *c)
 {
     weir_limit_error_t error = weir_limit_checked(c);

@@ -16,8 +16,8 @@
 #define WEIR_RISCV_MIE_EXTERNAL 0x800u
 
 /**
- * Switches interrupts off and returns what weir_riscv_restore() wants: whether they were on. A
- * barrier for the compiler, both.
+ * Switches interrupts off and returns the argument for weir_riscv_restore(): whether they were on.
+ * Both functions are barriers for the compiler.
  */
 WEIR_INLINE uint32_t weir_riscv_lock(void)
 {
@@ -26,19 +26,20 @@ WEIR_INLINE uint32_t weir_riscv_lock(void)
     return before & WEIR_RISCV_MSTATUS_MIE;
 }
 
-/** Ends a section that weir_riscv_lock() began: nests, and may be used in an interrupt, too. */
+/** Ends a section that weir_riscv_lock() began. Sections nest, and may be used in an interrupt,
+ * too. */
 WEIR_INLINE void weir_riscv_restore(uint32_t before)
 {
     __asm__ volatile("csrs mstatus, %0" ::"r"(before) : "memory");
 }
 
-/** Takes interrupts from here on. */
+/** Switches interrupts on. */
 WEIR_INLINE void weir_riscv_interrupts_on(void)
 {
     __asm__ volatile("csrsi mstatus, 8" ::: "memory");
 }
 
-/** Nothing that is in memory is known any more. */
+/** Makes the compiler forget all values that it knows of memory. */
 #define WEIR_RISCV_BARRIER() __asm__ volatile("" ::: "memory")
 
 /** In a trap: true iff it is an interrupt, not an exception. */

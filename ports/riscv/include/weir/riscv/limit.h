@@ -9,8 +9,8 @@
  *
  *     WEIR_RISCV_TRAP(button)
  *
- * The trap (weir/riscv/trap.h) calls four functions of each source that it is told of; what else is
- * here a thread may call.
+ * The trap (weir/riscv/trap.h) calls four functions of each source in its list; the other functions
+ * are for threads.
  */
 #ifndef WEIR_RISCV_LIMIT_H
 #define WEIR_RISCV_LIMIT_H
@@ -19,13 +19,13 @@
 #include "weir/riscv/check.h"
 #include "weir/riscv/timer.h"
 
-/* True iff every request sets the timer. */
+/* True iff the timer is set at every request. */
 #define WEIR_RISCV_ALWAYS_ARMS(config)                                                                                                     \
     ((config).timing == WEIR_LIMIT_EAGER && ((config).policy == WEIR_LIMIT_STRICT || (config).policy == WEIR_LIMIT_PACED))
 
 /*
- * True iff an expiry is due, and the user has nothing to do with it: the common case, which one
- * look at the flags tells from all others.
+ * True iff an expiry is due and the user has not interfered: the common case, which one look at the
+ * flags tells from all others.
  */
 #define WEIR_RISCV_IS_PLAINLY_DUE(config, state, now)                                                                                      \
     (((config).policy == WEIR_LIMIT_BURSTY && (config).timing != WEIR_LIMIT_LAZY                                                           \
@@ -34,9 +34,9 @@
      weir_ticks_reached(now, (state).due))
 
 /*
- * The same as the machine will read it, so that the compiler leaves out what cannot be; the store
- * itself is left out, too, for every step writes the flags. Eager limiters hold nothing in
- * software: no line of this port asks while it is masked.
+ * Tells the compiler the flags that the machine will read, so that it leaves out impossible
+ * branches; it omits the store itself, too, because every step writes the flags. Eager limiters
+ * hold no request in software: no line of this port requests while it is masked.
  */
 #define WEIR_RISCV_KNOW_PLAIN(config, state)                                                                                               \
     do {                                                                                                                                   \
@@ -70,15 +70,15 @@
     } while (0)
 
 /**
- * Sets the timer anew for all sources of the trap, after one of them has changed. With interrupts
- * off; WEIR_RISCV_TRAP defines it.
+ * Sets the timer anew for all sources of the trap, after one of them has changed. Call with
+ * interrupts off; WEIR_RISCV_TRAP defines this function.
  */
 void weir_riscv_alarm(void);
 
 /**
- * Limits the line `line` of the chip; the rest initialises a weir_limit_config_t, in ticks of
- * mtime. The body of the handler follows. The configuration is a constant: the compiler keeps only
- * what its policy needs.
+ * Limits the line `line` of the chip; the other arguments initialise a weir_limit_config_t, in
+ * ticks of mtime. The body of the handler follows. The configuration is a constant: the compiler
+ * keeps only what its policy needs.
  */
 #define WEIR_RISCV_LIMIT(name, line, ...)                                                                                                  \
     WEIR_RISCV_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                            \
@@ -87,8 +87,8 @@ void weir_riscv_alarm(void);
     WEIR_RISCV_DEFINE_(name, name##_config, name##_state, line)
 
 /**
- * The same with a configuration in RAM, whose rate and burst weir_riscv_change(name, interval,
- * burst) changes while it runs.
+ * WEIR_RISCV_LIMIT with a configuration in RAM, whose rate and burst weir_riscv_change(name,
+ * interval, burst) changes at run time.
  */
 #define WEIR_RISCV_LIMIT_TUNABLE(name, line, ...)                                                                                          \
     WEIR_RISCV_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                            \
@@ -97,8 +97,8 @@ void weir_riscv_alarm(void);
     WEIR_RISCV_DEFINE_(name, name##_limit.config, name##_limit.state, line)
 
 /**
- * A line without a limit, in the same trap; the body of the handler follows. Also what runs behind
- * the limiter in silicon.
+ * A line without a limit, in the same trap; the body of the handler follows. Lines behind the
+ * limiter in silicon use it, too.
  */
 #define WEIR_RISCV_UNLIMITED(name, line)                                                                                                   \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
@@ -137,8 +137,8 @@ void weir_riscv_alarm(void);
     WEIR_INLINE void name##_handler(void)
 
 /*
- * The trap's part: the line; a request; an expiry, if this source is due; whether it wants one, and
- * in how many ticks.
+ * The functions for the trap: the line's number; a request; an expiry, if this source is due;
+ * whether the source wants an expiry, and in how many ticks.
  */
 #define WEIR_RISCV_DEFINE_(name, config, state, line)                                                                                      \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
@@ -205,7 +205,7 @@ void weir_riscv_alarm(void);
     WEIR_INLINE void name##_handler(void)
 
 /*
- * What a thread may call, by name: weir_riscv_start(name), weir_riscv_enable(name),
+ * The functions that a thread may call, by name: weir_riscv_start(name), weir_riscv_enable(name),
  * weir_riscv_disable(name), weir_riscv_record(name).
  */
 #define WEIR_RISCV_DEFINE_USER_(name, config, state, line)                                                                                 \
@@ -260,13 +260,13 @@ void weir_riscv_alarm(void);
     }
 
 /**
- * Starts limiting and lets the line's interrupts in. From a thread, or before interrupts are on;
- * weir_riscv_run() comes before the first.
+ * Starts limiting and enables the line's interrupts. Call it from a thread, or before interrupts
+ * are on; weir_riscv_run() comes before the first call.
  */
 #define weir_riscv_start(name) name##_start()
 /**
- * The user wants the line on, or off, for as long as he says (regehr2005 §4): use these instead of
- * the line's own enable bit. Any context.
+ * The user wants the line on, or off, until the next such call (regehr2005 §4): use these instead
+ * of the line's own enable bit. Any context.
  */
 #define weir_riscv_enable(name) name##_enable()
 #define weir_riscv_disable(name) name##_disable()
@@ -284,9 +284,9 @@ void weir_riscv_alarm(void);
     } while (0)
 
 /**
- * The ticks of an interval that admits at most `hertz` where mtime counts `clock` ticks a second:
- * rounded up, so that the limit is never above it. 0, which no limiter accepts, for a rate of 0 or
- * one beyond the clock's. For constants: it divides in 64 bits.
+ * The ticks of an interval that admits at most `hertz` if mtime counts `clock` ticks a second:
+ * rounded up, so that the limit is never above this rate. For a rate of 0, or one beyond the
+ * clock's, the result is 0, which no limiter accepts. For constants: the macro divides in 64 bits.
  */
 #define WEIR_RISCV_TICKS(hertz, clock)                                                                                                     \
     ((hertz) > 0 && (hertz) <= (clock) ? ((clock) + 0uLL + (hertz) - 1u) / ((hertz) > 0 ? (hertz) : 1) : 0)

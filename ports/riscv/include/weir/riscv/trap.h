@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The trap of a machine in direct mode, and the interrupt functions behind it: one for each source
- * that it is told of, and the timer's.
+ * The trap of a machine in direct mode, and its interrupt functions: one for each source in its
+ * list, and one for the timer.
  *
- * The entry finds out who asks with one register, which it puts below the stack (the ABI keeps
- * nothing there, and interrupts are off), and jumps to a function that saves what it itself needs:
- * no source pays for the registers of another one's limiter. The first source that is listed is
- * asked first, the timer last, in the machine's own order of causes. A trap serves one request and
- * returns, so that the background is interrupted as with a vector for each line.
+ * The entry finds the requesting line with a single register, which it saves below the stack (the
+ * ABI keeps nothing there, and interrupts are off), and jumps to a function that saves the
+ * registers it needs: no source pays for the registers of another source's limiter. The first
+ * source in the list is asked first, the timer last, in the machine's own order of causes. A trap
+ * serves one request and returns, so that the background is interrupted as with one vector per
+ * line.
  *
- * A source that is alone has a timer function for the common case only. What is rare would make it
- * save more registers: that nothing is due (the timer was set too early, or for the ageing), the
- * user's part, an exception. Then it points mtvec at the general function and returns. What asked
- * asks again at once, and the general function, after putting mtvec back, takes care of it.
+ * A single source has a timer function for the common case only. Rare cases would make it save more
+ * registers: an expiry that is not due (the timer was set too early, or for the ageing), the user's
+ * part, an exception. In these cases it points mtvec at the general function and returns. The
+ * pending request traps again at once, and the general function, after resetting mtvec, handles it.
  */
 #ifndef WEIR_RISCV_TRAP_H
 #define WEIR_RISCV_TRAP_H
@@ -20,8 +21,8 @@
 #include "weir/riscv/limit.h"
 
 /**
- * Called for a trap that is no interrupt: an exception, which is the program's own fault. In place
- * of this, it hangs where a debugger finds it.
+ * Called for a trap that is no interrupt: an exception, which is the program's own fault. Without
+ * this function the trap hangs where a debugger finds it.
  */
 #ifndef WEIR_RISCV_ON_EXCEPTION
 #define WEIR_RISCV_ON_EXCEPTION()                                                                                                          \
@@ -29,13 +30,13 @@
     }
 #endif
 
-/** Where traps go from the next one on. */
+/** Sets the address of the traps from the next one on. */
 WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
 {
     __asm__ volatile("csrw mtvec, %0" ::"r"(entry) : "memory");
 }
 
-/* DO(name) for each of up to eight names. */
+/* Applies DO(name) to each of up to eight names. */
 #define WEIR_RISCV_EACH_1(do_, a) do_(a)
 #define WEIR_RISCV_EACH_2(do_, a, ...) do_(a) WEIR_RISCV_EACH_1(do_, __VA_ARGS__)
 #define WEIR_RISCV_EACH_3(do_, a, ...) do_(a) WEIR_RISCV_EACH_2(do_, __VA_ARGS__)
@@ -73,8 +74,8 @@ WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
     }
 
 /**
- * Defines the trap for one to eight sources of this file. What weir_limits_next() decides at run
- * time is decided here for a list known to the compiler.
+ * Defines the trap for one to eight sources of this file. The choice that weir_limits_next() makes
+ * at run time is compiled here, because the compiler knows the list.
  */
 #define WEIR_RISCV_TRAP(...)                                                                                                               \
     __attribute__((naked, aligned(4))) void weir_riscv_trap(void);                                                                         \
@@ -117,8 +118,8 @@ WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
     struct weir_riscv_semicolon
 
 /**
- * Lets the timer's and the lines' interrupts in; the program still says weir_riscv_interrupts_on().
- * Before the first weir_riscv_start().
+ * Enables the timer's and the lines' interrupts; the program still calls
+ * weir_riscv_interrupts_on(). Call it before the first weir_riscv_start().
  */
 WEIR_INLINE void weir_riscv_run(void)
 {
