@@ -14,18 +14,18 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "rtl" / "area"
 
-# The paper's range of rates (regehr2005 §8), in Hz, and the clock for which the systems' limiters
-# have it: twice that of the paper's processor.
+# SLOWEST, FASTEST: the paper's range of rates (regehr2005 §8), in Hz. Then the clock for which the
+# systems' limiters have it: twice that of the paper's processor.
 SLOWEST, FASTEST = 500, 256_000
 SYSTEM_CLOCK_MHZ = 8
 
-# Each with its file in the package that the lock file pins.
+# The processors, each with its file in the package that the lock file pins.
 CPUS = {
     "vexriscv-min": ("pythondata_cpu_vexriscv", "VexRiscv_Min.v", "area_vexriscv"),
     "picorv32": ("pythondata_cpu_picorv32", "picorv32.v", "area_picorv32"),
 }
 
-# The map of the registers comes first: it is a package.
+# The map of the registers comes first, because it is a package.
 LIMIT = [
     "registers/generated/weir_limit_map.sv",
     "src/weir_limit_ff.sv",
@@ -34,7 +34,7 @@ LIMIT = [
     "src/weir_limit_source.sv",
     "src/weir_limit_line.sv",
 ]
-# Counted as a whole, with bus, synchronisers and outputs.
+# The sources of the block that is counted as a whole, with bus, synchronisers and outputs.
 WHOLE = LIMIT + [
     "src/weir_limit_lines.sv",
     "src/weir_limit_scan_memory.sv",
@@ -48,15 +48,15 @@ WHOLE = LIMIT + [
     "src/weir_limit_output.sv",
     "src/weir_limit.sv",
 ]
-# Strict, write-only, a pulse per delivery: as little as the sources of the systems have. And all
-# that there is but messages.
+# LEAST: strict, write-only, a pulse per delivery: as little as the sources of the systems have. The
+# other shape has every feature but messages.
 LEAST = {"PULSE": 1} | dict.fromkeys(("READBACK", "ENABLES", "LIMITS", "OVERLOAD", "LOCK", "BYPASS"), 0)
 WHOLE_PARAMETERS = {
     "apb": {"FORM": 0, "PHASE_BITS": 14, "RATE_BITS": 10} | LEAST,
     "memory": {"FORM": 1, "PHASE_BITS": 16, "RATE_BITS": 16} | LEAST,
     "memory-all": {"FORM": 1, "PHASE_BITS": 16, "RATE_BITS": 16, "BURST_BITS": 8, "HELD_BITS": 8},
 }
-# These have more pins than the packages.
+# Designs that have more pins than the packages.
 NOT_PACKED = ("memory", "memory-all")
 
 
@@ -160,12 +160,12 @@ class Flow:
             raise CannotRun("scripts/python-env rtl failed")
         self.environment = Path(run.stdout.strip())
         BUILD.mkdir(parents=True, exist_ok=True)
-        # Beside the rest, so that no tool sees where the packages are.
+        # The files are copied beside the others, so that no tool sees where the packages are.
         for package, file, _ in CPUS.values():
             found = sorted(self.environment.glob(f"lib/python3*/site-packages/{package}/verilog/{file}"))
             if not found:
                 raise CannotRun(f"{package} has no {file}")
-            # Another process may be reading it.
+            # Another process may be reading the file.
             if not (BUILD / file).exists() or (BUILD / file).read_bytes() != found[0].read_bytes():
                 shutil.copyfile(found[0], BUILD / file)
 

@@ -23,7 +23,7 @@ def behave(numbers, interval, burst, kind, now, last):
     if kind == "storm":
         return now % 2
     if kind == "pairs":
-        # Around the end of the interval: just before, at, and just after it.
+        # The time around the end of the interval: just before, at, and just after it.
         distance = now - last
         return int(any(distance == interval * n + d for n in range(1, burst + 2) for d in (-3, -1, 1)) and numbers.random() < 0.7)
     if kind == "bursts":
@@ -47,7 +47,7 @@ async def serves_what_core_serves(dut):
         plans.append((policy, -(-(1 << SHAPE.phase_bits) // rate), burst, ("storm", "pairs", "bursts", "glitches", "random")[source * 2 // 3 % 5]))
         assert await bench.write(source, RATE, rate) and await bench.write(source, BURST, burst)
         assert await bench.write(source, CONTROL, ENABLE | LIMIT | (POLICY if policy == BURSTY else 0))
-    # Until everything has come back.
+    # The bench waits until the whole burst has come back.
     for _ in range(max(interval * burst for _, interval, burst, _ in plans)):
         await bench.clock()
     machines = [Machine(library, policy, interval, burst, bench.now) for policy, interval, burst, _ in plans]
@@ -57,7 +57,7 @@ async def serves_what_core_serves(dut):
     while bench.now < end:
         now, before = bench.now, i.irq
         i.irq = sum(behave(numbers, plan[1], plan[2], plan[3], now, last[source]) << source for source, plan in enumerate(plans))
-        # The user, on the bus.
+        # The user's accesses, on the bus.
         if i.psel and i.penable:
             i.psel = i.penable = 0
         elif i.psel:

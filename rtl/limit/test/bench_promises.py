@@ -169,8 +169,8 @@ async def a_beginning_is_not_cleared_with_the_one_before(dut):
     i = bench.inputs
     kept = set()
     for clear in range(12):
-        # The second of two edges finds the limit closed; BEGAN is cleared at one clock after the
-        # other.
+        # The second of two edges finds the limit closed; BEGAN is cleared one clock later in each
+        # round.
         i.ack = 1 << EDGE
         for n in range(16):
             i.irq = int(n in (0, 2)) << EDGE

@@ -92,7 +92,8 @@ class Limiter:
         asks, passes, full = self.asks(line), self.delivers(line), self.left >= self.burst
         limited, closed = self.has(LIMIT), self.left == 0
         rests = full and not passes
-        # What comes back is there in the next clock, so what passes in this one does not take it.
+        # A token that comes back is available in the next clock, so a request that passes in this
+        # clock does not take it.
         if passes and closed:
             left, gathered = 0, 0
         elif rests:

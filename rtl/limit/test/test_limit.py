@@ -18,11 +18,12 @@ LIMIT_FOLDER = HERE.parent
 BUILD = LIMIT_FOLDER.parents[1] / "build/rtl/limit"
 SOURCES = [LIMIT_FOLDER / "registers/generated/weir_limit_map.sv", *sorted((LIMIT_FOLDER / "src").glob("*.sv"))]
 
-# What the benches draw, they draw from this: a run can be had again.
+# The seed of all random numbers of the benches: a run can be repeated.
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 
-# All features; messages; the least that can be built; 33 sources of all policies and 6 of the
-# strict machine, for the comparison with core/, too; as wide as can be; before a PLIC.
+# The shapes: all features; messages; the least that can be built; 33 sources of all policies and 6
+# of the strict machine, for the comparison with core/, too; the greatest widths; in front of a
+# PLIC.
 FULL = Shape(sources=5, phase_bits=10, rate_bits=8, burst_bits=3, held_bits=3, level=0b00110, rate_reset=200)
 MESSAGES = Shape(sources=3, phase_bits=6, rate_bits=6, burst_bits=2, held_bits=2, level=0b100, sync=0, reset=2, msi=1, rate_reset=63)
 LEAST = Shape(

@@ -47,7 +47,7 @@ async def interval_is_exact(dut):
     for clock in range(4 * longest):
         await bench.step(edges=EDGES if clock % 2 else 0, levels=SHAPE.level)
     for source, rate in rates.items():
-        # The first may have been on its way when the rate was written.
+        # The first delivery may have been on its way when the rate was written.
         log = bench.log[source][1:]
         assert len(log) >= 2
         assert {later - earlier for earlier, later in zip(log, log[1:])} == {SHAPE.interval(rate)}, f"source {source} at rate {rate}"
@@ -118,7 +118,7 @@ async def disable_wins(dut):
     bench = await started(dut)
     await set_up(bench, ENABLE)
     for first, source in enumerate((0, SHAPE.sources - 1)):
-        # Every place in the scan, by one of the two.
+        # One of the two sources covers each place in the scan.
         for phase in range(first, SHAPE.period, 2):
             while bench.clock % SHAPE.period != phase:
                 await bench.step(edges=EDGES, levels=SHAPE.level)
@@ -191,7 +191,7 @@ async def overloads_are_told(dut):
             bench.write(CONTROL, source, control)
             await bench.finish()
             await until(bench, lambda expected=expected: told() == expected, latest, f"source {source}: the interrupt is not {expected}")
-        # Other bits clear nothing.
+        # Clearing other bits has no effect.
         bench.write(BEGAN, word, ~bit & 0xFFFFFFFF)
         await bench.finish()
         for _ in range(latest):
@@ -225,9 +225,9 @@ async def bus_is_bounded(dut):
             longest[which] = max(longest.get(which, 0), access.done - access.begun)
             if value is not None and which in (HELD, BEGAN):
                 bench.read(which, source)
-    # Without locks a write needs no look, and only writes are waited for that long.
+    # Without locks a write need not look at the lock first; only writes take as long as this.
     configured = 2 * SHAPE.group + 5 if SHAPE.lock else SHAPE.group + 4
-    # Only with two rows STATUS and HELD take a clock longer.
+    # STATUS and HELD take one clock longer only with two rows.
     expected = {STATUS: 2 * SHAPE.group + 1, HELD: 2 * SHAPE.group + 1, BEGAN: SHAPE.group + 1}
     assert longest == {which: expected.get(which, configured) for which in longest}
 
@@ -241,7 +241,7 @@ async def clearing_silences(dut):
     edge_sources = [number for number in range(SHAPE.sources) if EDGES >> number & 1]
     for phase in range(SHAPE.period):
         begun = random.sample(edge_sources, 2)
-        # Until nothing is used, so that the overload ends.
+        # The bench waits until the whole burst is available, so that the overload ends.
         await quiet(bench)
         for _ in range(3 * SHAPE.period):
             await bench.step(edges=sum(1 << source for source in begun) if bench.clock % 2 else 0)

@@ -44,7 +44,7 @@ async def serves_what_core_serves(dut):
         bench.write(BURST, source, burst)
         bench.write(CONTROL, source, control)
     await bench.finish()
-    # Until everything has come back; visit 0 of each row is then the next one.
+    # The bench waits until the whole burst has come back; visit 0 of each row is then the next one.
     for _ in range((max(interval * burst for _, interval, burst, *_ in plans.values()) + 1) * SHAPE.period):
         await bench.step()
     while bench.model.turn(bench.clock) != 0:
@@ -59,7 +59,8 @@ async def serves_what_core_serves(dut):
         clock = bench.clock
         row = bench.model.turn(clock)
         if row is not None:
-            # Compared when it is delivered: by then the bus has told what was written before.
+            # The comparison is made at the delivery: by then the bus has reported what was written
+            # before.
             taken[clock + SHAPE.group + 2] = (clock, [(source, source in came) for source in compared if source // SHAPE.group == row])
             came -= {source for source in compared if source // SHAPE.group == row}
         asks = {
@@ -74,8 +75,8 @@ async def serves_what_core_serves(dut):
         given = await bench.step(edges=sum(1 << source for source in asks))
 
         turn, visits = taken.pop(clock, (None, []))
-        # A write counts for the turns that come after the bus's clock, which is three before its
-        # ready.
+        # A write counts for the turns after the clock in which the bus writes, which is three
+        # before its ready.
         if change and change.done is not None and visits and change.source in dict(visits) and turn > change.done - 3:
             enabled[change.source] = not enabled[change.source]
             machines[change.source].user(enabled[change.source], visit[change.source])

@@ -7,7 +7,7 @@ import cocotb
 from bench_scan_top import ALL, SHAPE, Top
 from model import BEGAN, CONTROL, ENABLE, LIMIT, RATE, SOURCE, STATUS, TICK
 
-# Clocks from an edge at a pin until its output has been seen, at most: the synchroniser, the scan,
+# The most clocks from an edge at a pin until its output has been seen: the synchroniser, the scan,
 # the output's register and the clock that sees it.
 LATEST = SHAPE.sync + SHAPE.lateness + 2
 
@@ -52,7 +52,8 @@ async def intervals_are_exact(dut):
     rises, before = {source: [] for source in rates}, 0
     # The first delivery may have been on its way when the rate was written.
     while min(map(len, rises.values())) < 3:
-        # Some edges in each interval; the simulator's time goes by how often lines change.
+        # Some edges come in each interval; the simulation's run time depends on how often lines
+        # change.
         top.lines, top.acknowledge = ALL if top.clock % 256 < 128 else 0, top.seen
         await top.step()
         for source in rates:
@@ -68,7 +69,7 @@ async def intervals_are_exact(dut):
 async def bus_is_bounded(dut):
     """LIMIT-SILICON-9: an access to the last source waits no longer than one of few, wherever it meets the scan."""
     top = await Top(dut).start()
-    # After the first round.
+    # The bench waits for the end of the first round.
     for _ in range(SHAPE.period):
         await top.step()
     last = SOURCE + 32 * (SHAPE.sources - 1)
@@ -78,5 +79,5 @@ async def bus_is_bounded(dut):
                 await top.step()
             begun = top.clock
             assert await top.access(address) is not None
-            # Neither the clock of the setup nor the last one is waited for.
+            # The clock of the setup and the last one do not count as waiting.
             assert top.clock - begun - 2 <= bound, f"{address:#x}"

@@ -125,8 +125,8 @@ async def given_up(dut):
     assert trials > 100 and not wrong, f"{len(wrong)} wrong in {trials} trials, such as: {wrong[:3]}"
 
 
-# Clocks from the one in which a row's requests are taken, and with them what its outputs hold, to
-# the one in which a delivery of its visits is seen.
+# Clocks from the one in which a row's requests are taken, together with the deliveries that its
+# outputs hold, to the one in which a delivery of the row's visits is seen.
 SEEN = SHAPE.group + 3
 
 

@@ -28,12 +28,12 @@ class Access:
 class Bench:
     def __init__(self, dut):
         self.dut = dut
-        # What the outputs of weir_limit would hold; `holds`: they hold a delivery until it is
-        # acknowledged.
+        # The deliveries that the outputs of weir_limit would hold; `holds` means that they hold a
+        # delivery until it is acknowledged.
         self.holds = False
         self.held = 0
-        # How probably an access that waits is given up in a clock. None is that may have been done
-        # by then: a write to CONTROL, RATE or BURST.
+        # The probability, per clock, that a waiting access is abandoned. Accesses that may have
+        # taken effect by then are never abandoned: writes to CONTROL, RATE or BURST.
         self.gives_up = 0.0
 
     async def reset(self, clocks=2):
@@ -105,13 +105,13 @@ class Bench:
             dut.reg_wdata_i.value = access.value or 0
         await Timer(1, "step")
 
-        # An X anywhere here is an error.
+        # An X anywhere in this value is an error.
         given = int(dut.deliver_o.value)
         ready = access is not None and bool(int(dut.reg_ready_o.value))
         if ready:
             access.done, access.error = self.clock, bool(int(dut.reg_error_o.value))
             access.read = int(dut.reg_rdata_o.value) if access.value is None else None
-            # All wait for the first round after reset.
+            # All accesses wait for the first round after reset.
             took = access.done - max(access.begun, SHAPE.period)
             assert took <= access.bound, f"an access to {access.which} took {took} clocks"
             self.accesses.append(access)
@@ -149,7 +149,7 @@ class Bench:
             return
         (_, _, came, levels), (done, _, _, _), (_, interrupt, _, _), _ = self.recent
         if done and done.which == BEGAN:
-            # Before the visit, whose beginning wins.
+            # The bus acts before the visit, and the beginning that the visit notes wins.
             assert done.read in (self.model.began(done.source), None) and not done.error
             self.model.clear_began(done.source, done.value or 0)
         of_source = done is not None and done.which in (STATUS, HELD)
@@ -160,7 +160,7 @@ class Bench:
                 number, (status, held) = visited
                 assert number == done.source
             else:
-                # In the bus's own clock, which was the one before.
+                # The write takes effect in the bus's own clock, which was the one before.
                 source = self.model.sources[done.source]
                 status, held = source.look(came[done.source], bool(levels >> done.source & 1))
                 if clears_held:

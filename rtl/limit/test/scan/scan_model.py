@@ -14,7 +14,7 @@ class Shape(model.Shape):
     """The parameters of an instance of weir_limit_scan."""
 
     group: int = 8
-    # Per source: CONTROL, RATE and BURST after reset.
+    # The values of CONTROL, RATE and BURST after reset, for each source.
     resets: list = field(default_factory=list)
 
     @property
@@ -67,7 +67,7 @@ class Source(model.Limiter):
         self.noted = not self.level and (self.noted or came)
         self.output = busy
         self.held_back = 0 if clear_held else min(self.held_back + counts, (1 << self.shape.held_bits) - 1)
-        # A burst that became smaller counts at once, even if there is a delivery at each visit.
+        # A smaller burst counts at once, even if there is a delivery at each visit.
         self.left = min(self.left, self.burst)
         return self.clock(level, False, False), read
 
@@ -76,7 +76,7 @@ class Model:
     """All sources. Clock 0 is the first one after reset."""
 
     # Clocks from the decision of a visit to the one in which the model follows it: by then the bus
-    # has told what was written before it.
+    # has reported what was written before.
     BEHIND = 2
 
     def __init__(self, shape):
