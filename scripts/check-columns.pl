@@ -4,7 +4,7 @@
 # Finds comments and prose beyond 100 columns in what git tracks, and prints where they are.
 #
 # Left out are tables, headings, code that a comment shows, and a single word (a link, a command in
-# backticks) that cannot be broken; what is generated; and the RTL of rtl/, whose lines are part of
+# backticks) that cannot be broken; generated files; and the RTL of rtl/, whose lines are part of
 # netlists that have been placed.
 # Exit: 0 none, 1 some.
 use strict;

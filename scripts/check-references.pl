@@ -1,11 +1,11 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Finds what comments and prose name and the tree does not have: links and their headings, paths,
+# Finds names in comments and prose that the tree does not have: links and their headings, paths,
 # documents, programs of make, experiments, sub-commands and crates of Weir.
 #
 # A path of Weir begins with a folder of its root. `*`, NAME and … stand for any name.
-# Exit: 0 all is there, 1 something is not.
+# Exit: 0 all names exist, 1 some do not.
 use strict;
 use warnings;
 use File::Basename qw(basename dirname);
@@ -33,7 +33,7 @@ $targets{"test-$_"} = 1 for text_of('Makefile') =~ /\btest-([a-z]+)\b/g;
 my %crates = map { $_ => 1 } map { text_of($_) =~ /^name = "([^"]+)"/m } grep { m{^crates/[^/]+/Cargo\.toml$} } keys %files;
 my ($enum) = text_of('crates/cli/src/main.rs') =~ /^enum Command \{(.*?)^\}/ms;
 my %commands = map { lc $_ => 1 } ($enum // '') =~ /^    ([A-Z]\w+)/mg;
-die "crates/cli/src/main.rs: no sub-commands\n" unless $commands{check};
+die "crates/cli/src/main.rs has no sub-commands that this script can read\n" unless $commands{check};
 
 # The headings of a page, as a link names them.
 my %headings;

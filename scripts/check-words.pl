@@ -8,7 +8,7 @@
 # - A participle names none.
 #
 # crates/verify is left out: it shares nothing with the crates that it checks, not even names. So is
-# the written form of a certificate, which has the names that verify reads.
+# the written form of a certificate, which has the names that crates/verify reads.
 # Exit: 0 none, 1 some.
 use strict;
 use warnings;
@@ -17,7 +17,7 @@ my %CONVENTIONAL = map { $_ => 1 } qw(Args Cli Command Error Options Outcome Row
 my $PARTICIPLE = qr/^(?:Alternating|Following|Found|Given|Held|Kept|Known|Left|Lost|Made|Meant
     |Running|Seen|Standing|Taken|Told|Waiting|Way|\w*[^e]ed)$/x;
 
-# The words of the glossary, as a type would be written: `top half` is TopHalf.
+# The words of the glossary, written as a type's name: `top half` is TopHalf.
 my %glossary;
 open(my $page, '<', 'docs/architecture.md') or die "docs/architecture.md: $!\n";
 my $is_glossary = 0;
@@ -27,7 +27,7 @@ while (<$page>) {
     $glossary{ join '', map { ucfirst } split /[ -]/ } = 1 for split /, /, $1;
 }
 close $page;
-die "docs/architecture.md has no table of words\n" unless %glossary;
+die "docs/architecture.md has no table of words that this script can read\n" unless %glossary;
 
 my %places;
 for my $file (split /\0/, `git ls-files -z 'crates/*/src/*.rs'`) {

@@ -6,7 +6,7 @@
 #
 #     scripts/draw-words.pl SEED [COUNT [FOLDER...]]
 #
-# COUNT of each, 30 unless told. The same seed draws the same of the same tree.
+# COUNT is the number of each, 30 by default. The same seed draws the same items from the same tree.
 use strict;
 use warnings;
 
@@ -16,7 +16,7 @@ srand $seed;
 
 my $C = qr{//[/!]?|/\*+|\*(?=\s)};
 my %MARKS = (rs => qr{//[/!]?}, sv => qr{//}, c => $C, h => $C, S => $C, toml => qr{#}, py => qr{#}, pl => qr{#}, sh => qr{#}, '' => qr{#});
-# What begins a message to the user, in Rust, in C and in scripts.
+# The beginning of a message to the user, in Rust, in C and in scripts.
 my $MESSAGE = qr/miette!\(|help\(|#\[error\(|bail!\(|expected\(|refuse\(|#error|echo |die /;
 
 my (@comments, @messages);
@@ -34,7 +34,7 @@ for my $file (split /\0/, `git ls-files -z @folders`) {
         if ($line =~ /^\s*$marks(.*)/ && $line !~ /^#!/) {
             my $said = $1;
             $begin = $. unless $text;
-            # A paragraph is a comment.
+            # Each paragraph counts as a comment.
             if ($said =~ /^\W*$/) { $flush->() }
             elsif ($said !~ /SPDX/) { $text .= "   $said\n" }
             next;
