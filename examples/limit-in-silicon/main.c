@@ -48,7 +48,7 @@ WEIR_RISCV_UNLIMITED(radio, 2)
     }
 }
 
-/* The limiter's own interrupt. */
+/* The limiter's own interrupt, when an overload begins. */
 WEIR_RISCV_UNLIMITED(overload, 8)
 {
     overloads |= weir_silicon_take_began(&limiter, 0);
@@ -56,7 +56,8 @@ WEIR_RISCV_UNLIMITED(overload, 8)
 
 WEIR_RISCV_TRAP(uart, encoder, radio, overload);
 
-/* Sets a source up and locks it: what runs later, whatever its faults, cannot lift the limit. */
+/* Sets a source up and locks it: code that runs later, whatever its faults, cannot lift the limit.
+ * */
 static void limit(uint16_t source, bool bursty, uint32_t rate, uint8_t burst)
 {
     weir_silicon_error_t error = weir_silicon_limit(&limiter, source, bursty ? WEIR_LIMIT_BURSTY : WEIR_LIMIT_BUCKET, rate, burst);
@@ -67,7 +68,7 @@ static void limit(uint16_t source, bool bursty, uint32_t rate, uint8_t burst)
         error = weir_silicon_lock(&limiter, source);
     }
     while (error != WEIR_SILICON_OK) {
-        /* not the limiter that system.toml describes: nothing is switched on */
+        /* The limiter is not the one that system.toml describes: no line is switched on. */
     }
 }
 
