@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A handler that drains its device: line 0's event device keeps what comes, and asks as long as
- * something waits. A limit on the interrupts alone does not bound what such a handler takes
+ * A handler that drains its device: the event device of line 0 keeps events, and requests as long
+ * as some wait. A limit on the interrupts alone does not bound the time of such a handler
  * (regehr2005 §5.2's t_work); NODE_MAX_WORK does.
  *
  * NODE_MAX_WORK  units per interrupt; not defined: until nothing is left

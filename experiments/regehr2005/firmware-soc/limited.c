@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * One line behind Weir in software. NODE_POLICY, NODE_TIMING, NODE_INTERVAL, NODE_LAG (clocks) and
- * NODE_BURST are the limit. The handler of unprotected.c.
+ * NODE_BURST are the limit. The handler is that of unprotected.c.
  */
 #include "node.h"
 #include "weir/riscv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What every firmware of soc-fig1 has in common: line 0 with rising edges, a handler that counts
- * and works, a background loop that counts (regehr2005 §6).
+ * The common part of the firmware of soc-fig1: line 0 with rising edges, a handler that counts and
+ * works, a background loop that counts (regehr2005 §6).
  *
  * NODE_WORK   clocks of work in the handler (§6.2: 0, §6.3: 250), at least 16 if any
  */
@@ -22,8 +22,8 @@ extern volatile uint32_t progress;
 extern volatile uint32_t handled;
 
 /**
- * Takes NODE_WORK clocks, to the nearest NODE_TURN: a loop, so that it takes one register, and no
- * more memory the longer it is.
+ * Takes NODE_WORK clocks, to the nearest NODE_TURN: in a loop, so that it takes one register, and a
+ * size that does not depend on its length.
  */
 #define NODE_TURN 10
 WEIR_INLINE void node_work(void)
@@ -33,8 +33,8 @@ WEIR_INLINE void node_work(void)
 }
 
 /**
- * What the handler does for one request: the least that lets an observer see it was served, and
- * NODE_WORK clocks.
+ * The work of the handler for one request: the least that lets an observer see that the request was
+ * served, and NODE_WORK clocks.
  */
 WEIR_INLINE void node_handle(void)
 {
@@ -44,7 +44,8 @@ WEIR_INLINE void node_handle(void)
     }
 }
 
-/** Switches the line on, or starts its limiter; each policy has its own. Interrupts are off. */
+/** Switches the line on, or starts its limiter; each policy has its own function. Interrupts are
+ * off. */
 void node_start(void);
 
 #endif

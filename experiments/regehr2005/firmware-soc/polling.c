@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * "Pure polling" (regehr2005 §5.2): the timer looks at the line's pending bit once in NODE_INTERVAL
- * clocks, and is the only one that interrupts.
+ * "Pure polling" (regehr2005 §5.2): the timer's interrupt, the only one, looks at the line's
+ * pending bit once in NODE_INTERVAL clocks.
  */
 #include "node.h"
 #include "weir/riscv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * "Pure interrupts" (regehr2005 §5.2): an ordinary handler; also what runs behind the limiter in
- * silicon (§3.4), to the instruction: only what is set up before the first request differs.
+ * "Pure interrupts" (regehr2005 §5.2): an ordinary handler. The firmware behind the limiter in
+ * silicon (§3.4) is the same to the instruction: only the set-up before the first request differs.
  *
  * NODE_SILICON  the limiter is used, with NODE_POLICY, NODE_INTERVAL (clocks) and NODE_BURST
  */
@@ -14,8 +14,8 @@
 #define LIMITER 0x11000000u
 
 /*
- * A limiter that is not as it was said to be would measure something else: the run ends at once,
- * with exit code 1.
+ * A limiter with other parameters than expected would falsify the measurement: the run ends at
+ * once, with exit code 1.
  */
 static void limit_in_silicon(void)
 {

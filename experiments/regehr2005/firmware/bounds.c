@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Tasks and handlers of exactly known length behind limits that `weir generate` has written: what
- * is analysed is what runs. weir_system.h is the header of the case; its sources are called `a`,
- * `b`, `c` and `watched`, and their shared timer `shared`.
+ * Tasks and handlers of exactly known length behind limits that `weir generate` has written: the
+ * program that runs is the one that was analysed. weir_system.h is the header of the case; its
+ * sources are called `a`, `b`, `c` and `watched`, and their shared timer `shared`.
  *
  * BOUNDS_CYCLES_a (b, c, watched)  cycles of that handler's body
  * BOUNDS_TASK                      cycles of a job of the main loop; jobs follow each other without
@@ -27,9 +27,9 @@
 
 /*
  * A body of exactly `cycles` cycles, 14 to 778, without a register that the compiler would have to
- * save: those would be saved also in the interrupts that do not run the body. What is left over of
- * a loop of 3 cycles is made up by `nop`. The
- * comparison uses r0 and r1, so that the interrupt saves what the board's costs have it save.
+ * save: such registers would be saved also in the interrupts that do not run the body. `nop`
+ * instructions fill what a loop of 3 cycles leaves over. The comparison uses r0 and r1, so that the
+ * interrupt saves what the board's costs assume.
  */
 #define BODY(cycles)                                                                                                                       \
     {                                                                                                                                      \
@@ -68,8 +68,8 @@ WEIR_SOURCE_watched BODY(BOUNDS_CYCLES_watched)
 
 #ifdef BOUNDS_CRITICAL
 /*
- * The longest instructions of the processor are calls and returns: an interrupt that comes with one
- * waits for its end.
+ * The longest instructions of the processor are calls and returns: an interrupt during one waits
+ * for its end.
  */
 static __attribute__((noinline)) void call(void)
 {
@@ -115,8 +115,7 @@ int main(void)
     sei();
     while (!(EIFR & (1u << INTF7))) {
         /*
-         * The adversary says when the main loop begins, with an edge on INT7, which interrupts
-         * nobody.
+         * The adversary starts the main loop by an edge on INT7, whose interrupt is never enabled.
          */
     }
     for (;;) {

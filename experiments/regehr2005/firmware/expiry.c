@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A periodic timer interrupt that does nothing: what polling (polling.c) costs besides looking at
+ * A periodic timer interrupt that does nothing: the cost of polling (polling.c) without the look at
  * the line.
  */
 #include "node.h"
 
 /*
- * With all that an interrupt can have to save, as an interrupt has that looks at a line: later
- * compilers leave out what is not used.
+ * This saves all registers that an interrupt that looks at a line can have to save: later compilers
+ * leave out unused ones.
  */
 #if __GNUC__ >= 8
 #define EXPIRY_SAVES_ALL __attribute__((no_gccisr))

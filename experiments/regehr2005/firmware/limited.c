@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * One line behind Weir. NODE_POLICY, NODE_TIMING, NODE_INTERVAL, NODE_LAG (ticks) and NODE_BURST
- * are the limit; the flavour is chosen by what weir/avr.h is told. The same handler as
+ * are the limit; the macros for weir/avr.h choose the flavour. The handler is that of
  * unprotected.c. NODE_LINE is the line's number (0).
  */
 #include "node.h"
@@ -15,8 +15,8 @@
 #endif
 
 /*
- * One macro more, so that NODE_LINE and NODE_CHANNEL are replaced by the number of a line and the
- * name of a channel before Weir sees them.
+ * An additional macro, so that NODE_LINE and NODE_CHANNEL are replaced by the number of a line and
+ * the name of a channel before Weir's macros see them.
  */
 #define LIMIT(number, channel) LIMIT_LINE(number, channel)
 #define LIMIT_LINE(number, channel)                                                                                                        \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The hardware scheduler of regehr2005 §3.4 as a special-purpose program on a second
- * microcontroller (§6.1): requests come in on INT0, what may pass goes out as a pulse on PB0. It
- * runs without interrupts: it polls the pending bit, and timer 1 is its counter.
+ * microcontroller (§6.1): requests come in on INT0, those that may pass go out as a pulse on PB0.
+ * The program runs without interrupts: it polls the pending bit, and timer 1 is its counter.
  *
  * NODE_INTERVAL  cycles between two requests that pass
  */

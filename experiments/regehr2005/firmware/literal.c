@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The algorithms of regehr2005 §3.2 and §3.3 to the letter, as TinyOS runs them: the interrupt
- * reaches its handler through a call that the compiler cannot see through, so every caller-saved
- * register is saved. Not Weir's: what Weir is held against.
+ * reaches its handler through a call that is opaque to the compiler, so every caller-saved register
+ * is saved. Weir is compared with these algorithms.
  *
  * NODE_ALGORITHM  LITERAL_NONE, LITERAL_STRICT, LITERAL_BURSTY, LITERAL_BURSTY_OPTIMISED (the
  *                 timer's interrupt is off below the threshold)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What every firmware of regehr2005 §6 has in common: external lines with rising edges, a handler
+ * The common part of the firmware of regehr2005 §6: external lines with rising edges, a handler
  * that counts and works, a background loop that counts.
  *
  * NODE_WORK     cycles of work in the handler (§6.2: 0, §6.3: 250)
@@ -34,15 +34,15 @@ extern volatile uint16_t handled;
 
 #ifdef NODE_MARK
 /*
- * In a row and not in a loop, so that the compiler knows how long it is: over a handler of more
- * than 63 instructions branches are longer.
+ * The instructions are unrolled, not in a loop, so that the compiler knows their length: across a
+ * handler of more than 63 instructions branches are longer.
  */
 #define NODE_TEN(text) text text text text text text text text text text
 
 /*
- * A handler of 102 cycles that needs no register but those that are saved for any handler: whatever
- * else its interrupt takes is the limiter's, or the interrupt's own. From GCC 8 on the assembler
- * saves SREG, r0 and r1 only where they are used. The comparison uses all three: the costs of an
+ * A handler of 102 cycles that needs no register but those that are saved for any handler: the rest
+ * of its interrupt's time is the limiter's, or the interrupt's own. From GCC 8 on the assembler
+ * saves SREG, r0 and r1 only if they are used. The comparison uses all three: the costs of an
  * interrupt hold for every handler.
  */
 static inline __attribute__((always_inline)) void node_handle(void)
@@ -51,8 +51,8 @@ static inline __attribute__((always_inline)) void node_handle(void)
 }
 #else
 /**
- * What the handler does for one request: the least that lets an observer see it was served, and
- * NODE_WORK cycles.
+ * The work of the handler for one request: the least that lets an observer see that the request was
+ * served, and NODE_WORK cycles.
  */
 static inline __attribute__((always_inline)) void node_handle(void)
 {
@@ -62,8 +62,8 @@ static inline __attribute__((always_inline)) void node_handle(void)
 #endif
 
 /**
- * Switches the lines on, or starts their limiters; each policy has its own. Timer 1 is stopped and
- * every line masked before.
+ * Switches the lines on, or starts their limiters; each policy has its own function. Before this
+ * call, timer 1 is stopped and every line masked.
  */
 void node_start(void);
 

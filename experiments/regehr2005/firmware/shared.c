@@ -10,7 +10,8 @@
 #define NODE_CHANNEL TIMER1A
 #endif
 
-/* One macro more, so that NODE_CHANNEL is replaced by the name of a channel before Weir sees it. */
+/* An additional macro, so that NODE_CHANNEL is replaced by the name of a channel before Weir's
+ * macros see it. */
 #define SHARED(name, number, channel, n) WEIR_AVR_LIMIT_SHARED(name, INT##number, channel, .interval = 20000, .burst = n)
 #define SHARED_TIMER(channel) WEIR_AVR_SHARED_TIMER(channel, 20000)
 #define RUN(channel) weir_avr_run_timer(channel, 1)
