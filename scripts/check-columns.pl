@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Finds comments and prose beyond 100 columns in what git tracks, and prints where they are.
+# Finds comments and prose beyond 100 columns in the files that git tracks, and prints their places.
 #
 # Left out are tables, headings, code that a comment shows, and a single word (a link, a command in
 # backticks) that cannot be broken; generated files; and the RTL of rtl/, whose lines are part of

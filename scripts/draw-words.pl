@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Draws comments and messages at random, for a reader who knows the field and not this code: each
-# has to be understood at first reading.
+# Draws comments and messages at random, to be judged by a reader who knows the field and not this
+# code: each has to be understood at first reading.
 #
 #     scripts/draw-words.pl SEED [COUNT [FOLDER...]]
 #

@@ -50,7 +50,7 @@ static uint64_t nic_due(const nic_t *n, uint16_t i)
     return absolute < packet ? absolute : packet;
 }
 
-/* True iff a queue whose window is open, or would be, must interrupt at this instant. */
+/* True iff, by the model, queue `i` must interrupt at this instant. */
 static bool nic_wants(const nic_t *n, uint16_t i)
 {
     const weir_moderate_config_t *c = &n->queues[i].config;

@@ -2,10 +2,9 @@
 // Both buses of the processor, and the decoder of their addresses.
 //
 // An access takes two clocks: in the first it is carried out, in the second it is acknowledged,
-// with what was read. The limiter, an APB device, takes one clock more for its set-up phase. An
-// access to nothing reads 0 and is an error; so is one that its device refuses, and one to a
-// register that is no whole word. A fetch from where no RAM is gives 0, which is an illegal
-// instruction.
+// with the data read. The limiter, an APB device, takes one clock more for its set-up phase. An
+// access to no device reads 0 and is an error; so is one that its device refuses, and one to a part
+// of a register. A fetch from outside the RAM gives 0, which is an illegal instruction.
 `default_nettype none
 
 module soc_bus #(

@@ -11,11 +11,11 @@
  *
  * The account has two modes, each with its pair of functions:
  *
- * - *measured*: x, what a process owes, is kept in cycles: the measured cost itself. One
+ * - *measured*: x, the balance of a process, is kept in cycles: the measured cost itself. One
  *   subtraction per tick, whatever the number of devices.
  * - *counted*: the paper's algorithm to the letter. x is a number of interrupts per device, and a
  *   tick is worth N(t) of them, from an average. Rounding N(t) and averaging T/cost instead of cost
- *   make systematic errors (ACCOUNT-COUNTED-2); it is here to be compared with. It divides and
+ *   make systematic errors (ACCOUNT-COUNTED-2); this mode serves for comparison. It divides and
  *   multiplies in 64 bits once per tick and device: for hosts, not for 8-bit processors.
  *
  * The state is one weir_account_t per processor and the caller's arrays of devices and processes;
@@ -274,7 +274,7 @@ void weir_account_exit_counted(weir_account_t *account, const weir_account_devic
 
 /* ------------------------------------------------------ set-up and processes, in src/account.c */
 
-/** What weir_account_check() found. */
+/** The result of weir_account_check(). */
 typedef enum {
     WEIR_ACCOUNT_OK = 0,
     WEIR_ACCOUNT_BAD_TICK, /**< tick is 0 or above WEIR_ACCOUNT_TICK_MOST */
@@ -291,13 +291,13 @@ weir_account_error_t weir_account_check(const weir_account_config_t *config);
 void weir_account_start(weir_account_t *account, const weir_account_config_t *config);
 
 /**
- * The process ends: what it owes, or is owed, is written off into the account's totals, and its
- * element is free for another.
+ * The process ends: its balance is written off into the account's totals, and its element is free
+ * for another process.
  */
 void weir_account_exit(weir_account_t *account, weir_account_process_t *process);
 
 /**
- * Moves what a process owes on one processor to its element on another, which runs it: at its
+ * Moves the balance of a process on one processor to its element on another, which runs it: at its
  * migration, or at any tick, under the port's lock.
  */
 void weir_account_move(weir_account_process_t *from, weir_account_process_t *to);

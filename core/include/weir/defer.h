@@ -9,12 +9,13 @@
  * weir_defer_next():
  *
  * - after a top half;
- * - after a bottom half, once weir_defer_done() was told;
- * - at a context switch, before it is done, with the urgency of the process that would run next
+ * - after a bottom half, once weir_defer_done() was called;
+ * - at a context switch, before it takes place, with the urgency of the process that would run next
  *   (zhang2006 §3.2).
  *
- * One weir_defer_t for each processor, in the caller's memory. Its functions must not interrupt
- * each other: interrupts off. Every function takes constant time, bounded by WEIR_CLASSES.
+ * The caller's memory holds one weir_defer_t for each processor. Its functions must not interrupt
+ * each other: call them with interrupts off. Every function takes constant time, bounded by
+ * WEIR_CLASSES.
  */
 #ifndef WEIR_DEFER_H
 #define WEIR_DEFER_H

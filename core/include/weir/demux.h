@@ -45,8 +45,8 @@
 #define WEIR_DEMUX_NO_LINK 0xffffu
 
 /**
- * What a socket can be bound to, the most specific first: a frame is for the first of these that is
- * bound.
+ * The kinds of sockets' bindings, the most specific first: a frame is for the first of these that
+ * is bound.
  */
 enum {
     WEIR_DEMUX_BY_PORT = 0,      /**< IP protocol and destination port */

@@ -24,7 +24,7 @@
 #define WEIR_DEMUX_TAGS 2u
 #define WEIR_DEMUX_EXTENSIONS 6u
 
-/** What was found in a frame. */
+/** The outcome of parsing a frame. */
 enum {
     /** UDP or TCP: `protocol` and `port` are valid. */
     WEIR_DEMUX_PORT = 0,
@@ -210,7 +210,7 @@ WEIR_INLINE void weir_demux_parse_port(const uint8_t *frame, uint16_t length, we
     }
 }
 
-/** Bytes that weir_demux_parse_plain() looks at: no frame on an Ethernet is shorter. */
+/** The bytes that weir_demux_parse_plain() reads: no frame on an Ethernet is shorter. */
 #define WEIR_DEMUX_PLAIN 58u
 
 /**

@@ -19,7 +19,7 @@
  *
  * Every function of this header is inline, constant in time, without division, heap, libc or
  * function pointer. No instant outlives its window, so no state has to be aged: a port calls
- * weir_moderate_expired() within half a wrap of the instant that weir_moderate_next() told.
+ * weir_moderate_expired() within half a wrap of the instant that weir_moderate_next() gave.
  *
  * Context: the events of one queue must not overtake each other.
  */

@@ -46,7 +46,7 @@ enum {
     WEIR_PREDICT_HISTORY = 2     /**< from whom recent packets were for */
 };
 
-/** How history is used. */
+/** The use of history. */
 typedef struct {
     uint16_t
         share; /**< 1 to WEIR_PREDICT_ALL: a class is predicted if at least this share of recent packets was for it or a more urgent one */
@@ -54,7 +54,7 @@ typedef struct {
     uint8_t patience; /**< deferrals in a row after which history is not believed; 0: it never is, 255: always */
 } weir_predict_config_t;
 
-/** What a device's predictor remembers. Started by weir_predict_start(). */
+/** The state of a device's predictor. Started by weir_predict_start(). */
 typedef struct {
     weir_classes_t waiting;    /**< classes of which a process waits */
     weir_classes_t registered; /**< classes of which a process is registered */

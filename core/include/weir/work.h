@@ -17,7 +17,7 @@
  *     }
  *
  * The handler asks for a unit only if one waits, so that a refusal means that work was left: such
- * interrupts are counted, and told to WEIR_ON_WORK_EXCEEDED. Work that is left must request again
+ * interrupts are counted, and WEIR_ON_WORK_EXCEEDED is called. Work that is left must request again
  * by itself, as a level does. The limit on the interrupts and this one together bound what a source
  * takes of the processor: N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
  *
@@ -50,14 +50,14 @@ typedef struct {
     bool is_refused;   /**< this interrupt was */
 } weir_work_t;
 
-/** At the beginning of the handler: this interrupt may do `most` units, 0 to 65,535. */
+/** Begins an interrupt of the handler, which may do `most` units, 0 to 65,535. */
 WEIR_INLINE void weir_work_begin(weir_work_t *work, uint16_t most)
 {
     work->left = most;
     work->is_refused = false;
 }
 
-/** Before each unit that waits: true iff it may be done now. */
+/** Asks for one unit that waits: true iff it may be done now. */
 WEIR_INLINE bool weir_work_take(weir_work_t *work)
 {
     if (work->left != 0) {

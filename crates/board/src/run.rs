@@ -174,7 +174,7 @@ pub struct LineUse {
     pub line: Line,
     /// Edges on the pin, of the direction that requests an interrupt.
     pub offered: u64,
-    /// Those of the offered edges that found the pending bit set: they are lost.
+    /// Those of the offered edges that found the pending bit set: the requests are lost.
     pub missed: u64,
     /// Requests that the limiter in silicon passed on, on boards that have one (soc).
     pub delivered: Option<u64>,

@@ -175,7 +175,8 @@ fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
             times.push(now + request * random.random_range(150..300));
         }
         times.sort_unstable();
-        // For bursty at most N in any period, for a bucket full again before the next burst.
+        // The pause: with bursty at most N requests come in any period, and a bucket is full again
+        // before the next burst.
         let pause = match limit.config.policy {
             Policy::Strict | Policy::Paced => interval,
             Policy::Bursty => 2 * interval,

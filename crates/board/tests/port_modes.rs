@@ -47,7 +47,7 @@ fn judge_none_lost(history: &History, source: u8, within: u64, what: &str) {
         .filter(|&at| at >= STARTED && at + within < CYCLES)
         .collect();
     assert!(due.len() > 20);
-    // Earlier requests were served earlier, or waited while main was starting.
+    // Services before the first of these requests belong to earlier ones.
     let served = instants(history, source);
     let served = &served[served.partition_point(|&at| at < due[0])..];
     for (request, at) in due.into_iter().enumerate() {
@@ -107,7 +107,7 @@ fn without_a_timer_the_curve_holds_with_the_tick_as_jitter() {
         let elf = ticked(&limit, fine);
         let (interval, burst) = (limit.interval_cycles(), u64::from(limit.config.burst));
         let mut held_back = 0;
-        // As for a timer with an interval of the same length in cycles.
+        // The floods are those for a timer with an interval of the same length in cycles.
         let in_cycles = Limit::new(
             limit.config.policy,
             limit.config.timing,

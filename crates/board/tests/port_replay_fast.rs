@@ -3,13 +3,9 @@
 //! moves instants that are too near by a tick or two, again and again: port_contracts.rs checks the
 //! result.)
 //!
-//! It reads no clock: its timer is restarted, and the compare flag says that an interval has
+//! The port reads no clock: its timer is restarted, and the compare flag says that an interval has
 //! passed. The machine is given the ticks since the last restart. Two things differ by design, each
 //! bounded here:
-//! - the flag is set up to two ticks after the instant (its own tick, and the phase of the
-//!   prescaler at the restart);
-//! - strict leaves the request that is pending at an expiry to its own interrupt, which follows at
-//!   once.
 mod port;
 
 use port::history::{Episode, History, Kind, channel, history};

@@ -251,8 +251,8 @@ impl Demux {
             slots: vec![Slot::default(); sockets].into_boxed_slice(),
             links: vec![Link::default(); readers].into_boxed_slice(),
         };
-        // SAFETY: the arrays have as many elements as C is told; their layouts are asserted on both
-        // sides.
+        // SAFETY: the arrays have as many elements as the arguments say; their layouts are asserted
+        // on both sides.
         result(unsafe {
             ffi::weir_ffi_demux_start(
                 &raw mut demux.head,

@@ -186,7 +186,8 @@ proptest! {
     #[test]
     fn the_measured_account_balances(events in events()) {
         let mut account = account(Mode::Measured, 4, 3);
-        // For each process: the interrupt time for it, that in its ticks, and that which is both.
+        // For each process: the interrupt time for it, the interrupt time in its ticks, and the
+        // time that is both.
         let mut truth = [[0_u64; 3]; 4];
         let mut this_tick: Vec<(Option<usize>, u64)> = Vec::new();
         let mut all = 0;

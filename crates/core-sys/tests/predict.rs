@@ -129,8 +129,8 @@ proptest! {
     }
 }
 
-/// The number of packets after which a share that decays from all is at most `to` parts:
-/// geometrically at first, and by one part a packet at the end.
+/// The number of packets after which a share that decays from WEIR_PREDICT_ALL is at most `to`
+/// parts: geometrically at first, and by one part a packet at the end.
 fn packets(shift: u8, to: u16) -> usize {
     let weight = 0.5_f64.powi(shift.into());
     let mut parts = ALL;

@@ -6,8 +6,8 @@
 #include "node.h"
 
 /*
- * This saves all registers that an interrupt that looks at a line can have to save: later compilers
- * leave out unused ones.
+ * The attribute makes this interrupt save all registers that an interrupt that polls a line can
+ * have to save: later compilers leave out unused ones.
  */
 #if __GNUC__ >= 8
 #define EXPIRY_SAVES_ALL __attribute__((no_gccisr))

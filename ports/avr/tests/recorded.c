@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * One limited line whose overloads leave marks, and whose record the background loop copies, byte
- * by byte, to a compare register that nobody uses. With -DWEIR_LIMIT_RECORD=1.
+ * by byte, to an otherwise unused compare register. Compiled with -DWEIR_LIMIT_RECORD=1.
  *
  * TEST_POLICY, TEST_TIMING, TEST_INTERVAL, TEST_BURST,
  * TEST_CHANNEL, TEST_PRESCALER   the limit and its timer

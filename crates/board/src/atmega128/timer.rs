@@ -2,10 +2,10 @@
 //! A timer/counter in its normal and CTC modes, exact to the cycle (ATmega128 data sheet, chapters
 //! 15 and 16).
 //!
-//! Nothing is done per cycle: between two changes of its registers the counter is a function of the
-//! cycle. The events are the edges of the timer's clock. At an edge the counter takes its next
-//! value; a compare flag is set at the edge after the match, TOV at the edge from MAX to 0 (figures
-//! "Timer/Counter Timing Diagram").
+//! The model does no work per cycle: between two changes of its registers the counter is a function
+//! of the cycle. The events are the edges of the timer's clock. At an edge the counter takes its
+//! next value; a compare flag is set at the edge after the match, TOV at the edge from MAX to 0
+//! (figures "Timer/Counter Timing Diagram").
 
 /// The flags of one timer, as masks in a common word of all timers' flags; 0 where the timer has no
 /// such flag.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* For the board soc: a background that counts, at address 0, and a variable that never changes. */
+/* A firmware for the board soc: a background that counts, at address 0, and a variable that never
+ * changes. */
 #include <stdint.h>
 
 volatile uint32_t progress;

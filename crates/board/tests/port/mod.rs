@@ -236,7 +236,7 @@ impl Limit {
             format!("INT0=poisson:{:.3}Hz:seed=1", rate * 0.7),
             format!("INT0=poisson:{:.3}Hz:seed=2", rate * 1.2),
             format!("INT0=poisson:{:.3}Hz:seed=3", rate * 4.0),
-            // Only now and then does chance use up a large burst: these floods give two more
+            // A large burst is used up only now and then, by chance: these floods give two more
             // chances.
             format!("INT0=poisson:{:.3}Hz:seed=4", rate * 1.1),
             format!("INT0=poisson:{:.3}Hz:seed=5", rate * 1.3),

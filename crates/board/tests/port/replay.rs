@@ -23,7 +23,7 @@ impl Clock {
         value.wrapping_add(ticks as u16)
     }
 
-    /// Completes a value that was read with the high byte that belongs to it.
+    /// Adds the missing high byte to a value of which only the low byte was read.
     fn read(&mut self, (cycle, value): (u64, u16), whole: bool) -> u16 {
         let about = self.at(cycle);
         let value = if whole {

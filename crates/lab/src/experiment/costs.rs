@@ -23,7 +23,7 @@ pub(super) struct WorstCosts {
 }
 
 impl WorstCosts {
-    /// Adds a cost, of which the largest is kept.
+    /// Adds a measured cost; of several with the same name the largest is kept.
     pub fn add(&mut self, id: &str, channel: Option<&str>, name: &'static str, cycles: u64) {
         let of_channel =
             channel.map(|channel| self.by_channel.entry(channel.to_owned()).or_default());
@@ -58,7 +58,7 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// The compilers of which the file has a column, in ascending order of their versions.
+    /// The compilers that have a column in the file, in ascending order of their versions.
     fn compilers(&self) -> Vec<CompilerVersion> {
         let before = self
             .before

@@ -23,7 +23,7 @@
 #define WEIR_FAST_TEXT(x) WEIR_FAST_TEXT_(x)
 
 /**
- * As in weir/avr/c.h: a bursty source whose count the shared timer clears. The body of the handler
+ * A bursty source whose count the shared timer clears, as in weir/avr/c.h. The body of the handler
  * follows.
  */
 #define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
@@ -85,8 +85,8 @@
                    section(".text.weir_" #name ",\"ax\",@progbits\n\t.subsection 1 ;"))) void __vector_weir_fast_##name(void)
 
 /**
- * As in weir/avr/c.h: the timer that clears the counts of the sources named in the body that
- * follows, which may do nothing else.
+ * The timer that clears the counts of the sources named in the body that follows, as in
+ * weir/avr/c.h; the body may do nothing else.
  */
 #define WEIR_AVR_SHARED_TIMER(channel, period) WEIR_AVR_FAST_SHARED_TIMER_(WEIR_AVR_##channel, period)
 #define WEIR_AVR_FAST_SHARED_TIMER_(channel, period)                                                                                       \

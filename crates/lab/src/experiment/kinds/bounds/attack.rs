@@ -136,7 +136,7 @@ impl Attack {
         }
     }
 
-    /// A neighbour: one to three small changes, most of them around what was worst.
+    /// A variation of the attack: one to three small changes, most of them around the worst job.
     pub fn varied(&self, aim: &Aim, field: &Field, random: &mut ChaCha12Rng) -> Self {
         let mut varied = self.clone();
         for _ in 0..random.random_range(1..=3) {

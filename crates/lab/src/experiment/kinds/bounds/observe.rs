@@ -17,7 +17,7 @@ pub(super) enum ResponseWatch {
     Interrupt {
         /// The line.
         line: Line,
-        /// Its vector's number.
+        /// The number of the line's vector.
         vector: u8,
     },
 }

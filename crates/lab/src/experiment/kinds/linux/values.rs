@@ -4,12 +4,12 @@
 //! An element of a list is named by its number, and also by its `command` if no other element has
 //! the same: `top.account.processes.cpu.taken_ns`.
 //!
-//! - `PROCESS.…`: every number of what the process has printed, by the way to it: `cpu.missed`,
-//!   `low.ports.0.latency.p99`
-//! - `weir.…`: the same of `weir-linux status --json`, where the variant runs it
-//! - `plan.…`: the same of `weir-linux plan --json` there
-//! - `sent.FLOW`, `lost.FLOW`: packets that the guest's card took, and those for which it had
-//!   no buffer
+//! - `PROCESS.…`: every number in the JSON that the process has printed, named by its path:
+//!   `cpu.missed`, `low.ports.0.latency.p99`
+//! - `weir.…`: the numbers of `weir-linux status --json`, if the variant runs it
+//! - `plan.…`: the numbers of `weir-linux plan --json`, if the variant runs it
+//! - `sent.FLOW`, `lost.FLOW`: packets that the guest's card took, and those for which it had no
+//!   buffer
 use serde_json::Value;
 
 use super::guest::GuestResult;
