@@ -48,7 +48,7 @@ pub enum ElfError {
     },
     /// The firmware is for another architecture or chip.
     #[error("{} is for {found}, not for the {wanted}", path.display())]
-    #[diagnostic(help("compile it with: {compiler}"))]
+    #[diagnostic(help("compile the firmware with: {compiler}"))]
     OtherChip {
         /// The path of the file.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum ElfError {
     },
     /// The firmware does not fit into the memory.
     #[error("{} does not fit: it needs {needed} bytes of {memory} and the {chip} has {capacity}", path.display())]
-    #[diagnostic(help("compile with -Os, or leave something out"))]
+    #[diagnostic(help("compile with -Os, or make the firmware smaller"))]
     TooLarge {
         /// The path of the file.
         path: PathBuf,

@@ -272,7 +272,7 @@ impl<W: Width> Limiter<W> {
     /// `weir_limit_start()`: starts with no request served, and the source unmasked.
     ///
     /// # Errors
-    /// As [`Config::check`].
+    /// The same as those of [`Config::check`].
     pub fn start(config: &Config, now: u64) -> Result<(Self, Step), ConfigError> {
         config.check::<W>()?;
         // SAFETY: both functions take no argument and touch no memory.
@@ -334,7 +334,7 @@ impl<W: Width> Limiter<W> {
     /// `weir_limit_reconfigure()`.
     ///
     /// # Errors
-    /// As [`Config::check`], or [`ConfigError::Change`]; nothing is changed then.
+    /// Those of [`Config::check`], or [`ConfigError::Change`]; nothing is changed then.
     pub fn reconfigure(&mut self, to: &Config, now: u64) -> Result<Step, ConfigError> {
         to.check::<W>()?;
         let raw = to.raw();

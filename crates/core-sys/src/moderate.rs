@@ -146,7 +146,7 @@ impl<W: Width> Moderator<W> {
     /// `weir_moderate_start()` on each queue: empty, with all counts 0.
     ///
     /// # Errors
-    /// As [`QueueConfig::check`], or [`QueueError::Queues`].
+    /// Those of [`QueueConfig::check`], or [`QueueError::Queues`].
     ///
     /// # Panics
     /// Never, unless the C side asks for an alignment above 8 bytes.
@@ -255,7 +255,7 @@ impl<W: Width> Moderator<W> {
     /// `weir_moderate_reconfigure()`: true iff the queue interrupts now.
     ///
     /// # Errors
-    /// As [`QueueConfig::check`]; nothing is changed then.
+    /// Those of [`QueueConfig::check`]; nothing is changed then.
     pub fn reconfigure(
         &mut self,
         queue: usize,

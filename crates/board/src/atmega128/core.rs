@@ -299,7 +299,7 @@ impl Core {
     /// Makes every RETI call `notify`.
     ///
     /// # Safety
-    /// As for [`Self::hook`].
+    /// The same as for [`Self::hook`].
     pub unsafe fn on_reti(
         &mut self,
         notify: unsafe extern "C" fn(*mut simavr::avr_irq_t, u32, *mut c_void),

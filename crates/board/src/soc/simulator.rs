@@ -24,7 +24,7 @@ pub enum SimulatorError {
     /// The sources of the simulator are missing.
     #[error("cannot find the simulator of the board soc: neither {} nor a folder above it has {BUILD}", from.display())]
     #[diagnostic(help(
-        "change into a clone of Weir's repository, which builds it, or name the program: {VARIABLE}=PATH"
+        "change into a clone of Weir's repository, which can build it, or name the program: {VARIABLE}=PATH"
     ))]
     NoSource {
         /// The folder in which the search began.
@@ -43,7 +43,7 @@ pub enum SimulatorError {
     },
     /// The simulator cannot be started.
     #[error("cannot start the simulator {}: {cause}", program.display())]
-    #[diagnostic(help("remove build/soc, so that it is built anew, or correct {VARIABLE}"))]
+    #[diagnostic(help("remove build/soc to build the simulator anew, or correct {VARIABLE}"))]
     Start {
         /// The path of the program.
         program: PathBuf,
@@ -61,7 +61,7 @@ pub enum SimulatorError {
     },
     /// The simulator's answer cannot be parsed.
     #[error("the answer of the simulator {} cannot be read: {cause}", program.display())]
-    #[diagnostic(help("the simulator is of another version: remove build/soc to build it anew"))]
+    #[diagnostic(help("the simulator is of another version: remove build/soc to build a new one"))]
     Answer {
         /// The path of the program.
         program: PathBuf,

@@ -15,7 +15,7 @@ use weir_board::soc::SimulatorError;
 pub enum ExperimentError {
     /// No folder with experiments was found.
     #[error("cannot find Weir's repository: neither {} nor a folder above it has experiments/ and core/", from.display())]
-    #[diagnostic(help("change into a clone of Weir's repository, or give it with --root DIR"))]
+    #[diagnostic(help("change into a clone of Weir's repository, or name one with --root DIR"))]
     NoRepository {
         /// The folder in which the search began.
         from: PathBuf,
@@ -43,7 +43,7 @@ pub enum ExperimentError {
     File(Box<FileError>),
     /// The board's costs are needed, and were never measured.
     #[error("{}: {what}", path.display())]
-    #[diagnostic(help("measure them: weir reproduce regehr2005/table2"))]
+    #[diagnostic(help("measure the costs: weir reproduce regehr2005/table2"))]
     Costs {
         /// The path of the file of costs.
         path: PathBuf,
@@ -53,12 +53,12 @@ pub enum ExperimentError {
     /// The experiment has no quick form.
     #[error("`{0}` has no quick form")]
     #[diagnostic(help(
-        "run it without --quick, or give its file a table `quick` with fewer points"
+        "run the experiment without --quick, or give its file a table `quick` with fewer points"
     ))]
     NotQuick(String),
     /// Measurements that the repository keeps are missing or invalid.
     #[error("{}: {what}", path.display())]
-    #[diagnostic(help("measure anew: weir reproduce NAME --measure"))]
+    #[diagnostic(help("repeat the measurements: weir reproduce NAME --measure"))]
     Data {
         /// The path of the file.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum ExperimentError {
     },
     /// The experiment keeps no measurements.
     #[error("`{0}` keeps no measurements in the repository: every run measures anew")]
-    #[diagnostic(help("run it without --measure"))]
+    #[diagnostic(help("run the experiment without --measure"))]
     NothingKept(String),
     /// A claim of the file was not measured.
     #[error("the claim `{0}` was not measured")]

@@ -137,8 +137,9 @@ void weir_riscv_alarm(void);
     WEIR_INLINE void name##_handler(void)
 
 /*
- * The functions for the trap: the line's number; a request; an expiry, if this source is due;
- * whether the source wants an expiry, and in how many ticks.
+ * Defines the functions that the trap calls: for a request; for an expiry, if this source is due;
+ * for the question whether the source wants an expiry, and in how many ticks. Also defines the
+ * line's number.
  */
 #define WEIR_RISCV_DEFINE_(name, config, state, line)                                                                                      \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
