@@ -46,7 +46,7 @@ enum {
     WEIR_PREDICT_HISTORY = 2     /**< from whom recent packets were for */
 };
 
-/** The use of history. */
+/** The configuration of the prediction from history. */
 typedef struct {
     uint16_t
         share; /**< 1 to WEIR_PREDICT_ALL: a class is predicted if at least this share of recent packets was for it or a more urgent one */

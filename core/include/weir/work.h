@@ -21,8 +21,8 @@
  * by itself, as a level does. The limit on the interrupts and this one together bound what a source
  * takes of the processor: N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
  *
- * Inline, constant time, without division, heap or libc; independent of the limit machine and of
- * its ticks.
+ * Every function is inline, takes constant time, and needs no division, heap or libc; the functions
+ * do not depend on the limit machine or its ticks.
  *
  * Context: the handler's own; a thread reads `exceeded` with the source's interrupts off where that
  * takes more than one instruction.

@@ -136,7 +136,7 @@ pub enum FirmwareError {
     },
     /// The sources do not compile or link.
     #[error("{compiler} cannot compile {sources}:\n{messages}")]
-    #[diagnostic(help("correct the sources, or the defines given with them"))]
+    #[diagnostic(help("correct the sources, or the macros given with them"))]
     Compile {
         /// The compiler's command.
         compiler: &'static str,

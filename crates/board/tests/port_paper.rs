@@ -36,7 +36,7 @@ fn most_within(served: &[u64], window: u64) -> usize {
 }
 
 /// §3.3: "It is also necessary to clear the timer interrupt's pending bit just before enabling the
-/// timer interrupt": else three bursts go back to back.
+/// timer interrupt": otherwise three bursts come back to back.
 #[test]
 fn three_bursts_go_back_to_back_only_if_the_timers_pending_bit_is_stale() {
     let bursty = Limit::new(Policy::Bursty, Timing::Lazy, 4000, 4, "TIMER1A", 1);

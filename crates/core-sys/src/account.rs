@@ -219,8 +219,8 @@ impl Account {
     /// If there is no such device or process; the same holds for all functions that take one.
     pub fn handled(&mut self, device: usize, process: Option<usize>, cycles: u64) {
         let x = match (self.mode, process) {
-            // SAFETY: the row has an element for each device; where `device` is none, the index
-            // below panics before this is used.
+            // SAFETY: the row has an element for each device; if there is no such device, the index
+            // below panics before this pointer is used.
             (Mode::Counted, Some(process)) => self.row_mut(process).wrapping_add(device),
             _ => null_mut(),
         };

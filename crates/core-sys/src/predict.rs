@@ -18,7 +18,7 @@ pub enum Prediction {
     History = 2,
 }
 
-/// The use of history: `weir_predict_config_t`.
+/// The configuration of the prediction from history: `weir_predict_config_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
     /// A class is predicted if at least this share of recent packets was for it or a more urgent

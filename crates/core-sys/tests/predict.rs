@@ -301,8 +301,8 @@ fn history_defers_what_the_most_urgent_waiting_lets_through() {
         }
     }
     assert_eq!(by_waiting, 40_000);
-    // The first 66 packets teach; then one in patience + 1 disturbs, and after each that turns out
-    // to be urgent at most some five more.
+    // History learns from the first 66 packets; then one packet in patience + 1 disturbs the
+    // running process, and after each packet that turns out to be urgent at most some five more do.
     assert!(
         by_history <= 66 + 40_000 / 17 + 40_000 / 17 / 4,
         "{by_history}"

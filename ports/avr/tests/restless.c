@@ -20,7 +20,7 @@
 
 volatile uint16_t served, soon;
 
-/* One macro more, so that TEST_CHANNEL is replaced by its name before Weir sees it. */
+/* An additional macro, so that TEST_CHANNEL is replaced by its name before Weir's macros see it. */
 #define TIMER_RUNS(channel) weir_avr_run_timer(channel, TEST_PRESCALER)
 
 #if TEST_KIND == 1

@@ -51,7 +51,7 @@ pub enum ExperimentError {
         what: String,
     },
     /// The experiment has no quick form.
-    #[error("`{0}` has no quick form")]
+    #[error("the experiment `{0}` has no quick form")]
     #[diagnostic(help(
         "run the experiment without --quick, or give its file a table `quick` with fewer points"
     ))]
@@ -75,7 +75,7 @@ pub enum ExperimentError {
         what: String,
     },
     /// The experiment keeps no measurements.
-    #[error("`{0}` keeps no measurements in the repository: every run measures anew")]
+    #[error("the experiment `{0}` keeps no measurements: every run measures anew")]
     #[diagnostic(help("run the experiment without --measure"))]
     NothingKept(String),
     /// A claim of the file was not measured.

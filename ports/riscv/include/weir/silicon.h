@@ -236,7 +236,7 @@ static inline uint32_t weir_silicon_held(const weir_silicon_t *limiter, uint16_t
     return WEIR_SILICON_FIELD(weir_silicon_read(limiter, WEIR_LIMIT_HELD(source)), WEIR_LIMIT_HELD_COUNT);
 }
 
-/** Sets that number to 0. */
+/** Sets a source's count of requests that were not delivered at once to 0. */
 static inline weir_silicon_error_t weir_silicon_clear_held(const weir_silicon_t *limiter, uint16_t source)
 {
     if (source >= limiter->sources) {
