@@ -394,7 +394,7 @@ impl<'a> Atmega128Board<'a> {
         if stack < lowest + 2 {
             return Err(self.error(
                 format!("overflows its stack: it reaches 0x{stack:04x} and its variables end at 0x{lowest:04x}"),
-                "it needs less RAM, less recursion, or handlers that do not interrupt each other",
+                "the firmware needs less RAM, less recursion, or handlers that do not interrupt each other",
             ));
         }
         self.peripherals().take_touched();
@@ -423,7 +423,7 @@ impl<'a> Atmega128Board<'a> {
         let (what, help) = match mishap {
             Some(Mishap::BadOpcode) => (
                 "executes an instruction that the chip does not have",
-                "a wild jump, or code for another chip: look at what leads there",
+                "a wild jump, or code for another chip: look at the code that leads there",
             ),
             Some(Mishap::OutsideRam) => (
                 "accesses an address beyond the RAM",

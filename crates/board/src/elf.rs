@@ -190,11 +190,11 @@ impl LoadTarget<'_> {
         // Another word size or byte order means another architecture, too, and deserves the same
         // message.
         match object::FileKind::parse(bytes)
-            .map_err(|_| self.not_elf("it does not begin like one"))?
+            .map_err(|_| self.not_elf("it does not begin with an ELF header"))?
         {
             object::FileKind::Elf32 => {}
             object::FileKind::Elf64 => return Err(self.other(architecture(bytes))),
-            _ => return Err(self.not_elf("it is of another object format")),
+            _ => return Err(self.not_elf("it has another object format")),
         }
         let file: ElfFile32<'_, Endianness> = ElfFile32::parse(bytes)
             .map_err(|error| self.not_elf(error.to_string().to_lowercase()))?;
@@ -238,7 +238,7 @@ impl LoadTarget<'_> {
             memory[start..last].copy_from_slice(content);
         }
         if memory.is_empty() {
-            return Err(self.not_elf("there is no code in it"));
+            return Err(self.not_elf("it has no code"));
         }
         Ok(memory)
     }

@@ -129,7 +129,7 @@ fn what_is_wrong_is_said_before_anything_runs() {
         (
             "now.job.missed\"",
             "then.job.missed\"",
-            "does not begin with a variant, which are later, now",
+            "does not begin with a variant; the variants are later, now",
         ),
         ("now.job.missed\"", "now.job.mist\"", "no value `job.mist`"),
         ("now.job.missed\"", "now.job.missed +* 1\"", "formula"),

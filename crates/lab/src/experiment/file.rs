@@ -338,7 +338,7 @@ fn check_variant(
         return Err(pointer.wrong(
             &variant.id,
             format!("the variant `{id}` has a `limit` or the role `ideal`, and not both"),
-            "the ideal hardware limiter has one, as `limit = \"4kHz\"`; others keep it in firmware",
+            "a variant with the role `ideal` has a limit, such as `limit = \"4kHz\"`; others keep it in firmware",
         ));
     }
     Ok(())

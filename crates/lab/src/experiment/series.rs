@@ -206,7 +206,7 @@ impl SeriesPlan {
                 let checked = match self.split(name) {
                     Some((_, value)) => knows(value),
                     None => Err(format!(
-                        "`{name}` does not begin with a variant, which are {}",
+                        "`{name}` does not begin with a variant; the variants are {}",
                         list(&self.variants)
                     )),
                 };

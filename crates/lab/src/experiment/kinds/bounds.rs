@@ -145,7 +145,7 @@ fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, Expe
     let found = arena.search(effort, bar)?;
     if found.worst.cycles == 0 {
         return Err(ExperimentError::Evaluation(format!(
-            "the case `{}`: nothing of what is watched ever ran",
+            "the case `{}`: the observed job or interrupt never ran",
             case.name
         )));
     }
@@ -155,7 +155,7 @@ fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, Expe
         // interrupts measured here.
         case.bound = case.bound_with(found.longest).ok_or_else(|| {
             ExperimentError::Evaluation(format!(
-                "the case `{}`: the analysis has no bound for what its interrupts took, {:?} cycles",
+                "the case `{}`: the analysis has no bound for interrupts of {:?} cycles",
                 case.name, found.longest
             ))
         })?;

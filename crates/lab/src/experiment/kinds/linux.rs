@@ -78,7 +78,7 @@ impl Kind for Linux {
         let mut runs = runs(place, self)?;
         if self.seeds.len() > 1 && !do_seeds_differ(&runs) {
             return Err(ExperimentError::Evaluation(
-            "the seeds make no difference, so each run would be the same: a pattern that is not periodic has one, and commands know it as `$seed`".to_owned(),
+            "the seeds make no difference, so all runs would be the same: use a random pattern, or `$seed` in a command".to_owned(),
         ));
         }
         let Some(last) = runs.last().map(|run| run.key.clone()) else {

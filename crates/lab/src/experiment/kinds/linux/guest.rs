@@ -79,7 +79,7 @@ impl Guest {
         let read = |text: &str, whose: &str| {
             serde_json::from_str(text).map_err(|error| ExperimentError::Flow {
                 program: RUN.to_owned(),
-                what: format!("left what is no JSON ({whose}: {error}):\n{text}"),
+                what: format!("left output that is no JSON ({whose}: {error}):\n{text}"),
             })
         };
         Ok(GuestResult {
@@ -105,5 +105,5 @@ fn output(command: &mut Command, program: &str) -> Result<String, ExperimentErro
         return Err(failed(format!("failed ({})", output.status)));
     }
     String::from_utf8(output.stdout)
-        .map_err(|error| failed(format!("prints what is no text: {error}")))
+        .map_err(|error| failed(format!("prints bytes that are no text: {error}")))
 }

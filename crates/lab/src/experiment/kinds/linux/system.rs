@@ -23,7 +23,7 @@ pub(super) fn of(
     };
     let Some(path) = variant.system.as_ref().or(spec.system.as_ref()) else {
         return Err(wrong(
-            "`linux` says how weir-linux runs, and no `system` says on what".to_owned(),
+            "`linux` sets how weir-linux runs, but no `system` describes the machine".to_owned(),
         ));
     };
     let linux = linux.at(x).map_err(wrong)?;

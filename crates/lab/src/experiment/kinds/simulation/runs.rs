@@ -28,7 +28,7 @@ impl Model {
         for name in names(&system) {
             if let Some(twice) = known.replace(name) {
                 return Err(ExperimentError::Evaluation(format!(
-                    "{}: two things have a value `{twice}`: call them differently",
+                    "{}: two parts of the system have a value `{twice}`: rename one of them",
                     spec.system
                 )));
             }
