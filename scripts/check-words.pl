@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Finds type names in Rust that have two meanings, and names that are no nouns.
+# Finds type names in Rust that have two meanings, and names that are not nouns.
 #
 # - A word of the glossary ("Words" in docs/architecture.md) names one type.
 # - Any other name stands for at most two types, unless every program has one.

@@ -82,7 +82,7 @@ static due_after_change_t due_after_change(const weir_limit_t *limit, const weir
     return after;
 }
 
-/* strict, paced and bucket. */
+/* Changes a strict, paced or bucket limiter. */
 static void change_spaced(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step)
 {
     weir_limit_state_t *s = &limit->state;

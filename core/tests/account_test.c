@@ -49,7 +49,7 @@ static void balances_saturate(void)
     CHECK(weir_account_tick(&a, &process) == (left < -INT32_MAX ? -INT32_MAX : (int32_t) left));
 }
 
-/* weir_account_whole() against division, around every multiple of a power of two. */
+/* Compares weir_account_whole() with a division, around every multiple of a power of two. */
 static void whole_units(void)
 {
     for (unsigned shift = 0; shift < WEIR_CYCLE_BITS - 1; shift++) {

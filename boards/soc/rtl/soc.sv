@@ -30,7 +30,7 @@ module soc #(
     output logic [LINES-1:0] delivered_o,
     output logic [LINES-1:0] merged_o
 );
-  // The controller's lines behind the event wires.
+  // The interrupt controller's lines after those of the event wires.
   localparam int OverloadLine = LINES;
   localparam int ErrorLine = LINES + 1;
 

@@ -2,14 +2,14 @@
 // The event devices, one per wire, 32 bytes apart. A rising edge of the wire is an event, which
 // waits until it is popped; a wire that is high when a reset ends has risen.
 //
-//   +0x00 COUNT: events that wait, at most 65535 (more are lost)
-//   +0x04 POP: a write takes one, if one waits
+//   +0x00 COUNT: waiting events, at most 65535 (more are lost)
+//   +0x04 POP: a write removes one waiting event
 //   +0x08 CONTROL: bit 0 QUEUE
 //   +0x0C WIRE: the wire's level (bit 0)
 //
-// QUEUE = 0 (reset): the wire itself is the request, so an edge asks once, when it comes.
-// QUEUE = 1: the device asks while events wait, and anew after each pop, so that a handler that
-// pops one event is called for every one.
+// QUEUE = 0 (reset): the wire itself is the request, so an edge requests once, when it comes. QUEUE
+// = 1: the device requests while events wait, and anew after each pop, so that a handler that pops
+// one event is called for every one.
 `default_nettype none
 
 module soc_events #(

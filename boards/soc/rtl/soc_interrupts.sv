@@ -4,8 +4,8 @@
 //
 //   +0x00 PENDING, write one to clear    +0x04 ENABLE
 //
-// A line that rises in the very clock of the clearing stays pending: nothing is lost. After a reset
-// both are 0.
+// A line that rises in the same clock in which its bit is cleared stays pending: no request is
+// lost. After a reset both registers are 0.
 `default_nettype none
 
 module soc_interrupts (

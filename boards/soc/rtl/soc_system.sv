@@ -2,10 +2,10 @@
 // Registers that concern the system as a whole.
 //
 //   +0x00 EXIT: a write ends the simulation with this code
-//   +0x04 RESET: a write resets all but the RAM; reads how often so far
+//   +0x04 RESET: a write resets all but the RAM; reads the number of such resets
 //   +0x08 ERRORS: bus errors since the last write to it, saturating
-//   +0x0C ERROR_ADDRESS: of the first of them; bit 0: it was a write
-//   +0x10 LINES: event wires
+//   +0x0C ERROR_ADDRESS: the address of the first of them; bit 0: it was a write
+//   +0x10 LINES: the number of event wires
 //   +0x14 CLOCK_HZ: clocks per second
 `default_nettype none
 

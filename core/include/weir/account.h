@@ -19,12 +19,12 @@
  *   multiplies in 64 bits once per tick and device: for hosts, not for 8-bit processors.
  *
  * The state is one weir_account_t per processor and the caller's arrays of devices and processes;
- * in counted mode also of weir_balance_t [processes][devices]. No state holds a pointer. A
- * process's packets may be handled by another processor than runs it: weir_account_move() brings
- * its balance there.
+ * in counted mode also an array weir_balance_t [processes][devices]. No state holds a pointer. If a
+ * process's packets are handled on another processor than runs it, weir_account_move() brings its
+ * balance to the processor that does.
  *
- * Every function of this header is inline, without division, heap, libc or function pointer, and
- * its loops end after at most 61 rounds.
+ * Every function of this header is inline, without division, heap, libc or function pointer; loops
+ * end after at most 61 rounds.
  *
  * Context: a processor's events must not overtake each other.
  */
@@ -86,7 +86,7 @@ typedef struct {
     uint16_t gamma;     /**< counted: the weight of the newest N(t) in its average, in 65,536ths, 1 to 65,535; measured: not used */
 } weir_account_config_t;
 
-/** One processor. Totals are in cycles and wrap. */
+/** The account of one processor. Totals are in cycles and wrap. */
 typedef struct {
     weir_account_config_t config;
     weir_cycles_t handled;    /**< handled since the last tick, for whomever; saturates */
@@ -97,7 +97,8 @@ typedef struct {
     uint32_t ticks;           /**< ticks so far */
 } weir_account_t;
 
-/** One process on one processor; starts with all zero. Totals are in cycles and wrap. */
+/** The account of one process on one processor; starts with all zero. Totals are in cycles and
+ * wrap. */
 typedef struct {
     weir_balance_t owed; /**< measured: x, handled for it and not charged yet; below 0: taken from it and not given back yet. Saturates */
     weir_cycles_t received; /**< handled for it */
@@ -108,7 +109,7 @@ typedef struct {
     int32_t adjusted; /**< ticks that it was charged, less those that it was given back; wraps */
 } weir_account_process_t;
 
-/** One device on one processor; starts with all zero. Totals wrap. */
+/** The account of one device on one processor; starts with all zero. Totals wrap. */
 typedef struct {
     weir_cycles_t cycles;        /**< what its packets cost */
     weir_cycles_t cycles_before; /**< counted: `cycles` at the last tick */
@@ -119,14 +120,14 @@ typedef struct {
 
 /* ------------------------------------------------------------------------------------ balances */
 
-/** balance + more, which saturates; `more` is at most WEIR_BALANCE_MOST. */
+/** Returns balance + more, saturated; `more` is at most WEIR_BALANCE_MOST. */
 WEIR_INLINE weir_balance_t weir_account_plus(weir_balance_t balance, weir_cycles_t more)
 {
     weir_balance_t room = (weir_balance_t) (WEIR_BALANCE_MOST - (weir_balance_t) more);
     return balance > room ? WEIR_BALANCE_MOST : (weir_balance_t) (balance + (weir_balance_t) more);
 }
 
-/** balance - less, which saturates; `less` is at most WEIR_BALANCE_MOST. */
+/** Returns balance - less, saturated; `less` is at most WEIR_BALANCE_MOST. */
 WEIR_INLINE weir_balance_t weir_account_minus(weir_balance_t balance, weir_cycles_t less)
 {
     weir_balance_t room = (weir_balance_t) ((weir_balance_t) less - WEIR_BALANCE_MOST);

@@ -3,9 +3,9 @@
  * Classes: the indices by which demux sorts packets, defer queues them and a predictor knows
  * receivers.
  *
- * A class is an index, 0 to WEIR_CLASSES - 1. Where classes are compared with each other (the most
+ * A class is an index, 0 to WEIR_CLASSES - 1. When classes are compared with each other (the most
  * urgent reader of a socket, the most urgent process that waits) the higher index is the more
- * urgent. What a class means to the scheduler, its urgency, stands in weir_defer_t alone.
+ * urgent. Only weir_defer_t knows the urgency of a class for the scheduler.
  */
 #ifndef WEIR_CLASSES_H
 #define WEIR_CLASSES_H
@@ -50,13 +50,13 @@ WEIR_INLINE weir_classes_t weir_classes_of(uint8_t which)
     return (weir_classes_t) ((weir_classes_t) 1 << WEIR_CLASS_INDEX(which));
 }
 
-/** `set` without one class. */
+/** Removes one class from `set`. */
 WEIR_INLINE weir_classes_t weir_classes_without(weir_classes_t set, uint8_t which)
 {
     return (weir_classes_t) (set & (weir_classes_t) ~weir_classes_of(which));
 }
 
-/** The highest class of a set that is not empty; 0 if it is. Constant time. */
+/** The highest class of a set; 0 if the set is empty. Constant time. */
 WEIR_INLINE uint8_t weir_classes_highest(weir_classes_t set)
 {
     uint8_t highest = 0;

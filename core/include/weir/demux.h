@@ -6,10 +6,10 @@
  * may have several readers; its class is that of the most urgent one. Packets without a socket, and
  * fragments, have classes of their own.
  *
- * Memory is the caller's: a weir_demux_t, a power of two of slots, some links. No pointer is kept,
- * every index is masked, and a lookup visits at most WEIR_DEMUX_PROBES slots; so the table may lie
- * in a BPF map. Set-up (src/demux.c) takes time proportional to the table; while it runs, no lookup
- * may: interrupts off, or a lock.
+ * The memory is the caller's: a weir_demux_t, a power of two of slots, some links. No pointer is
+ * kept, every index is masked, and a lookup visits at most WEIR_DEMUX_PROBES slots; so the table
+ * may lie in a BPF map. Set-up (src/demux.c) takes time proportional to the table; no lookup may
+ * run meanwhile: switch interrupts off, or hold a lock.
  */
 #ifndef WEIR_DEMUX_H
 #define WEIR_DEMUX_H
@@ -26,7 +26,7 @@
 #define weir_demux_set_class WEIR_CLASSES_JOIN(weir_demux_set_class, WEIR_CLASSES)
 #endif
 
-/** Slots that a lookup visits at most: two buckets of WEIR_DEMUX_WAYS. */
+/** The most slots that a lookup visits: two buckets of WEIR_DEMUX_WAYS. */
 #define WEIR_DEMUX_WAYS 4u
 #define WEIR_DEMUX_PROBES (2u * WEIR_DEMUX_WAYS)
 
@@ -41,7 +41,7 @@
 /** The class of packets that are dropped instead of queued: for orphans and fragments only. */
 #define WEIR_DEMUX_DROP WEIR_CLASS_NONE
 
-/** No link: the end of a list. */
+/** The index that stands for no link: the end of a list. */
 #define WEIR_DEMUX_NO_LINK 0xffffu
 
 /**

@@ -2,14 +2,14 @@
 /**
  * limit: how often a source may interrupt (regehr2005 §3 and §4).
  *
- * A pure machine: events in (request, timer expired, user enable and disable, reconfigure), actions
- * out (serve, mask, unmask, arm). It reads no clock and touches no register; the port does, and
- * performs the actions. What each policy promises is numbered in core/CONTRACTS.md; the numbers
- * stand in the comments here.
+ * The limiter is a pure machine: events go in (request, timer expired, user enable and disable,
+ * reconfigure), actions come out (serve, mask, unmask, arm). It reads no clock and touches no
+ * register; the port does, and performs the actions. The promises of each policy are numbered in
+ * core/CONTRACTS.md, which the comments here cite.
  *
- * Every function of this header is inline, without division, heap, libc or function pointer. Given
- * a configuration that is a compile-time constant, a compiler reduces each to the few instructions
- * of the one policy; given one in RAM, rates and bursts can change at run time
+ * Every function of this header is inline, without division, heap, libc or function pointer. If the
+ * configuration is a compile-time constant, a compiler reduces each function to the few
+ * instructions of the one policy; if it is in RAM, rates and bursts can change at run time
  * (weir_limit_reconfigure(), src/limit.c).
  *
  * Context: a source's events must not overtake each other. On one processor: call from its
@@ -262,8 +262,8 @@ weir_limit_step_t weir_limit_start_with(weir_limit_state_t *state, const weir_li
 weir_limit_error_t weir_limit_reconfigure(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step);
 
 /**
- * For several sources on one compare channel (regehr2005 §3.5): the earliest instant at which one
- * of them wants to expire. Returns false if none does. O(count).
+ * The earliest instant at which one of several sources on one compare channel wants to expire
+ * (regehr2005 §3.5). Returns false if none does. O(count).
  */
 bool weir_limits_next(const weir_limit_t *const *limits, uint8_t count, weir_ticks_t now, weir_ticks_t *at);
 

@@ -186,7 +186,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
             weir_limit_rest(s, c, now, &step);
             return step;
         }
-        /* `due` was reached before the wait began; it may lie far back by now. */
+        /* `due` was reached before the request began to wait, perhaps long ago. */
         if ((s->flags & WEIR_LIMIT_IS_AGED) != 0) {
             s->due = (weir_ticks_t) (now - weir_limit_slack(c));
         } else if (!weir_ticks_reached(now, s->due)) {

@@ -45,7 +45,7 @@
 #define WEIR_ON_OVERLOAD_END(state) ((void) (state))
 #endif
 
-/** How the requests of a source are limited. */
+/** The policies of a limit. */
 enum {
     /** Every request is served: no limit, no promise. */
     WEIR_LIMIT_OFF = 0,
@@ -74,8 +74,8 @@ enum {
     WEIR_LIMIT_EAGER = 0,
     /**
      * Mask only when a request did come too early; below the limit there is no timer interrupt and
-     * no wake-up. For bursty it is the optimisation of regehr2005 §3.3 without its losses below the
-     * limit: the count is cleared by a request, too, once its period is over.
+     * no wake-up. With bursty this is the optimisation of regehr2005 §3.3 without its losses below
+     * the limit: a request, too, clears the count once its period is over.
      */
     WEIR_LIMIT_LAZY = 1,
     /**
@@ -96,7 +96,7 @@ enum {
     WEIR_LIMIT_EDGE = 0,
     /** An edge without a pending bit: requests in a masked interval are lost. */
     WEIR_LIMIT_EDGE_UNLATCHED = 1,
-    /** A level: the device itself keeps asking until it is satisfied. */
+    /** A level: the device keeps requesting until it is served. */
     WEIR_LIMIT_LEVEL = 2
 };
 

@@ -93,7 +93,7 @@ typedef struct {
     bool interrupt; /**< the queue interrupts now */
 } weir_moderate_step_t;
 
-/** The ticks from the beginning of an open window until its timers are due. */
+/** The ticks from the beginning of an open window to the instant at which its timers are due. */
 WEIR_INLINE weir_ticks_t weir_moderate_span(const weir_moderate_state_t *s, const weir_moderate_config_t *c)
 {
     if (c->packet != 0) {

@@ -10,7 +10,7 @@
  *
  *     void uart_handler(void)
  *     {
- *         weir_work_begin(&uart_work, 4);     // what the system file calls max_work
+ *         weir_work_begin(&uart_work, 4);     // the `max_work` of the system file
  *         while (uart_has_more() && weir_work_take(&uart_work)) {
  *             receive(uart_next());
  *         }

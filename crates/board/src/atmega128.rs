@@ -68,7 +68,7 @@ impl<'a> Atmega128Board<'a> {
     /// A board after reset.
     ///
     /// # Errors
-    /// When simavr cannot emulate the chip.
+    /// If simavr cannot emulate the chip.
     pub fn new(
         chip: &'a Chip,
         image: &'a Image,
@@ -101,7 +101,7 @@ impl<'a> Atmega128Board<'a> {
         })
     }
 
-    /// Drives a line's pin from now on.
+    /// Lets this driver move a line's pin from now on.
     pub fn drive(&mut self, line: Line, driver: Driver) {
         self.drivers.push((line, driver));
         self.plan_move();

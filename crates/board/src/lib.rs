@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Runs one firmware on one board: stimuli for its pins, and observations of its behaviour.
 //!
-//! [`run::run`] returns cycles per interrupt vector, edges missed and counters, on an emulated
-//! ATmega128 or a simulated RISC-V. This crate links simavr (GPL-3), and is the only package of
-//! Weir that does.
+//! [`run::run`] returns cycles per interrupt vector, missed edges and counters, on an emulated
+//! ATmega128 or a simulated RISC-V. This crate is the only package of Weir that links simavr
+//! (GPL-3).
 pub mod atmega128;
 pub mod board;
 pub mod chip;

@@ -11,8 +11,8 @@ pub struct IdealLimiter<I: Iterator> {
 }
 
 impl<I: Iterator<Item = u64>> IdealLimiter<I> {
-    /// Filters `requests`, which ascend; `interval` is the counter's initial value in the requests'
-    /// unit of time.
+    /// Filters `requests`, which are in ascending order; `interval` is the counter's initial value
+    /// in the requests' unit of time.
     pub fn new(requests: I, interval: u64) -> Self {
         Self {
             requests: requests.peekable(),

@@ -54,9 +54,9 @@ pub struct RunSpec {
     pub hardware_limits: Vec<HardwareLimit>,
     /// A second microcontroller between a flood and its pin.
     pub front: Option<FrontController>,
-    /// Variables to follow, by their ELF symbols; 1, 2, 4 or 8 bytes each.
+    /// Variables to observe, by their ELF symbols; 1, 2, 4 or 8 bytes each.
     pub counters: Vec<String>,
-    /// Code addresses to watch, by their ELF symbols. With marks a run takes about twice as long.
+    /// Code addresses to observe, by their ELF symbols. With marks a run takes about twice as long.
     pub marks: Vec<String>,
     /// Whether to record [`RunResult::events`].
     pub trace: bool,
@@ -238,7 +238,7 @@ pub enum RunError {
     /// The specification contradicts itself.
     #[error("{0}")]
     Spec(String),
-    /// The firmware did something that the chip does not do, or that the board does not model.
+    /// The firmware did something that is impossible on the chip, or that the board does not model.
     #[error("the firmware {what} at cycle {cycle}, near {place}")]
     #[diagnostic(help("{help}"))]
     Firmware {

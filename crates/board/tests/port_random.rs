@@ -261,7 +261,7 @@ impl Case {
             (_, Policy::Bursty) => one_of(random, &[Timing::Lazy, Timing::Eager, Timing::OneShot]),
             _ => one_of(random, &[Timing::Lazy, Timing::Eager]),
         };
-        // A bursty period is long enough for its requests.
+        // The bursty period is long enough for its requests.
         (case.limit.prescaler, config.interval) = match (flavour, policy) {
             (Flavour::Fast, Policy::Bursty) => (1024, 200),
             (Flavour::Fast, _) => (64, 4),

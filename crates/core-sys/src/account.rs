@@ -29,7 +29,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// zhang2006 §4: 0.3.
+    /// The gamma of zhang2006 §4: 0.3.
     pub const GAMMA: u16 = 19_661;
 }
 

@@ -77,8 +77,7 @@ impl Defer {
         Ok(defer)
     }
 
-    /// `weir_defer_set_class()`: what waits in the class already stays, even if it is more than the
-    /// new capacity.
+    /// `weir_defer_set_class()`: packets that wait in the class stay, even beyond the new capacity.
     ///
     /// # Errors
     /// The class is not below [`CLASSES`](crate::demux::CLASSES).

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use crate::limit_ffi::{self as ffi, Functions, RawLimit, RawRecord, RawStep};
 
-/// How the requests of a source are limited (regehr2005 §3).
+/// The policies of a limit (regehr2005 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Policy {
@@ -53,7 +53,7 @@ pub enum Trigger {
 pub struct Config {
     /// The policy of the limit.
     pub policy: Policy,
-    /// The time at which the source is masked.
+    /// When the source is masked, and which timer interrupts the limiter takes.
     pub timing: Timing,
     /// The source's interrupt condition.
     pub trigger: Trigger,

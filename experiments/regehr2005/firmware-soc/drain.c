@@ -4,8 +4,8 @@
  * as some wait. A limit on the interrupts alone does not bound the time of such a handler
  * (regehr2005 §5.2's t_work); NODE_MAX_WORK does.
  *
- * NODE_MAX_WORK  units per interrupt; not defined: until nothing is left
- * `exceeded`     interrupts that left something
+ * NODE_MAX_WORK  units per interrupt; if not defined, the handler runs until no event is left
+ * `exceeded`     the number of interrupts that left some events
  */
 #include "node.h"
 #include "weir/riscv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * regehr2005 §6.4: several lines, bursty, whose counts one timer of 200 Hz clears (20,000 cycles of
- * 4 MHz), or NODE_CHANNEL instead of timer 1's A.
+ * regehr2005 §6.4: several lines, bursty, whose counts one timer of 200 Hz clears (every 20,000
+ * cycles at 4 MHz). NODE_CHANNEL replaces channel A of timer 1.
  */
 #include "node.h"
 #include "weir/avr.h"

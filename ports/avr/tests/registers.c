@@ -4,9 +4,9 @@
  * stay: `intact` counts the checks, `spoilt` those that found another value. The handler (a
  * vendor's function or a body) uses every register itself.
  *
- * TEST_WRAP   the limit is put around the interrupt function vendor_handler; else its body stands
- *             after WEIR_AVR_LIMIT
- * WEIR_AVR_FAST  r2 to r10 belong to the limiter: they are not looked at
+ * TEST_WRAP   the limit is put around the interrupt function vendor_handler; otherwise the body of
+ *             the handler is after WEIR_AVR_LIMIT
+ * WEIR_AVR_FAST  r2 to r10 belong to the limiter, and are not checked
  */
 #include "watched.h"
 

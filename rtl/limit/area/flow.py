@@ -14,8 +14,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 BUILD = ROOT / "build" / "rtl" / "area"
 
-# SLOWEST, FASTEST: the paper's range of rates (regehr2005 §8), in Hz. Then the clock for which the
-# systems' limiters have it: twice that of the paper's processor.
+# SLOWEST, FASTEST: the paper's range of rates (regehr2005 §8), in Hz. SYSTEM_CLOCK_MHZ: the clock
+# at which the systems' limiters have this range, twice the clock of the paper's processor.
 SLOWEST, FASTEST = 500, 256_000
 SYSTEM_CLOCK_MHZ = 8
 

@@ -21,7 +21,7 @@ pub enum Move {
     Level(bool),
 }
 
-/// Drives one line.
+/// A driver of one line's pin.
 pub enum Driver {
     /// A stimulus of pulses.
     Requests {
@@ -37,8 +37,8 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Drives a pin with a stimulus, behind the ideal filter of regehr2005 §3.4 if there is a limit
-    /// (in cycles).
+    /// Makes a driver from a stimulus, behind the ideal filter of regehr2005 §3.4 if there is a
+    /// limit (in cycles).
     ///
     /// # Errors
     /// The stimulus cannot be run.

@@ -7,8 +7,8 @@
 //! next value; a compare flag is set at the edge after the match, TOV at the edge from MAX to 0
 //! (figures "Timer/Counter Timing Diagram").
 
-/// The flags of one timer, as masks in a common word of all timers' flags; 0 where the timer has no
-/// such flag.
+/// The flags of one timer, as masks in a common word of all timers' flags; 0 for a flag that the
+/// timer does not have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlagMasks {
     pub overflow: u16,
@@ -35,7 +35,7 @@ pub struct TimerCounter {
     mode: CountMode,
     compare: [u16; 3],
     capture: u16,
-    /// Cycles per edge; `None` when the timer is stopped.
+    /// Cycles per edge; `None` if the timer is stopped.
     divisor: Option<u64>,
     /// The cycle at which the prescaler was 0: a divided clock has its edges at whole multiples
     /// from here.

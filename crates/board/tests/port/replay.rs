@@ -150,8 +150,8 @@ impl Replay<'_> {
             all.push(self.clock.read(count, whole));
         }
         if self.limit.config.policy == Policy::Bucket && episode.flag == Some(false) {
-            // The bucket became full between the two reads: this is the instant that counts, at
-            // most these cycles ago.
+            // The bucket became full between the two reads: that instant counts, and was at most
+            // this many ticks before the read.
             let most = (30 / self.limit.prescaler + 1) as u16;
             if all
                 .first()

@@ -20,7 +20,7 @@ def edge(numbers, kind, clock, turns, interval, last):
     if kind == "storm":
         return clock % 2
     if kind == "end":
-        # Just before, at and just after the turn that ends the interval.
+        # The visits just before, at and just after the one that ends the interval.
         return last in (interval - 1, interval, interval + 1) and turns in (0, 1, SHAPE.period - 1) and numbers.random() < 0.5
     if kind == "bursts":
         return clock // (interval * SHAPE.period) % 3 == 0 and clock % 2

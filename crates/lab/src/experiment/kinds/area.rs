@@ -44,7 +44,8 @@ struct Area {
     paper: f64,
 }
 
-/// The claims about each processor on each device; their ids follow the names of both.
+/// The claims about each processor on each device, without the prefix PROCESSOR.DEVICE of their
+/// ids.
 const OF_SYSTEM: [&str; 4] = ["cells", "cells_percent", "fmax_bound", "pairs"];
 
 fn system(processor: &str, device: &str) -> String {

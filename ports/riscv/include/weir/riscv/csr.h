@@ -42,7 +42,7 @@ WEIR_INLINE void weir_riscv_interrupts_on(void)
 /** Makes the compiler forget all values that it knows of memory. */
 #define WEIR_RISCV_BARRIER() __asm__ volatile("" ::: "memory")
 
-/** In a trap: true iff it is an interrupt, not an exception. */
+/** In a trap: true iff the trap is an interrupt, not an exception. */
 WEIR_INLINE bool weir_riscv_is_interrupt(void)
 {
     int32_t cause;

@@ -146,7 +146,7 @@ void weir_riscv_alarm(void);
     enum { name##_line = (line) };                                                                                                         \
     WEIR_INLINE void name##_request(bool alone)                                                                                            \
     {                                                                                                                                      \
-        /* Only eager limiters are sure to set the timer. */                                                                               \
+        /* Only eager strict and paced limiters set the timer at every request. */                                                         \
         weir_riscv_instant_t now = {0, 0};                                                                                                 \
         if (WEIR_RISCV_ALWAYS_ARMS(config)) {                                                                                              \
             now = weir_riscv_instant();                                                                                                    \

@@ -51,7 +51,7 @@ WEIR_INLINE weir_riscv_instant_t weir_riscv_instant(void)
 {
     /*
      * The address is computed here: a constant that the compiler knew would occupy a register
-     * through the whole interrupt, which would have to be saved.
+     * through the whole interrupt, and this register would have to be saved.
      */
     volatile uint32_t *mtime;
     __asm__("li %0, %1" : "=r"(mtime) : "i"(WEIR_CHIP_MTIME));

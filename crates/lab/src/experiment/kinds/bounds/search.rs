@@ -68,7 +68,7 @@ fn longest_of(all: &[Finding]) -> [u64; 2] {
 }
 
 impl Arena<'_> {
-    /// Runs one attack.
+    /// Runs one attack and measures the response.
     fn fight(&self, attack: Attack) -> Result<Finding, ExperimentError> {
         let mut spec = self.spec.clone();
         spec.floods = self

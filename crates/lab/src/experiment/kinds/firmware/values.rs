@@ -2,11 +2,11 @@
 //! The values that were counted in a run, by name.
 //!
 //! - `lost`: the share of the processor that the background did not get, 0 to 1
-//! - `served`, `offered`: requests served, and offered on the first line
+//! - `served`, `offered`: requests served, and requests offered on the first line
 //! - `wakeups`: wake-ups from sleep
 //! - `cycles`: the length of the run
-//! - `taken`, `handler_cycles`, `handler_instructions`, `longest`: interrupts of INT0, what all
-//!   of them took, and the longest in cycles
+//! - `taken`, `handler_cycles`, `handler_instructions`, `longest`: interrupts of INT0, their cycles
+//!   and instructions together, and the cycles of the longest
 //! - `flash`, `ram`: bytes of the firmware, on the ATmega128
 //! - `t_int` and so on: the measured costs of the flavour in cycles, of the flavours in `costs`
 use std::collections::BTreeMap;

@@ -2,19 +2,20 @@
 //! The values that the simulator counted in a run, by name. Times are in seconds.
 //!
 //! - `seconds`, `interrupts` of the run: its length; the interrupts that the processor took
-//! - `NAME.released`, `.ended`, `.missed`, `.received` of a receiver: jobs released, ended, not
-//!   in time; packets that it got
+//! - `NAME.released`, `.ended`, `.missed`, `.received` of a receiver: jobs released, ended, and
+//!   late; packets received
 //! - `NAME.ran`, `.interrupted`, `.interrupted_by_bottom_halves`, `.charged`, `.accounted` of a
-//!   receiver: executed; taken from it by interrupts and bottom halves; by bottom halves for
-//!   others; spent for it in them; what the system's ticks charged to it
+//!   receiver: the time that it ran; that interrupts and bottom halves took from it; that bottom
+//!   halves for others took from it; that interrupts and bottom halves spent for it; that the
+//!   system's ticks charged to it
 //! - `NAME.response.mean`, `.median`, `.most` of a receiver: from the release to the end of its
 //!   jobs
 //! - `NAME.arrived`, `.delivered`, `.lost` of a flow: packets
-//! - `NAME.latency.mean`, `.median`, `.most` of a flow: from a packet's arrival to the end of
-//!   its bottom half
-//! - `NAME.arrived`, `.interrupts`, `.served`, `.taken`, `.lost` of a source: packets or
-//!   requests that arrived; its interrupts; runs of its handler; packets taken out of the
-//!   device; lost
+//! - `NAME.latency.mean`, `.median`, `.most` of a flow: from a packet's arrival to the end of its
+//!   bottom half
+//! - `NAME.arrived`, `.interrupts`, `.served`, `.taken`, `.lost` of a source: packets or requests
+//!   that arrived; its interrupts; runs of its handler; packets taken out of the device; packets or
+//!   requests lost
 use weir_model::System;
 use weir_sim::Tally;
 use weir_sim::tally::Spans;
