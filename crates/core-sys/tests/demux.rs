@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DEMUX-TABLE-* and DEMUX-LOOKUP-* against a model that is a list.
+//! DEMUX-TABLE-* and DEMUX-LOOKUP-* against a model: a plain list.
 
 use proptest::prelude::*;
 use weir_core_sys::demux::{CLASSES, Demux, DemuxError, Found, Key, Receiver};

@@ -151,7 +151,7 @@ fn a_held_request_survives_a_long_wait_for_the_user() {
 #[test]
 fn a_line_held_off_by_the_user_stays_off_where_the_papers_limiter_enables_it() {
     // The paper's strict scheduler, literally: the prologue clears the enable bit and sets a
-    // one-shot, whose handler sets the bit (§3.2).
+    // one-shot timer, whose handler sets the bit (§3.2).
     let mut enable_bit = true;
     let mut one_shot = None;
     let interrupt = |enable_bit: &mut bool, now: u64| {

@@ -48,7 +48,7 @@ impl<W: Width> Port<W> {
 
     fn arm(&mut self) {
         self.armed = match self.nic.next(self.now) {
-            // A queue that is due already was due when the timer was set for it.
+            // If the queue is due already, it was due when the timer was set.
             Some(at) if at == self.now => self.armed.or(Some(at)),
             at => at,
         };

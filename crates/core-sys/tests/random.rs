@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Long random runs: wraps, idle ages, changes, the user, several sources on one timer, every
+//! Long random runs: wraps, long idle times, changes, the user, several sources on one timer, every
 //! width.
 
 mod board;

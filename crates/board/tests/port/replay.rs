@@ -82,8 +82,8 @@ struct Replay<'a> {
     armed: bool,
     /// The value of the compare register.
     compare: u16,
-    /// The lag of the port's instants behind the machine's, which Self::is_near has added up. Only
-    /// where the compare register is the port's only memory of them.
+    /// The sum of the lags that Self::is_near has found of the port's instants behind the
+    /// machine's. Used only if the compare register is the port's only memory of its instants.
     frame: u16,
     due_in_register: bool,
     clock: Clock,

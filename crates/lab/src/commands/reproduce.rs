@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab reproduce`: a figure or table of a paper, measured and held against its claims.
+//! `weir-lab reproduce`: a figure or table of a paper, measured and compared with its claims.
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Measure only the part that the experiment's file keeps for this, in seconds
+    /// Measure only the quick part that the experiment's file states, which takes seconds
     #[arg(long)]
     quick: bool,
 

@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "50ms")]
     warmup: Duration,
 
-    /// Follow a variable of the firmware by its name; may be repeated
+    /// Observe a variable of the firmware by its name; may be repeated
     #[arg(long, value_name = "NAME")]
     counter: Vec<String>,
 
