@@ -183,7 +183,7 @@ fn latencies(system: &System) -> Latencies {
 }
 
 fn most_latency(source: &weir_model::Source) -> u64 {
-    source.limit.interval.saturating_sub(1)
+    source.limit.interval.cycles().saturating_sub(1)
 }
 
 fn latencies_after(system: &System, latencies: &Latencies) -> Latencies {
@@ -198,7 +198,7 @@ fn latencies_after(system: &System, latencies: &Latencies) -> Latencies {
         row.outcome.ok().map(|of| of.start_delay)
     };
     let timers = each(system.timers.len(), |timer| {
-        let period = system.timers.get(timer)?.period;
+        let period = system.timers.get(timer)?.period.cycles();
         Some(late(Part::Timer(timer), period)?.saturating_add(longest_timer(system, timer)))
     });
     let source = each(system.sources.len(), |index| {

@@ -244,7 +244,7 @@ pub fn description(system: &System) -> Description<'_> {
             .map(|timer| Timer {
                 name: &timer.name,
                 level: level(&timer.level),
-                period: timer.period,
+                period: timer.period.cycles(),
                 base: timer.base,
             })
             .collect(),
@@ -284,8 +284,8 @@ fn limit(limit: &model::Limit) -> Limit {
         policy: limit.policy.name(),
         timing: limit.timing.name(),
         place: limit.place.name(),
-        interval: limit.interval,
-        tick: limit.tick,
+        interval: limit.interval.cycles(),
+        tick: limit.interval.tick,
         burst: limit.burst,
         lag: limit.lag,
         delay: limit.delay(),

@@ -180,7 +180,7 @@ fn spare(limit: &Limit, interarrival: u64) -> Option<u64> {
         return None;
     }
     let span = interarrival.saturating_mul(u64::from(limit.per_interval()));
-    span.checked_sub(limit.interval.saturating_add(skew(limit)))
+    span.checked_sub(limit.interval.cycles().saturating_add(skew(limit)))
 }
 
 /// Does the limiter of `source` never hold a request back, if its timer is served up to `latency`
@@ -208,6 +208,7 @@ fn skew(limit: &Limit) -> u64 {
     .into_iter()
     .fold(0, u64::max);
     limit
+        .interval
         .tick
         .saturating_mul(u64::from(limit.lag).saturating_add(1))
         .saturating_add(entry)
@@ -250,12 +251,12 @@ fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) 
     };
     let late = skew(limit).saturating_add(window.before).min(
         // LIMIT's J: a limiter that is a whole interval late begins anew from there.
-        limit.interval.saturating_sub(1).max(skew(limit)),
+        limit.interval.cycles().saturating_sub(1).max(skew(limit)),
     );
     let limited = |base, step, jitter| Staircase {
         base,
         step,
-        period: limit.interval,
+        period: limit.interval.cycles(),
         jitter,
     };
     let staircase = match (limit.policy, limit.place) {
@@ -381,7 +382,7 @@ impl Limiter<'_> {
     fn polling(self) -> Tasks {
         let own = Demand {
             cost: longest_expiry(self.limit, self.body),
-            curve: Curve::new(Staircase::sporadic(self.limit.interval, 0)),
+            curve: Curve::new(Staircase::sporadic(self.limit.interval.cycles(), 0)),
         };
         Tasks {
             together: vec![own.clone()],
@@ -417,7 +418,10 @@ impl Limiter<'_> {
     /// Expiries are at least an interval apart; where a timer runs on its own they are so exactly,
     /// and the skew only adds a bound's safety.
     fn expiries(&self) -> Curve {
-        Curve::new(Staircase::sporadic(self.limit.interval, skew(self.limit)))
+        Curve::new(Staircase::sporadic(
+            self.limit.interval.cycles(),
+            skew(self.limit),
+        ))
     }
 
     /// Services and expiries of a spaced policy together.

@@ -7,7 +7,7 @@
 //! analyses; there each source gets a lower bound, from windows that were found once
 //! ([`crate::slack`]).
 
-use weir_model::{Expiry, Place, Policy, Rate, Source, System, Timing};
+use weir_model::{Expiry, Interval, Limit, Place, Policy, Rate, Source, System, Timing};
 
 use crate::analysis::{Analysis, each};
 use crate::check::{first_miss, has_flow_deadlines, keeps_deadlines};
@@ -56,7 +56,7 @@ impl Knob {
         match (limit.policy, &limit.expiry, limit.place) {
             (Policy::Off, _, _) => line_interarrival(source, clock_hz).map(Self::Interarrival),
             (_, Some(Expiry::Shared(_)), Place::Software) => Some(Self::Burst(limit.burst)),
-            _ => Some(Self::Interval(limit.interval)),
+            _ => Some(Self::Interval(limit.interval.cycles())),
         }
     }
 
@@ -72,7 +72,7 @@ impl Knob {
     fn set(self, source: &mut Source, index: u64, clock_hz: u64) -> f64 {
         match self {
             Self::Interval(now) => {
-                source.limit.interval = index + 1;
+                set_cycles(&mut source.limit, index + 1);
                 now as f64 / (index + 1) as f64
             }
             Self::Interarrival(now) => {
@@ -94,6 +94,14 @@ impl Knob {
             Self::Burst(now) => MOST_BURST.saturating_sub(u64::from(now)),
         }
     }
+}
+
+/// Gives a limit an interval of any number of cycles; the instants that it tells apart stay as far
+/// apart as they are.
+fn set_cycles(limit: &mut Limit, cycles: u64) {
+    let apart = (limit.interval.tick).saturating_mul(u64::from(limit.lag).saturating_add(1));
+    limit.interval = Interval::of_cycles(cycles);
+    limit.lag = u32::try_from(apart.saturating_sub(1)).unwrap_or(u32::MAX);
 }
 
 /// The headroom of every source of `system`, whose analysis `analysis` is, in the order of the

@@ -33,7 +33,7 @@ impl TimerDemands {
         let (base, period) = system
             .timers
             .get(timer)
-            .map_or((0, FOREVER), |of| (of.base, of.period));
+            .map_or((0, FOREVER), |of| (of.base, of.period.cycles()));
         let clears = cleared_by(system, timer)
             .filter_map(|(source, _)| tasks.get(source))
             .fold(base, |sum, of| sum.saturating_add(of.shared));

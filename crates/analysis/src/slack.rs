@@ -54,7 +54,7 @@ impl<'a> Slack<'a> {
                     .zip(&analysis.latencies.source)
                     .map(|(source, &now)| {
                         ((now as f64 * factor) as u64)
-                            .min(source.limit.interval.saturating_sub(1))
+                            .min(source.limit.interval.cycles().saturating_sub(1))
                             .max(now)
                     })
                     .collect(),
@@ -139,7 +139,7 @@ impl<'a> Slack<'a> {
         let (plain, seen) = self.units.tasks_if(source, changed, latency);
         // Later than an interval makes no difference (CONTRACTS.md's J), so then there is nothing
         // to ask.
-        let may_be_late = latency < changed.limit.interval.saturating_sub(1);
+        let may_be_late = latency < changed.limit.interval.cycles().saturating_sub(1);
         let share = self.shares.get(source).copied();
         let share = share.filter(|_| self.units.counts_on(changed, latency));
         self.units.interrupts(source, &plain).all(|unit| {
@@ -275,7 +275,7 @@ fn points(
         solution.start_delay > most
             // Later than an interval makes no difference (CONTRACTS.md's J).
             && !matches!(unit.part, Part::Expiry(source) if !units.is_counted_on(source)
-                && system.sources.get(source).is_some_and(|of| most >= of.limit.interval.saturating_sub(1)))
+                && system.sources.get(source).is_some_and(|of| most >= of.limit.interval.cycles().saturating_sub(1)))
     });
     if is_late
         || unit

@@ -8,7 +8,9 @@ mod common;
 use common::{cost, cpu, level, no_limit, source, task};
 use weir_analysis::analyse;
 use weir_analysis::units::Part;
-use weir_model::{EventCosts, Expiry, Limit, Nesting, Policy, Source, System, TaskModel, Timing};
+use weir_model::{
+    EventCosts, Expiry, Interval, Limit, Nesting, Policy, Source, System, TaskModel, Timing,
+};
 
 const COSTS: EventCosts = EventCosts {
     request_served: 10,
@@ -39,7 +41,7 @@ fn bursty(timing: Timing, interval: u64, burst: u32) -> Limit {
     Limit {
         policy: Policy::Bursty,
         timing,
-        interval,
+        interval: Interval::of_cycles(interval),
         burst,
         expiry: Some(Expiry::Own {
             channel: "TIMER1A".to_owned(),

@@ -8,16 +8,18 @@ use common::{CLOCK, cost, cpu, level, no_limit, task};
 use proptest::prelude::*;
 use weir_analysis::{Headroom, analyse, headroom, headroom_at_least, holds};
 use weir_model::{
-    EventCosts, Expiry, Flow, Limit, Nesting, Policy, Rate, Receiver, Selector, Source, System,
-    TaskModel, Timing,
+    EventCosts, Expiry, Flow, Interval, Limit, Nesting, Policy, Rate, Receiver, Selector, Source,
+    System, TaskModel, Timing,
 };
 
 fn limit(policy: Policy, timing: Timing, interval: u64, burst: u32) -> Limit {
     Limit {
         policy,
         timing,
-        interval,
-        tick: 8,
+        interval: Interval {
+            ticks: interval.div_ceil(8),
+            tick: 8,
+        },
         burst,
         costs: EventCosts {
             request_served: 60,
@@ -120,7 +122,7 @@ fn interval(system: &System, source: usize) -> f64 {
     let of = &system.sources[source];
     match of.limit.policy {
         Policy::Off => of.rates.worst.unwrap().period_cycles(CLOCK).floor(),
-        _ => of.limit.interval as f64,
+        _ => of.limit.interval.cycles() as f64,
     }
 }
 
@@ -132,7 +134,9 @@ fn with_interval(system: &System, source: usize, interval: f64) -> System {
     if of.limit.policy == Policy::Off {
         of.rates.worst = Rate::from_hertz(CLOCK as f64 / interval).ok();
     } else {
-        of.limit.interval = interval as u64;
+        // What is told apart to 8 cycles stays so, whatever the interval.
+        of.limit.interval = Interval::of_cycles(interval as u64);
+        of.limit.lag = 7;
     }
     system
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{CLOCK, level, no_limit, source};
 use weir_analysis::limiter::{Body, Window, tasks};
-use weir_model::{Limit, Place, Policy, SiliconLimit, Timing};
+use weir_model::{Interval, Limit, Place, Policy, SiliconLimit, Timing};
 
 /// T and K.
 const INTERVAL: u64 = 120;
@@ -19,7 +19,7 @@ fn limit(policy: Policy, burst: u32, is_level: bool) -> Limit {
             Timing::Eager
         },
         place: Place::Hardware,
-        interval: INTERVAL,
+        interval: Interval::of_cycles(INTERVAL),
         burst,
         silicon: Some(SiliconLimit {
             asked: INTERVAL,

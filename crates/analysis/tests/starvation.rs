@@ -10,8 +10,8 @@ use weir_analysis::rta::NoBound;
 use weir_analysis::units::Part;
 use weir_analysis::{Analysis, Unbounded, analyse, holds};
 use weir_model::{
-    Cpu, EventCosts, Expiry, Flow, Level, Limit, Moderation, Nesting, Place, Policy, Rate, Rates,
-    Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
+    Cpu, EventCosts, Expiry, Flow, Interval, Level, Limit, Moderation, Nesting, Place, Policy,
+    Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
 };
 
 fn outcome(analysis: &Analysis, part: Part) -> Result<u64, Unbounded> {
@@ -78,7 +78,7 @@ fn a_limit_ends_the_starvation() {
     let mut system = three(Nesting::Flat, [level(0, 1), level(0, 2), level(0, 3)]);
     system.sources[1].limit = Limit {
         policy: Policy::Strict,
-        interval: 500,
+        interval: Interval::of_cycles(500),
         expiry: Some(Expiry::Own {
             channel: "TIMER".into(),
             level: level(0, 9),
@@ -107,7 +107,7 @@ fn a_limit_ends_the_starvation() {
 fn polled(costs: EventCosts) -> Limit {
     Limit {
         policy: Policy::Poll,
-        interval: 200,
+        interval: Interval::of_cycles(200),
         expiry: Some(Expiry::Own {
             channel: "TIMER".into(),
             level: level(0, 1),
@@ -241,8 +241,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
             policy,
             timing,
             place,
-            interval: interval.max(1),
-            tick: tick.max(1),
+            interval: whole(interval, tick),
             bits: 16,
             burst,
             lag,
@@ -343,13 +342,21 @@ fn any_flow() -> impl Strategy<Value = Flow> {
     )
 }
 
+/// At least so many cycles, in ticks of so many.
+fn whole(cycles: u64, tick: u64) -> Interval {
+    let tick = tick.max(1);
+    Interval {
+        ticks: cycles.div_ceil(tick).max(1),
+        tick,
+    }
+}
+
 fn any_timer() -> impl Strategy<Value = Timer> {
     (any_level(), extreme(), extreme(), extreme()).prop_map(|(level, tick, period, base)| Timer {
         name: "timer".into(),
         channel: "TIMER".into(),
         level,
-        tick: tick.max(1),
-        period: period.max(1),
+        period: whole(period, tick),
         base,
     })
 }

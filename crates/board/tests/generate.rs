@@ -234,7 +234,7 @@ fn the_fast_flavour_keeps_its_limit_beside_a_free_line() {
         (BUCKET, 60, 4, ("TIMER2", 64)),
     ] {
         let hot = limited("hot", "INT0", kind, channel, ticks, burst);
-        let interval = hot.limit.interval;
+        let interval = hot.limit.interval.cycles();
         let generated = Generated::new(&fast(vec![hot, source("free", "INT3")]));
         let floods = ["INT0=20kHz", "INT3=500Hz"];
         let result = generated.run(&floods, CLOCK, &["hot_runs", "free_runs"]);

@@ -202,11 +202,11 @@ impl<'a> Planner<'a> {
     fn limit(&mut self, port: Port<'a>, place: &str, source: &'a Source) -> Option<SoftwareLimit> {
         let limit = &source.limit;
         // A shared timer measures the interval of all its sources.
-        let (name, shared, tick, cycles) = match &limit.expiry {
-            Some(Expiry::Own { channel, .. }) => (channel, false, limit.tick, limit.interval),
+        let (name, shared, interval) = match &limit.expiry {
+            Some(Expiry::Own { channel, .. }) => (channel, false, limit.interval),
             Some(Expiry::Shared(index)) if self.system.timers.get(*index).is_some() => {
                 let timer = self.system.timers.get(*index)?;
-                (&timer.channel, true, timer.tick, timer.period)
+                (&timer.channel, true, timer.period)
             }
             _ => {
                 let lack = Lack::new("the limit has no timer", "name a channel with timer = …");
@@ -215,25 +215,19 @@ impl<'a> Planner<'a> {
             }
         };
         let channel = self.channel(port, place, name, shared)?;
-        if let Some(lack) = port.prescaler(&channel, shared, tick) {
-            self.refuse(place, lack);
-            return None;
-        }
-        if cycles % tick != 0 {
-            let what = format!("{cycles} cycles are no whole number of ticks of {tick}");
-            let lack = Lack::new(what, "choose an interval that its timer can measure");
+        if let Some(lack) = port.prescaler(&channel, shared, interval.tick) {
             self.refuse(place, lack);
             return None;
         }
         #[expect(clippy::cast_precision_loss, reason = "cycles are far below 2^52")]
-        let per_second = self.system.cpu.clock_hz as f64 / cycles.max(1) as f64;
+        let per_second = self.system.cpu.clock_hz as f64 / interval.cycles().max(1) as f64;
         let planned = SoftwareLimit {
             policy: limit.policy,
             timing: limit.timing,
             channel: channel.name(),
             shared,
-            prescaler: tick,
-            interval_ticks: cycles / tick,
+            prescaler: interval.tick,
+            interval_ticks: interval.ticks,
             burst: limit.burst,
             lag_ticks: limit.lag,
             limit_hz: match limit.policy {
@@ -303,7 +297,7 @@ impl<'a> Planner<'a> {
             name: &timer.name,
             identifier: self.identifier(&place, &timer.name)?,
             channel: channel.name(),
-            period_ticks: timer.period / timer.tick.max(1),
+            period_ticks: timer.period.ticks,
             clears,
         })
     }

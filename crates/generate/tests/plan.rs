@@ -6,7 +6,7 @@ mod systems;
 use proptest::prelude::*;
 use systems::{limited, share, source, system};
 use weir_generate::{Flavour, LineStart, Plan, chip, header};
-use weir_model::{Nesting, Place, Policy, System, Timing};
+use weir_model::{Interval, Nesting, Place, Policy, System, Timing};
 
 const STRICT: (Policy, Timing) = (Policy::Strict, Timing::Eager);
 const BUCKET: (Policy, Timing) = (Policy::Bucket, Timing::Lazy);
@@ -235,23 +235,19 @@ fn what_the_chip_lacks_is_refused_by_name() {
         &["no timer"],
     );
     refuse(
-        &|s| s.sources[0].limit.tick = 32,
+        &|s| s.sources[0].limit.interval.tick = 32,
         &[
             "TIMER1 cannot count once in 32 cycles",
             "1, 8, 64, 256, 1024",
         ],
     );
-    refuse(&|s| s.sources[0].limit.tick = 0, &["cannot count"]);
+    refuse(&|s| s.sources[0].limit.interval.tick = 0, &["cannot count"]);
     refuse(
-        &|s| s.sources[0].limit.interval = 4001,
-        &["4001 cycles are no whole number of ticks of 8"],
-    );
-    refuse(
-        &|s| s.sources[0].limit.interval = 0,
+        &|s| s.sources[0].limit.interval.ticks = 0,
         &["shorter than a tick"],
     );
     refuse(
-        &|s| s.sources[0].limit.interval = 8 * 16_384,
+        &|s| s.sources[0].limit.interval.ticks = 16_384,
         &["16384 ticks is too long", "at most 16383 fit"],
     );
     refuse(&|s| s.sources[0].limit.burst = 2, &["burst cannot be 2"]);
@@ -263,8 +259,7 @@ fn what_the_chip_lacks_is_refused_by_name() {
     );
     refuse(
         &|s| {
-            s.sources[0].limit.tick = 1;
-            s.sources[0].limit.interval = 240;
+            s.sources[0].limit.interval = Interval::of_cycles(240);
         },
         &["prescaler of 8 or more"],
     );
@@ -444,7 +439,7 @@ proptest! {
         flavour in prop_oneof![Just("c"), Just("fast")],
         channel in prop_oneof![Just("TIMER1A"), Just("TIMER0"), Just("TIMER3C"), Just("X")],
         tick in prop_oneof![Just(8_u64), Just(0), any::<u64>()],
-        interval in prop_oneof![0_u64..20_000, any::<u64>()],
+        ticks in prop_oneof![0_u64..20_000, any::<u64>()],
         (burst, lag) in (prop_oneof![0_u32..20, any::<u32>()], prop_oneof![0_u32..20, any::<u32>()]),
         clock_hz in any::<u64>(),
     ) {
@@ -452,8 +447,7 @@ proptest! {
         system.name.clone_from(&name);
         system.cpu.clock_hz = clock_hz;
         let mut source = limited(&name, vector, (policy, timing), (channel, 1), 1, burst);
-        source.limit.tick = tick;
-        source.limit.interval = interval;
+        source.limit.interval = Interval { ticks, tick };
         source.limit.lag = lag;
         system.sources.push(source);
         if let Ok(plan) = Plan::new(&system, chip("atmega128").unwrap()) {

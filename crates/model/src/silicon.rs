@@ -7,6 +7,8 @@
 //! ⌈2^`phase_bits` / rate⌉ clocks, and what a file asks for is rounded up to the next of these
 //! (core/CONTRACTS.md, "limit in silicon").
 
+use crate::system::Interval;
+
 pub use crate::file::sections::{SiliconForm, SiliconReset};
 
 /// The block that enforces all limits in hardware of a system. Its clock is the processor's.
@@ -133,26 +135,28 @@ impl Silicon {
         let interval = match self.rate(cycles) {
             Err(Misfit::TooLong { .. }) => longest,
             Err(Misfit::TooShort { .. }) => shortest,
-            Ok(rate) if self.interval(rate) == cycles => cycles,
-            Ok(rate) if u64::from(rate) < most(self.rate_bits) => self.interval(rate + 1),
+            Ok(rate) if self.interval(rate).cycles() == cycles => cycles,
+            Ok(rate) if u64::from(rate) < most(self.rate_bits) => self.interval(rate + 1).cycles(),
             Ok(_) => return None,
         };
         (interval <= cycles).then_some(interval)
     }
 
-    /// The interval that a rate of at least 1 makes, in clocks.
+    /// The interval that a rate of at least 1 makes.
     #[must_use]
-    pub fn interval(&self, rate: u32) -> u64 {
-        let ticks =
-            (1_u64 << self.phase_bits.min(PHASE_BITS_MOST)).div_ceil(u64::from(rate.max(1)));
-        ticks.saturating_mul(self.tick())
+    pub fn interval(&self, rate: u32) -> Interval {
+        let whole = 1_u64 << self.phase_bits.min(PHASE_BITS_MOST);
+        Interval {
+            ticks: whole.div_ceil(u64::from(rate.max(1))),
+            tick: self.tick(),
+        }
     }
 
     /// The longest and the shortest interval, in clocks.
     #[must_use]
     pub fn range(&self) -> (u64, u64) {
         let fastest = u32::try_from(most(self.rate_bits)).unwrap_or(u32::MAX);
-        (self.interval(1), self.interval(fastest))
+        (self.interval(1).cycles(), self.interval(fastest).cycles())
     }
 }
 
@@ -211,9 +215,9 @@ mod tests {
         let silicon = silicon(14, 14);
         assert_eq!(silicon.rate(2), Ok(16_383));
         assert_eq!(silicon.rate(100), Ok(165));
-        assert_eq!(silicon.interval(165), 100);
+        assert_eq!(silicon.interval(165).cycles(), 100);
         assert_eq!(silicon.rate(16_384), Ok(1));
-        assert_eq!(silicon.interval(1), 16_384);
+        assert_eq!(silicon.interval(1).cycles(), 16_384);
         assert_eq!(silicon.range(), (16_384, 2));
     }
 
@@ -249,7 +253,7 @@ mod tests {
         };
         let rate = memory.rate(100_000).unwrap();
         assert_eq!(memory.tick(), 72);
-        assert!(memory.interval(rate) >= 100_000 && memory.interval(rate) % 72 == 0);
+        assert!(memory.interval(rate).cycles() >= 100_000 && memory.interval(rate).tick == 72);
         assert_eq!(memory.delay(), 2 + 3 + 72 + 10);
     }
 
@@ -258,11 +262,11 @@ mod tests {
         fn a_rate_is_the_fastest_that_is_slow_enough(cycles in 1..1_u64 << 33, phase_bits in 8..33_u32, narrower in 0..8_u32) {
             let silicon = silicon(phase_bits, phase_bits - narrower);
             if let Ok(rate) = silicon.rate(cycles) {
-                prop_assert!(rate >= 1 && silicon.interval(rate) >= cycles);
+                prop_assert!(rate >= 1 && silicon.interval(rate).cycles() >= cycles);
                 // One more is too fast.
-                prop_assert!(rate == u32::MAX || silicon.interval(rate + 1) < cycles);
+                prop_assert!(rate == u32::MAX || silicon.interval(rate + 1).cycles() < cycles);
                 let below = silicon.interval_at_most(cycles);
-                prop_assert!(below.is_none_or(|below| below <= cycles && silicon.rate(below).is_ok_and(|rate| silicon.interval(rate) == below)));
+                prop_assert!(below.is_none_or(|below| below <= cycles && silicon.rate(below).is_ok_and(|rate| silicon.interval(rate).cycles() == below)));
             } else {
                 let (longest, shortest) = silicon.range();
                 prop_assert!(cycles > longest || cycles <= shortest, "{cycles}: {longest} to {shortest}");

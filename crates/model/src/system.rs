@@ -168,13 +168,9 @@ pub struct Limit {
     /// Who enforces it.
     pub place: Place,
     /// Strict, paced, bucket: the interval between two; bursty: the period of the clearing timer;
-    /// poll: of the polling timer. Effective cycles after rounding, at least 1 unless the policy is
-    /// off.
-    pub interval: u64,
-    /// Cycles of one tick of the timer that measures the interval (its prescaler), or of the
-    /// limiter in silicon.
-    pub tick: u64,
-    /// Bits of the timer that counts these ticks; 64 where nothing counts.
+    /// poll: of the polling timer. Effective after rounding; 0 only if the policy is off.
+    pub interval: Interval,
+    /// Bits of the timer that counts the interval's ticks; 64 where nothing counts.
     pub bits: u32,
     /// N: requests per period, or tokens; at least 1.
     pub burst: u32,
@@ -187,6 +183,32 @@ pub struct Limit {
     pub silicon: Option<SiliconLimit>,
     /// What its interrupts cost.
     pub costs: EventCosts,
+}
+
+/// An interval or a period in whole ticks of the timer that measures it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interval {
+    /// Whole ticks.
+    pub ticks: u64,
+    /// Cycles of one tick: the timer's prescaler, or a step of the limiter in silicon.
+    pub tick: u64,
+}
+
+impl Interval {
+    /// An interval that is counted in cycles.
+    #[must_use]
+    pub const fn of_cycles(cycles: u64) -> Self {
+        Self {
+            ticks: cycles,
+            tick: 1,
+        }
+    }
+
+    /// Its cycles.
+    #[must_use]
+    pub const fn cycles(self) -> u64 {
+        self.ticks.saturating_mul(self.tick)
+    }
 }
 
 impl Limit {
@@ -247,10 +269,8 @@ pub struct Timer {
     pub channel: String,
     /// Its interrupt.
     pub level: Level,
-    /// Cycles of one tick.
-    pub tick: u64,
-    /// Effective cycles of its period, a whole number of ticks.
-    pub period: u64,
+    /// Its effective period.
+    pub period: Interval,
     /// What its interrupt costs beside what each source adds.
     pub base: u64,
 }

@@ -4,13 +4,17 @@ mod common;
 
 use common::{example, on_board, parsed, source};
 use weir_model::{
-    Cost, EventCosts, Expiry, Nesting, Network, Origin, Place, Policy, Protocol, Selector, System,
-    TaskModel, Timing,
+    Cost, EventCosts, Expiry, Interval, Nesting, Network, Origin, Place, Policy, Protocol,
+    Selector, System, TaskModel, Timing,
 };
 
 fn named<'a>(system: &'a System, name: &str) -> &'a weir_model::Source {
     let found = system.sources.iter().find(|source| source.name == name);
     found.unwrap_or_else(|| panic!("no source {name}"))
+}
+
+const fn in_ticks(ticks: u64, tick: u64) -> Interval {
+    Interval { ticks, tick }
 }
 
 #[test]
@@ -22,14 +26,14 @@ fn the_papers_node_shares_one_timer() {
     assert_eq!(timer.level.vector, "TIMER1_COMPA");
     // 36363.6 cycles: never shorter than asked, to the tick of the smallest prescaler with which it
     // fits.
-    assert_eq!((timer.tick, timer.period), (1, 36364));
+    assert_eq!(timer.period, in_ticks(36_364, 1));
     assert!(timer.base > 0);
     let bursts: Vec<u32> = system.sources.iter().map(|s| s.limit.burst).collect();
     assert_eq!(bursts, [3, 2, 7]);
     for source in &system.sources {
         assert_eq!(source.limit.expiry, Some(Expiry::Shared(0)));
         assert_eq!(source.limit.timing, Timing::Eager);
-        assert_eq!(source.limit.interval, 36364);
+        assert_eq!(source.limit.interval.cycles(), 36364);
         assert!(source.limit.costs.expiry_empty > 0);
     }
 }
@@ -88,8 +92,8 @@ fn the_motor_controller_brings_the_boards_costs() {
     );
     assert_eq!(
         (
-            encoder.limit.interval,
-            encoder.limit.tick,
+            encoder.limit.interval.cycles(),
+            encoder.limit.interval.tick,
             encoder.limit.burst
         ),
         (4000, 1, 4)
@@ -101,7 +105,7 @@ fn the_motor_controller_brings_the_boards_costs() {
     assert_eq!(button.rates.worst_name, Some("loose-wire"));
     assert_eq!(button.rates.worst.unwrap().hertz(), 500.0);
     // 320000 cycles need 40000 ticks at prescaler 8, and 16383 are the most.
-    assert_eq!((button.limit.interval, button.limit.tick), (320_000, 64));
+    assert_eq!(button.limit.interval, in_ticks(5_000, 64));
 
     let uart = named(&system, "uart");
     assert_eq!(uart.limit.policy, Policy::Off);
@@ -160,11 +164,11 @@ fn the_flight_controller_loads() {
         (Policy::Bursty, Timing::OneShot)
     );
     // Nine in 10 ms are 900 Hz.
-    assert_eq!(radio.limit.interval, 160_000);
+    assert_eq!(radio.limit.interval.cycles(), 160_000);
     // Two channels of one counter have one prescaler.
     assert_eq!(
-        named(&system, "ignition").limit.tick,
-        named(&system, "gyro").limit.tick
+        named(&system, "ignition").limit.interval.tick,
+        named(&system, "gyro").limit.interval.tick
     );
 }
 
@@ -188,7 +192,7 @@ fn a_system_without_a_board_has_its_own_costs_and_timers() {
     let [timer] = system.timers.as_slice() else {
         panic!("{:?}", system.timers)
     };
-    assert_eq!((timer.tick, timer.period, timer.base), (8, 288_000, 40));
+    assert_eq!((timer.period, timer.base), (in_ticks(36_000, 8), 40));
     assert_eq!(
         (
             timer.level.vector.as_str(),
@@ -200,7 +204,7 @@ fn a_system_without_a_board_has_its_own_costs_and_timers() {
 
     let eth = &system.sources[0];
     assert_eq!((eth.level.group, eth.level.order), (1, 61));
-    assert_eq!((eth.limit.interval, eth.limit.tick), (14_400, 1));
+    assert_eq!(eth.limit.interval, in_ticks(14_400, 1));
     let Some(Expiry::Own { channel, level }) = &eth.limit.expiry else {
         panic!("{:?}", eth.limit)
     };
@@ -216,7 +220,7 @@ fn a_system_without_a_board_has_its_own_costs_and_timers() {
 
     let shared = &system.sources[1].limit;
     assert_eq!(
-        (shared.policy, shared.interval, shared.burst),
+        (shared.policy, shared.interval.cycles(), shared.burst),
         (Policy::Bursty, 288_000, 2)
     );
     assert_eq!(
@@ -232,8 +236,8 @@ fn a_system_without_a_board_has_its_own_costs_and_timers() {
     let poll = &system.sources[2].limit;
     // 72000 ticks do not fit 16 bits: 1125 of 64 do.
     assert_eq!(
-        (poll.policy, poll.interval, poll.tick),
-        (Policy::Poll, 72_000, 64)
+        (poll.policy, poll.interval),
+        (Policy::Poll, in_ticks(1_125, 64))
     );
 
     let hardware = &system.sources[3].limit;
@@ -242,8 +246,8 @@ fn a_system_without_a_board_has_its_own_costs_and_timers() {
         (Policy::Strict, Place::Hardware)
     );
     assert_eq!(
-        (hardware.interval, hardware.tick, &hardware.expiry),
-        (5040, 1, &None)
+        (hardware.interval, &hardware.expiry),
+        (in_ticks(5040, 1), &None)
     );
     assert_eq!(hardware.costs.request_served, 30);
 
@@ -326,7 +330,7 @@ fn roundings_go_to_the_safe_side() {
     // 368.64 cycles, and 115.2 ticks of 64.
     let source = &system.sources[0];
     assert_eq!((source.handler.cycles, source.deadline), (369, Some(368)));
-    assert_eq!(source.limit.interval, 116 * 64);
+    assert_eq!(source.limit.interval.cycles(), 116 * 64);
     let task = &system.receivers[0];
     assert_eq!((task.period, task.deadline), (Some(368), Some(368)));
     assert_eq!(
@@ -373,7 +377,7 @@ fn the_fast_flavour_runs_on_8_bit_timers() {
     );
     let limit = &system.sources[0].limit;
     assert_eq!(limit.timing, Timing::Eager);
-    assert_eq!((limit.interval, limit.tick), (1000, 8));
+    assert_eq!(limit.interval, in_ticks(125, 8));
     assert_eq!(limit.costs.expiry_served, 0);
 }
 
@@ -396,7 +400,11 @@ fn channels_of_one_counter_get_one_prescaler() {
         limit = { policy = "strict", rate = "100Hz", timer = "TIMER1B" }
         "#,
     );
-    let ticks: Vec<u64> = system.sources.iter().map(|s| s.limit.tick).collect();
+    let ticks: Vec<u64> = system
+        .sources
+        .iter()
+        .map(|s| s.limit.interval.tick)
+        .collect();
     assert_eq!(ticks, [8, 8]);
 }
 

@@ -83,7 +83,7 @@ mod timers {
                     .unwrap(),
             };
             let system = parsed(&text(&format!("\"{offered}\"")));
-            let ticks = system.sources[0].limit.interval / 1024;
+            let ticks = system.sources[0].limit.interval.ticks;
             assert!((16370..=16383).contains(&ticks), "{offered}: {ticks}");
         }
     }

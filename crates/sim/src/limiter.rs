@@ -75,7 +75,7 @@ pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
             Timing::OneShot => CoreTiming::OneShot,
         },
         trigger,
-        interval: (limit.interval / limit.tick).max(1),
+        interval: limit.interval.ticks.max(1),
         lag: u64::from(limit.lag),
         burst: u8::try_from(limit.burst).unwrap_or(u8::MAX),
     }

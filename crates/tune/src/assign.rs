@@ -2,7 +2,7 @@
 //! Which channel serves whom: counters have few channels, and the channels of one counter have the
 //! same divisor.
 
-use weir_model::{Policy, Timing};
+use weir_model::{Interval, Policy, Timing};
 
 use crate::plan::Setting;
 use crate::platform::{Channel, Platform};
@@ -111,8 +111,8 @@ fn place(
             .iter()
             .find(|(counter, _)| *counter == channel.counter)
             .map(|&(_, divisor)| divisor);
-        for (divisor, ticks) in settings_of(channel, client) {
-            if set.is_some_and(|set| set != divisor) {
+        for interval in settings_of(channel, client) {
+            if set.is_some_and(|set| set != interval.tick) {
                 continue;
             }
             *attempts += 1;
@@ -121,12 +121,11 @@ fn place(
             }
             taken.channels.push(index);
             if set.is_none() {
-                taken.divisors.push((channel.counter, divisor));
+                taken.divisors.push((channel.counter, interval.tick));
             }
             settings.push(Setting {
                 channel: index,
-                divisor,
-                ticks,
+                interval,
             });
             if place(platform, reserved, clients, taken, settings, attempts) {
                 return true;
@@ -152,28 +151,28 @@ fn is_fresh(platform: &Platform, taken: &Taken, reserved: &[usize], counter: usi
         && !taken.divisors.iter().any(|(of, _)| *of == counter)
 }
 
-/// The divisors and ticks with which a channel gives the client what it wants. First those that
+/// The intervals with which a channel gives the client what it wants. First those that
 /// reach its longest interval, the finest before the others; then, the longest first, those whose
 /// counter ends before.
-fn settings_of(channel: &Channel, client: &Client) -> Vec<(u64, u64)> {
+fn settings_of(channel: &Channel, client: &Client) -> Vec<Interval> {
     let ranges = match client.wanted {
         Use::Shared => channel.shared.as_ref().map(|offer| &offer.ranges),
         Use::Own(policy, timing) => channel.offer(policy, timing).map(|offer| &offer.ranges),
     };
     let (mut whole, mut cut) = (Vec::new(), Vec::new());
     for range in ranges.into_iter().flatten() {
-        let divisor = range.divisor.max(1);
+        let tick = range.divisor.max(1);
         let wanted = if client.up {
-            client.shortest.div_ceil(divisor)
+            client.shortest.div_ceil(tick)
         } else {
-            client.longest / divisor
+            client.longest / tick
         };
         let ticks = wanted.min(range.most);
-        let fits =
-            ticks > 0 && ticks >= range.least && ticks.saturating_mul(divisor) >= client.shortest;
+        let interval = Interval { ticks, tick };
+        let fits = ticks > 0 && ticks >= range.least && interval.cycles() >= client.shortest;
         match (fits, ticks == wanted) {
-            (true, true) => whole.push((divisor, ticks)),
-            (true, false) => cut.push((divisor, ticks)),
+            (true, true) => whole.push(interval),
+            (true, false) => cut.push(interval),
             (false, _) => {}
         }
     }
@@ -206,15 +205,18 @@ mod tests {
         ];
         let settings = assign(&platform, &Taken::default(), &clients).unwrap();
         for (setting, client) in settings.iter().zip(&clients) {
-            assert!((client.shortest..=client.longest).contains(&setting.cycles()));
+            assert!((client.shortest..=client.longest).contains(&setting.interval.cycles()));
             for other in &settings {
                 let counter = |of: &Setting| platform.channels[of.channel].counter;
-                assert!(counter(setting) != counter(other) || setting.divisor == other.divisor);
+                assert!(
+                    counter(setting) != counter(other)
+                        || setting.interval.tick == other.interval.tick
+                );
                 assert!(setting == other || setting.channel != other.channel);
             }
         }
-        assert_eq!(settings[0].divisor, 1);
-        assert_eq!(settings[1].divisor, 64);
+        assert_eq!(settings[0].interval.tick, 1);
+        assert_eq!(settings[1].interval.tick, 64);
     }
 
     #[test]
@@ -242,7 +244,7 @@ mod tests {
             only_shared: Vec::new(),
         };
         let settings = assign(&platform, &taken, &[strict(3_000, 3_100)]).unwrap();
-        assert_eq!((settings[0].channel, settings[0].divisor), (3, 8));
+        assert_eq!((settings[0].channel, settings[0].interval.tick), (3, 8));
     }
 
     #[test]
@@ -256,6 +258,9 @@ mod tests {
             up: true,
         };
         let settings = assign(&platform, &Taken::default(), &[client]).unwrap();
-        assert_eq!((settings[0].divisor, settings[0].ticks), (8, 12_501));
+        assert_eq!(
+            (settings[0].interval.tick, settings[0].interval.ticks),
+            (8, 12_501)
+        );
     }
 }

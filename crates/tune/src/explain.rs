@@ -6,7 +6,7 @@
 //! linear programs", ORSA Journal on Computing 3, 1991): leave out one demand after the other, for
 //! good if it is still infeasible without it.
 
-use weir_model::{Place, Policy, System};
+use weir_model::{Interval, Place, Policy, System};
 
 use crate::search::{NEVER, is_conceivable, is_feasible};
 use crate::task::Task;
@@ -106,7 +106,7 @@ fn relaxed(
         if tuned.contains(&index) && !demands.contains(&Demand::Rate(index)) {
             source.limit.policy = Policy::Strict;
             source.limit.place = Place::Hardware;
-            source.limit.interval = NEVER;
+            source.limit.interval = Interval::of_cycles(NEVER);
             source.limit.expiry = None;
             source.limit.silicon = None;
             keep.push(index);

@@ -2,8 +2,8 @@
 //! A platform and systems for tests.
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate, Rates,
-    Receiver, Source, System, TaskModel, Timing,
+    Cost, Cpu, EventCosts, Interval, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate,
+    Rates, Receiver, Source, System, TaskModel, Timing,
 };
 
 use crate::platform::{Channel, Counter, Offer, Platform, Range, SharedOffer};
@@ -120,8 +120,7 @@ pub(crate) fn off() -> Limit {
         policy: Policy::Off,
         timing: Timing::Eager,
         place: Place::Software,
-        interval: 0,
-        tick: 1,
+        interval: Interval::of_cycles(0),
         burst: 1,
         lag: 0,
         bits: 16,

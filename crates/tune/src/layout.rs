@@ -281,7 +281,7 @@ pub fn plan(
     for (tuned, way) in task.tuned.iter().zip(layout) {
         let choice = match *way {
             Way::Shared => {
-                let cycles = shared_timer?.setting.cycles();
+                let cycles = shared_timer?.setting.interval.cycles();
                 let burst = Band::burst(tuned.band.asked(scale), cycles, clock, MOST_BURST)?;
                 if bound == Bound::Kept && cycles < shortest(tuned, burst) {
                     return None;
@@ -342,7 +342,7 @@ pub fn is_in_band(task: &Task, plan: &Plan, scale: Percent) -> bool {
             return false;
         };
         let (burst, interval) = match (*choice, plan.shared) {
-            (Choice::Shared { burst }, Some(timer)) => (burst, timer.setting.cycles()),
+            (Choice::Shared { burst }, Some(timer)) => (burst, timer.setting.interval.cycles()),
             (Choice::Shared { .. }, None) => return false,
             (
                 Choice::Own {
@@ -352,8 +352,8 @@ pub fn is_in_band(task: &Task, plan: &Plan, scale: Percent) -> bool {
                     ..
                 },
                 _,
-            ) => (burst, setting.cycles()),
-            (Choice::Own { setting, .. }, _) => (1, setting.cycles()),
+            ) => (burst, setting.interval.cycles()),
+            (Choice::Own { setting, .. }, _) => (1, setting.interval.cycles()),
             (Choice::Hardware { requests, interval }, _) => (requests, interval),
         };
         interval <= Band::longest(tuned.band.asked(scale), burst, clock)

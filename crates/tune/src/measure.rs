@@ -76,8 +76,11 @@ fn timer_rate(system: &System, analysis: &Analysis) -> f64 {
         .rows
         .iter()
         .filter_map(|row| match row.unit.part {
-            Part::Expiry(source) => system.sources.get(source).map(|of| of.limit.interval),
-            Part::Timer(timer) => system.timers.get(timer).map(|of| of.period),
+            Part::Expiry(source) => system
+                .sources
+                .get(source)
+                .map(|of| of.limit.interval.cycles()),
+            Part::Timer(timer) => system.timers.get(timer).map(|of| of.period.cycles()),
             _ => None,
         })
         .map(|interval| clock / interval.max(1) as f64)
@@ -155,10 +158,9 @@ pub fn least_timer_rate(system: &System) -> f64 {
         } else {
             1.0
         };
-        let is_beyond = source
-            .rates
-            .worst
-            .is_none_or(|worst| worst.period_cycles(clock) * requests < limit.interval as f64);
+        let is_beyond = source.rates.worst.is_none_or(|worst| {
+            worst.period_cycles(clock) * requests < limit.interval.cycles() as f64
+        });
         matches!(limit.expiry, Some(Expiry::Own { .. }))
             && (is_beyond || limit.timing != Timing::Lazy)
     };
@@ -166,8 +168,8 @@ pub fn least_timer_rate(system: &System) -> f64 {
         .sources
         .iter()
         .filter(interrupts)
-        .map(|source| source.limit.interval)
-        .chain(system.timers.iter().map(|timer| timer.period))
+        .map(|source| source.limit.interval.cycles())
+        .chain(system.timers.iter().map(|timer| timer.period.cycles()))
         .map(|interval| clock as f64 / interval.max(1) as f64)
         .sum()
 }

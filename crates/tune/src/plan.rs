@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A choice of limits, and the system with it.
 
-use weir_model::{EventCosts, Expiry, Limit, Place, Policy, SiliconLimit, System, Timer, Timing};
+use weir_model::{
+    EventCosts, Expiry, Interval, Limit, Place, Policy, SiliconLimit, System, Timer, Timing,
+};
 
 use crate::band::hertz;
 use crate::platform::Platform;
@@ -23,18 +25,8 @@ pub enum Way {
 pub struct Setting {
     /// Index in [`Platform::channels`].
     pub channel: usize,
-    /// Cycles per tick.
-    pub divisor: u64,
-    /// Ticks of the interval or period.
-    pub ticks: u64,
-}
-
-impl Setting {
-    /// The interval in cycles.
-    #[must_use]
-    pub fn cycles(&self) -> u64 {
-        self.divisor.saturating_mul(self.ticks)
-    }
+    /// The interval or period.
+    pub interval: Interval,
 }
 
 /// What is chosen for one source.
@@ -96,8 +88,7 @@ impl Plan {
                 name: timer_name(system, platform, shared),
                 channel: channel.name.clone(),
                 level: channel.level.clone(),
-                tick: shared.setting.divisor,
-                period: shared.setting.cycles(),
+                period: shared.setting.interval,
                 base: offer.base,
             };
             match changed.timers.get_mut(index) {
@@ -110,71 +101,72 @@ impl Plan {
             let Some(source) = changed.sources.get_mut(index) else {
                 continue;
             };
-            source.limit =
-                match choice {
-                    Choice::Shared { burst } => {
-                        let Some((timer, offer, setting)) = timer else {
-                            continue;
-                        };
-                        Limit {
-                            policy: Policy::Bursty,
-                            timing: Timing::Eager,
-                            place: Place::Software,
-                            interval: setting.cycles(),
-                            tick: setting.divisor,
-                            burst,
-                            bits: offer.bits,
-                            lag: 0,
-                            expiry: Some(Expiry::Shared(timer)),
-                            silicon: None,
-                            costs: costs(&offer.costs, index),
-                        }
+            source.limit = match choice {
+                Choice::Shared { burst } => {
+                    let Some((timer, offer, setting)) = timer else {
+                        continue;
+                    };
+                    Limit {
+                        policy: Policy::Bursty,
+                        timing: Timing::Eager,
+                        place: Place::Software,
+                        interval: setting.interval,
+                        burst,
+                        bits: offer.bits,
+                        lag: 0,
+                        expiry: Some(Expiry::Shared(timer)),
+                        silicon: None,
+                        costs: costs(&offer.costs, index),
                     }
-                    Choice::Own {
+                }
+                Choice::Own {
+                    policy,
+                    timing,
+                    burst,
+                    setting,
+                } => {
+                    let Some((channel, offer)) = platform
+                        .channels
+                        .get(setting.channel)
+                        .and_then(|channel| Some((channel, channel.offer(policy, timing)?)))
+                    else {
+                        continue;
+                    };
+                    Limit {
                         policy,
                         timing,
+                        place: Place::Software,
+                        interval: setting.interval,
                         burst,
-                        setting,
-                    } => {
-                        let Some((channel, offer)) = platform
-                            .channels
-                            .get(setting.channel)
-                            .and_then(|channel| Some((channel, channel.offer(policy, timing)?)))
-                        else {
-                            continue;
-                        };
-                        Limit {
-                            policy,
-                            timing,
-                            place: Place::Software,
-                            interval: setting.cycles(),
-                            tick: setting.divisor,
-                            burst,
-                            bits: offer.bits,
-                            lag: offer.lag,
-                            expiry: Some(Expiry::Own {
-                                channel: channel.name.clone(),
-                                level: channel.level.clone(),
-                            }),
-                            silicon: None,
-                            costs: costs(&offer.costs, index),
-                        }
+                        bits: offer.bits,
+                        lag: offer.lag,
+                        expiry: Some(Expiry::Own {
+                            channel: channel.name.clone(),
+                            level: channel.level.clone(),
+                        }),
+                        silicon: None,
+                        costs: costs(&offer.costs, index),
                     }
-                    Choice::Hardware { interval, .. } => {
-                        let rate = system.silicon.and_then(|of| of.rate(interval).ok());
-                        Limit {
-                            interval,
-                            silicon: source.limit.silicon.zip(rate).map(|(of, rate)| {
-                                SiliconLimit {
-                                    asked: interval,
-                                    rate,
-                                    ..of
-                                }
-                            }),
-                            ..source.limit.clone()
-                        }
+                }
+                Choice::Hardware { interval, .. } => {
+                    let kept = system
+                        .silicon
+                        .and_then(|of| Some((of, of.rate(interval).ok()?)));
+                    Limit {
+                        interval: kept.map_or(Interval::of_cycles(interval), |(of, rate)| {
+                            of.interval(rate)
+                        }),
+                        silicon: source.limit.silicon.zip(kept).map(|(of, (_, rate))| {
+                            SiliconLimit {
+                                asked: interval,
+                                rate,
+                                ..of
+                            }
+                        }),
+                        ..source.limit.clone()
                     }
-                };
+                }
+            };
         }
         changed
     }
@@ -183,18 +175,13 @@ impl Plan {
     /// channel that the platform does not know.
     #[must_use]
     pub fn current(task: &Task) -> Option<Self> {
-        let setting = |channel: &str, tick: u64, cycles: u64| {
+        let setting = |channel: &str, interval: Interval| {
             let channel = task
                 .platform
                 .channels
                 .iter()
                 .position(|of| of.name == channel)?;
-            let ticks = cycles.checked_div(tick)?;
-            (ticks > 0 && ticks.checked_mul(tick) == Some(cycles)).then_some(Setting {
-                channel,
-                divisor: tick,
-                ticks,
-            })
+            Some(Setting { channel, interval })
         };
         let mut shared = None;
         let mut choices = Vec::with_capacity(task.tuned.len());
@@ -204,19 +191,19 @@ impl Plan {
                 (Policy::Off, _, _) => return None,
                 (_, Place::Hardware, _) => Choice::Hardware {
                     requests: limit.per_interval(),
-                    interval: limit.interval,
+                    interval: limit.interval.cycles(),
                 },
                 (_, _, Some(Expiry::Own { channel, .. })) => Choice::Own {
                     policy: limit.policy,
                     timing: limit.timing,
                     burst: limit.burst,
-                    setting: setting(channel, limit.tick, limit.interval)?,
+                    setting: setting(channel, limit.interval)?,
                 },
                 (_, _, Some(Expiry::Shared(timer))) if task.slot.timer == Some(*timer) => {
                     let of = task.system.timers.get(*timer)?;
                     shared = Some(SharedTimer {
                         timer: Some(*timer),
-                        setting: setting(&of.channel, of.tick, of.period)?,
+                        setting: setting(&of.channel, of.period)?,
                     });
                     Choice::Shared { burst: limit.burst }
                 }
@@ -233,14 +220,16 @@ impl Plan {
     pub fn effective(&self, index: usize, clock_hz: u64) -> Option<f64> {
         let (_, choice) = self.choices.iter().find(|(source, _)| *source == index)?;
         Some(match *choice {
-            Choice::Shared { burst } => hertz(burst, self.shared?.setting.cycles(), clock_hz),
+            Choice::Shared { burst } => {
+                hertz(burst, self.shared?.setting.interval.cycles(), clock_hz)
+            }
             Choice::Own {
                 policy: Policy::Bursty,
                 burst,
                 setting,
                 ..
-            } => hertz(burst, setting.cycles(), clock_hz),
-            Choice::Own { setting, .. } => hertz(1, setting.cycles(), clock_hz),
+            } => hertz(burst, setting.interval.cycles(), clock_hz),
+            Choice::Own { setting, .. } => hertz(1, setting.interval.cycles(), clock_hz),
             Choice::Hardware { requests, interval } => hertz(requests, interval, clock_hz),
         })
     }

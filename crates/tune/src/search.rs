@@ -161,8 +161,8 @@ fn seed(task: &Task, top: Percent) -> Option<Found> {
         .map(|rate| rate.period_cycles(task.system.cpu.clock_hz).ceil() as u64);
     if pinned.is_some_and(|period| {
         plan.shared.is_none_or(|shared| {
-            shared.setting.cycles() < period
-                || shared.setting.cycles() - period >= shared.setting.divisor
+            shared.setting.interval.cycles() < period
+                || shared.setting.interval.cycles() - period >= shared.setting.interval.tick
         })
     }) {
         return None;

@@ -121,7 +121,7 @@ impl<'a> Task<'a> {
         }
         for (index, timer) in system.timers.iter().enumerate() {
             if task.slot.timer != Some(index) {
-                task.take(&timer.channel, timer.tick);
+                task.take(&timer.channel, timer.period.tick);
             }
         }
         task
@@ -186,7 +186,7 @@ impl<'a> Task<'a> {
             own_channel(self.system, source),
             self.system.sources.get(source),
         ) {
-            self.take(name, of.limit.tick);
+            self.take(name, of.limit.interval.tick);
         }
     }
 

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use weir_analysis::holds;
-use weir_model::{Policy, System, Timing};
+use weir_model::{Interval, Policy, System, Timing};
 
 use crate::band::{Percent, hertz};
 use crate::fixture::{atmega128, receiver, source, system};
@@ -64,8 +64,7 @@ fn at_110_hz_the_bursts_are_those_of_the_paper() {
 fn papers_plan() -> Plan {
     let setting = Setting {
         channel: 0,
-        divisor: 1,
-        ticks: 36_364,
+        interval: Interval::of_cycles(36_364),
     };
     let choices = [3, 2, 7].map(|burst| Choice::Shared { burst });
     Plan {
@@ -141,8 +140,10 @@ fn a_stated_policy_stays() {
     sources[0].limit.policy = Policy::Bucket;
     sources[0].limit.timing = Timing::Lazy;
     sources[0].limit.burst = 4;
-    sources[0].limit.interval = 8_000;
-    sources[0].limit.tick = 8;
+    sources[0].limit.interval = Interval {
+        ticks: 1_000,
+        tick: 8,
+    };
     sources[0].limit.costs = offer.costs[0];
     sources[0].limit.expiry = Some(weir_model::Expiry::Own {
         channel: "TIMER3A".to_owned(),
@@ -247,8 +248,7 @@ fn by_force(task: &Task) -> Option<(Percent, u64)> {
                     timer: None,
                     setting: Setting {
                         channel: 0,
-                        divisor: 1,
-                        ticks,
+                        interval: Interval::of_cycles(ticks),
                     },
                 }),
                 choices: choices?,

@@ -9,7 +9,7 @@
 
 use std::cmp::Reverse;
 
-use weir_model::{EventCosts, Place, Policy, Source, System, Timer, Timing};
+use weir_model::{EventCosts, Interval, Place, Policy, Source, System, Timer, Timing};
 
 use crate::band::{Band, Percent};
 use crate::layout::{Bound, Layout, periods, plan, suits_owners};
@@ -80,11 +80,8 @@ pub(crate) fn bursts_alone(task: &Task, layout: &Layout, scale: Percent, period:
     loosened(task, layout, scale, |tuned, source| {
         let spacing = spacing(tuned, scale, clock);
         let arrival = line(source, clock);
-        let skew = source
-            .limit
-            .tick
-            .saturating_add(source.limit.costs.request_served)
-            .saturating_add(task.system.cpu.longest_instruction);
+        let entry = source.limit.costs.request_served;
+        let skew = entry.saturating_add(task.system.cpu.longest_instruction + 1);
         let burst = Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)
             .map_or(u64::from(MOST_BURST), u64::from);
         // A bursty limiter lets through 2 N and N per period: never less than N and one per
@@ -97,7 +94,7 @@ pub(crate) fn bursts_alone(task: &Task, layout: &Layout, scale: Percent, period:
                 source.limit.timing = Timing::Eager;
                 source.limit.place = Place::Software;
                 source.limit.burst = tokens;
-                source.limit.interval = spacing;
+                source.limit.interval = Interval::of_cycles(spacing);
             }
             _ => evenly(source, spacing.max(arrival.unwrap_or(0))),
         }
@@ -128,8 +125,7 @@ pub(crate) fn rates_alone(task: &Task, layout: &Layout, scale: Percent, period: 
             name: String::new(),
             channel: String::new(),
             level: level.clone(),
-            tick: 1,
-            period,
+            period: Interval::of_cycles(period),
             base: offer.base.saturating_add(clears),
         });
     }
@@ -151,7 +147,6 @@ fn loosened(
             continue;
         };
         source.limit.expiry = None;
-        source.limit.tick = 1;
         source.limit.lag = 0;
         source.limit.costs = EventCosts {
             request_served: least_cost(task, tuned.source, *way)
@@ -174,7 +169,7 @@ fn loosened(
         .and_then(|timer| system.timers.get_mut(timer))
     {
         timer.base = 0;
-        timer.period = NEVER;
+        timer.period = Interval::of_cycles(NEVER);
     }
     system
 }
@@ -222,7 +217,7 @@ fn spacing(tuned: &Tuned, scale: Percent, clock_hz: u64) -> u64 {
 fn evenly(source: &mut Source, interval: u64) {
     source.limit.policy = Policy::Strict;
     source.limit.place = Place::Hardware;
-    source.limit.interval = interval;
+    source.limit.interval = Interval::of_cycles(interval);
     source.limit.burst = 1;
     source.limit.silicon = None;
 }

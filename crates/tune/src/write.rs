@@ -5,9 +5,9 @@
 use toml_edit::{
     ArrayOfTables, DocumentMut, Formatted, InlineTable, Item, Table, TableLike, TomlError, Value,
 };
-use weir_model::{Expiry, Limit, Policy, System};
+use weir_model::{Expiry, Interval, Limit, Policy, System};
 
-use crate::plan::{Choice, Plan, Setting, timer_name};
+use crate::plan::{Choice, Plan, timer_name};
 use crate::platform::Platform;
 use crate::rate_text::rate_text;
 
@@ -61,11 +61,8 @@ pub fn write_back(
             if old.is_some_and(|old| old.channel != channel) {
                 set_text(timer, "channel", channel);
             }
-            let unchanged = old.is_some_and(|old| {
-                old.tick == shared.setting.divisor && old.period == shared.setting.cycles()
-            });
-            if !unchanged {
-                set_interval(timer, "period", 1, shared.setting, clock);
+            if old.is_none_or(|old| old.period != shared.setting.interval) {
+                set_interval(timer, "period", 1, shared.setting.interval, clock);
             }
             Ok(())
         })?;
@@ -161,15 +158,17 @@ fn write_limit(
             } else {
                 1
             };
-            set_interval(limit, "interval", requests, setting, tuned.cpu.clock_hz);
+            set_interval(
+                limit,
+                "interval",
+                requests,
+                setting.interval,
+                tuned.cpu.clock_hz,
+            );
         }
         Choice::Hardware { requests, interval } => {
-            let setting = Setting {
-                channel: 0,
-                divisor: 1,
-                ticks: interval,
-            };
-            set_rate(limit, "interval", requests, setting, tuned.cpu.clock_hz);
+            let interval = Interval::of_cycles(interval);
+            set_rate(limit, "interval", requests, interval, tuned.cpu.clock_hz);
         }
     }
 }
@@ -179,11 +178,11 @@ fn set_interval(
     table: &mut dyn TableLike,
     interval_key: &str,
     burst: u32,
-    setting: Setting,
+    interval: Interval,
     clock_hz: u64,
 ) {
-    set_rate(table, interval_key, burst, setting, clock_hz);
-    set_number(table, "prescaler", setting.divisor);
+    set_rate(table, interval_key, burst, interval, clock_hz);
+    set_number(table, "prescaler", interval.tick);
 }
 
 /// As `rate`, unless the file says `interval_key` or no short rate is rounded to what is meant.
@@ -191,17 +190,21 @@ fn set_rate(
     table: &mut dyn TableLike,
     interval_key: &str,
     burst: u32,
-    setting: Setting,
+    interval: Interval,
     clock_hz: u64,
 ) {
-    let rate = rate_text(burst, setting.ticks, setting.divisor, clock_hz)
+    let rate = rate_text(burst, interval.ticks, interval.tick, clock_hz)
         .filter(|_| table.get(interval_key).is_none());
     match rate {
         Some(rate) => set_text(table, "rate", &rate),
         None => {
             // In place of the rate, so that it stands where that stood.
             rename(table, "rate", interval_key);
-            set_text(table, interval_key, &format!("{} cycles", setting.cycles()));
+            set_text(
+                table,
+                interval_key,
+                &format!("{} cycles", interval.cycles()),
+            );
         }
     }
 }

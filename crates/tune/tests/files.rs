@@ -214,7 +214,7 @@ fn hardware_is_tuned_without_a_timer() {
     let outcome = tuned(&text);
     let limit = limit_of(&outcome.system, "second");
     assert_eq!(
-        (limit.policy, &limit.expiry, limit.interval),
+        (limit.policy, &limit.expiry, limit.interval.cycles()),
         // 20 000 would be as slow as is expected, and no rate of 24 bits makes it.
         (Policy::Strict, &None, 19_997)
     );
@@ -262,7 +262,7 @@ wcet = "5ms"
     ] {
         let limit = limit_of(&outcome.system, name);
         assert_eq!(
-            (limit.policy, limit.burst, limit.interval),
+            (limit.policy, limit.burst, limit.interval.cycles()),
             (policy, burst, interval)
         );
     }

@@ -88,7 +88,7 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
                     .copied()
                     .unwrap_or(0);
                 let latency = latency.saturating_add(delay);
-                held(source.limit.interval, latency, line, expiry)
+                held(source.limit.interval.cycles(), latency, line, expiry)
             };
             let bottom_half = response(Part::BottomHalf(index)).unwrap_or(Ok(0));
             let waits = waits(source, never_held);

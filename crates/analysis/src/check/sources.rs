@@ -73,7 +73,7 @@ fn source(system: &System, found: &sensitivity::Headroom) -> Option<Source> {
             Policy::Bursty => f64::from(limit.burst),
             _ => 1.0,
         };
-        events * clock / limit.interval.max(1) as f64
+        events * clock / limit.interval.cycles().max(1) as f64
     });
     let hertz = |rate: Option<weir_model::Rate>| rate.map(weir_model::Rate::hertz);
     let worst_hz = hertz(source.rates.worst);
@@ -89,7 +89,7 @@ fn source(system: &System, found: &sensitivity::Headroom) -> Option<Source> {
             None => None,
         },
         burst: limited.then_some(limit.burst),
-        interval_cycles: limited.then_some(limit.interval),
+        interval_cycles: limited.then_some(limit.interval.cycles()),
         effective_hz,
         expected_hz: hertz(source.rates.expected),
         tolerated_hz: hertz(source.rates.tolerated),

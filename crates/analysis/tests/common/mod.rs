@@ -5,8 +5,8 @@
 #![allow(dead_code)] // each test crate uses its part
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate, Rates,
-    Receiver, Source, System, TaskModel, Timing,
+    Cost, Cpu, EventCosts, Interval, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate,
+    Rates, Receiver, Source, System, TaskModel, Timing,
 };
 
 /// Cycles per second: a rate of `CLOCK / n` is a period of `n` cycles.
@@ -78,8 +78,7 @@ pub fn no_limit() -> Limit {
         policy: Policy::Off,
         timing: Timing::Eager,
         place: Place::Software,
-        interval: 1,
-        tick: 1,
+        interval: Interval::of_cycles(1),
         bits: 64,
         burst: 1,
         lag: 0,

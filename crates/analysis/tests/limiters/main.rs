@@ -29,13 +29,17 @@ use rayon::prelude::*;
 use weir_analysis::analyse;
 use weir_analysis::units::Part;
 use weir_core_sys::Trigger;
-use weir_model::{EventCosts, Expiry, Limit, Nesting, Policy, System, TaskModel, Timing};
+use weir_model::{EventCosts, Expiry, Interval, Limit, Nesting, Policy, System, TaskModel, Timing};
 
 /// Runs a case and returns what was seen, or which bound of `promised` was broken.
 fn run(case: &Case, promised: &System, seed: u64, episodes: u64) -> Result<Vec<Seen>, String> {
     let mut processor = Processor::new(&case.system, case.habits.clone());
     let rng = ChaCha8Rng::seed_from_u64(seed);
-    let longest = case.system.sources.iter().map(|of| of.limit.interval);
+    let longest = case
+        .system
+        .sources
+        .iter()
+        .map(|of| of.limit.interval.cycles());
     let length = 5 * longest.max().unwrap_or(1);
     Adversary::new(&case.system, case.interarrival.clone(), rng).run(
         &mut processor,
@@ -154,7 +158,7 @@ fn a_limit_looser_than_promised_is_caught() {
             let shape = Shape::Alone(policy, timing);
             let case = random::case(&mut ChaCha8Rng::seed_from_u64(seed), shape, &SMALL);
             let mut promised = case.system.clone();
-            promised.sources[0].limit.interval *= 2;
+            promised.sources[0].limit.interval.ticks *= 2;
             run(&case, &promised, seed, 40).is_err()
         });
         assert!(caught, "{policy:?} {timing:?}");
@@ -188,7 +192,7 @@ fn a_request_waits_for_the_run_before_it() {
     let limit = |policy, timing, interval, burst, timer, costs| Limit {
         policy,
         timing,
-        interval,
+        interval: Interval::of_cycles(interval),
         burst,
         expiry: Some(Expiry::Own {
             channel: "TIMER".into(),

@@ -124,7 +124,7 @@ impl<'a> Processor<'a> {
                 .timers
                 .iter()
                 .map(|timer| SharedTimer {
-                    next: timer.period,
+                    next: timer.period.cycles(),
                     expired: None,
                 })
                 .collect(),
@@ -195,7 +195,7 @@ impl<'a> Processor<'a> {
         for (timer, of) in self.timers.iter_mut().zip(&self.system.timers) {
             if timer.next == self.now {
                 timer.expired = timer.expired.or(Some(self.now));
-                timer.next += of.period;
+                timer.next += of.period.cycles();
             }
         }
         self.dispatch();
@@ -248,11 +248,13 @@ impl<'a> Processor<'a> {
         let of = &self.system.sources[source];
         self.lines[source].started = true;
         match (of.limit.policy, of.limit.place) {
-            (Policy::Poll, _) => self.lines[source].armed = Some(self.now + of.limit.interval),
+            (Policy::Poll, _) => {
+                self.lines[source].armed = Some(self.now + of.limit.interval.cycles())
+            }
             (Policy::Off, _) | (_, Place::Hardware) => self.unmask(source),
             _ => {
                 let config = core_config(&of.limit, self.habits.triggers[source]);
-                let (limiter, step) = Limiter::start(&config, self.now / of.limit.tick)
+                let (limiter, step) = Limiter::start(&config, self.now / of.limit.interval.tick)
                     .unwrap_or_else(|error| panic!("{config:?}: {error}"));
                 self.lines[source].limiter = Some(limiter);
                 self.perform(source, step);
@@ -271,7 +273,7 @@ impl<'a> Processor<'a> {
         if line.pending && line.enabled && line.released.is_none() && line.gate <= self.now {
             line.released = Some(self.now);
             if self.system.sources[source].limit.place == Place::Hardware {
-                line.gate = self.now + self.system.sources[source].limit.interval;
+                line.gate = self.now + self.system.sources[source].limit.interval.cycles();
             }
         }
     }
@@ -288,7 +290,8 @@ impl<'a> Processor<'a> {
             let line = &mut self.lines[source];
             if line.armed.is_some_and(|at| at <= self.now) {
                 line.expired = line.expired.or(Some(self.now));
-                line.armed = (limit.policy == Policy::Poll).then_some(self.now + limit.interval);
+                line.armed =
+                    (limit.policy == Policy::Poll).then_some(self.now + limit.interval.cycles());
             }
         }
     }
@@ -422,7 +425,7 @@ impl<'a> Processor<'a> {
     fn ask(&mut self, source: usize) {
         let of = &self.system.sources[source];
         let line = &mut self.lines[source];
-        let now = self.now / of.limit.tick;
+        let now = self.now / of.limit.interval.tick;
         let elapsed = line.watched.is_some_and(|at| at <= self.now);
         let step = line
             .limiter
@@ -448,7 +451,7 @@ impl<'a> Processor<'a> {
     fn expire(&mut self, source: usize) {
         let of = &self.system.sources[source];
         let line = &mut self.lines[source];
-        let now = self.now / of.limit.tick;
+        let now = self.now / of.limit.interval.tick;
         let can_serve = of.limit.costs.expiry_served > 0;
         let pending = line.pending && can_serve;
         let step = line
@@ -474,7 +477,7 @@ impl<'a> Processor<'a> {
         let limit = &self.system.sources[source].limit;
         let own = matches!(limit.expiry, Some(Expiry::Own { .. }));
         let line = &mut self.lines[source];
-        let at = step.at * limit.tick;
+        let at = step.at * limit.interval.tick;
         if step.has(Action::Mask) {
             line.enabled = false;
             line.released = None;

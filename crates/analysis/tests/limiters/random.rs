@@ -7,7 +7,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use weir_core_sys::Trigger;
 use weir_model::{
-    EventCosts, Expiry, Limit, Nesting, Place, Policy, Source, System, TaskModel, Timer, Timing,
+    EventCosts, Expiry, Interval, Limit, Nesting, Place, Policy, Source, System, TaskModel, Timer,
+    Timing,
 };
 
 use crate::common::{cost, cpu, level, no_limit, source, system, task};
@@ -123,8 +124,10 @@ fn limit(rng: &mut ChaCha8Rng, (policy, timing): (Policy, Timing), sizes: &Sizes
         policy,
         timing,
         place: Place::Software,
-        interval: interval.div_ceil(tick) * tick,
-        tick,
+        interval: Interval {
+            ticks: interval.div_ceil(tick),
+            tick,
+        },
         bits: 16,
         burst,
         lag: 0,
@@ -149,8 +152,8 @@ fn limited(
     });
     let interarrival = match rng.random_range(0..4) {
         0 => None,
-        1 => Some(rng.random_range(1..=limit.interval)),
-        2 => Some(rng.random_range(limit.interval..=limit.interval + 30)),
+        1 => Some(rng.random_range(1..=limit.interval.cycles())),
+        2 => Some(rng.random_range(limit.interval.cycles()..=limit.interval.cycles() + 30)),
         _ => Some(rng.random_range(1..=10)),
     };
     source(
@@ -182,13 +185,16 @@ fn unlimited(rng: &mut ChaCha8Rng, orders: &mut Vec<u32>, sizes: &Sizes) -> Sour
 fn share(rng: &mut ChaCha8Rng, system: &mut System, orders: &mut Vec<u32>, sizes: &Sizes) {
     let order = orders.swap_remove(rng.random_range(0..orders.len()));
     let tick = sizes.ticks[rng.random_range(0..sizes.ticks.len())];
-    let period = (3 * rng.random_range(sizes.interval.clone())).div_ceil(tick) * tick;
+    let period = 3 * rng.random_range(sizes.interval.clone());
+    let period = Interval {
+        ticks: period.div_ceil(tick),
+        tick,
+    };
     // The port's lean flavour only unmasks in the timer's interrupt; the general one serves there.
     let serves = rng.random_bool(0.5);
     for source in &mut system.sources {
         source.limit.expiry = Some(Expiry::Shared(0));
         source.limit.interval = period;
-        source.limit.tick = tick;
         if !serves {
             source.limit.costs.expiry_served = 0;
         }
@@ -197,7 +203,6 @@ fn share(rng: &mut ChaCha8Rng, system: &mut System, orders: &mut Vec<u32>, sizes
         name: "shared".into(),
         channel: "TIMER".into(),
         level: level(0, order),
-        tick,
         period,
         base: rng.random_range(sizes.event.clone()),
     });
@@ -211,7 +216,7 @@ fn reads(rng: &mut ChaCha8Rng, limit: &mut Limit) -> (u64, u64) {
     let request = rng.random_range(0..=least(costs.request_served, costs.request_refused));
     let expiry = rng.random_range(0..=least(costs.expiry_served, costs.expiry_empty));
     if limit.policy == Policy::Strict && limit.timing == Timing::Eager && rng.random_bool(0.5) {
-        limit.lag = u32::try_from(expiry / limit.tick).expect("small");
+        limit.lag = u32::try_from(expiry / limit.interval.tick).expect("small");
     }
     (request, expiry)
 }

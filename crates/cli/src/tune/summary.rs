@@ -113,9 +113,9 @@ impl Summary {
                 .map(|timer| Timer {
                     name: timer.name.clone(),
                     channel: timer.channel.clone(),
-                    rate_hz: hertz(1, timer.period, system.cpu.clock_hz),
-                    period_cycles: timer.period,
-                    prescaler: timer.tick,
+                    rate_hz: hertz(1, timer.period.cycles(), system.cpu.clock_hz),
+                    period_cycles: timer.period.cycles(),
+                    prescaler: timer.period.tick,
                 })
                 .collect(),
             front: front(&task, tuned),
@@ -151,7 +151,7 @@ fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> Source {
         Policy::Bursty => limit.burst,
         _ => 1,
     };
-    let effective_hz = hertz(requests, limit.interval, system.cpu.clock_hz);
+    let effective_hz = hertz(requests, limit.interval.cycles(), system.cpu.clock_hz);
     let timer = |timer: &usize| system.timers.get(*timer);
     let (timer, channel) = match &limit.expiry {
         Some(Expiry::Own { channel, .. }) => (None, Some(channel.clone())),
@@ -170,10 +170,10 @@ fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> Source {
         timing: limit.timing.name(),
         in_hardware: limit.place == Place::Hardware,
         burst: limit.burst,
-        interval_cycles: limit.interval,
+        interval_cycles: limit.interval.cycles(),
         timer,
         channel,
-        prescaler: limit.tick,
+        prescaler: limit.interval.tick,
     }
 }
 
@@ -226,7 +226,11 @@ fn words(task: &Task, found: &Found) -> String {
         })
         .collect();
     if let Some(shared) = found.plan.shared {
-        let rate = hertz(1, shared.setting.cycles(), task.system.cpu.clock_hz);
+        let rate = hertz(
+            1,
+            shared.setting.interval.cycles(),
+            task.system.cpu.clock_hz,
+        );
         parts.push(format!(
             "shared timer {}: {}",
             weir_report::rate(rate, 4),

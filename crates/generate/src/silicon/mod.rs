@@ -162,9 +162,9 @@ fn in_hardware(source: &Source, clock_hz: u64) -> Option<SiliconSource<'_>> {
         burst: limit.burst,
         is_level: silicon.is_level,
         asked_clocks: silicon.asked,
-        interval_clocks: limit.interval,
+        interval_clocks: limit.interval.cycles(),
         rate: silicon.rate,
-        limit_hz: rate(source, limit.interval, clock_hz),
+        limit_hz: rate(source, limit.interval.cycles(), clock_hz),
         max_work: source.max_work,
         source,
     })
@@ -189,7 +189,7 @@ fn fewest_bits(silicon: &Silicon, sources: &[SiliconSource], clock_hz: u64) -> (
         };
         sources.iter().try_fold(1, |bits: u32, of| {
             let register = narrower.rate(of.asked_clocks).ok()?;
-            let interval = narrower.interval(register);
+            let interval = narrower.interval(register).cycles();
             let expected = of.source.rates.expected.map(Rate::hertz);
             let holds = match expected {
                 Some(expected) => rate(of.source, interval, clock_hz) >= expected,

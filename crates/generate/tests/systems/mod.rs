@@ -4,8 +4,8 @@
 #![allow(dead_code)] // each test crate uses its part
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Expiry, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate,
-    Rates, Source, System, TaskModel, Timer, Timing,
+    Cost, Cpu, EventCosts, Expiry, Interval, Level, Limit, Linux, Nesting, Origin, Place, Policy,
+    Rate, Rates, Source, System, TaskModel, Timer, Timing,
 };
 
 /// A system for the ATmega128 at 4 MHz without sources.
@@ -53,8 +53,7 @@ pub fn source(name: &str, vector: &str) -> Source {
             policy: Policy::Off,
             timing: Timing::Eager,
             place: Place::Software,
-            interval: 0,
-            tick: 1,
+            interval: Interval::of_cycles(0),
             burst: 1,
             bits: 16,
             lag: 0,
@@ -81,8 +80,7 @@ pub fn limited(
     source.limit = Limit {
         policy,
         timing,
-        interval: ticks * tick,
-        tick,
+        interval: Interval { ticks, tick },
         burst,
         expiry: Some(Expiry::Own {
             channel: channel.to_owned(),
@@ -105,8 +103,7 @@ pub fn share(
         name: format!("slow{index}"),
         channel: channel.to_owned(),
         level: level(channel),
-        tick,
-        period: ticks * tick,
+        period: Interval { ticks, tick },
         base: 0,
     });
     for (name, vector, burst) in sources {
@@ -114,8 +111,7 @@ pub fn share(
         source.limit = Limit {
             policy: Policy::Bursty,
             timing: Timing::Eager,
-            interval: ticks * tick,
-            tick,
+            interval: Interval { ticks, tick },
             burst: *burst,
             expiry: Some(Expiry::Shared(index)),
             ..source.limit

@@ -8,6 +8,7 @@ use weir_target::{Misfit, Range};
 use super::timers::{Bank, Counter};
 use super::units::{Clock, Digits};
 use crate::diagnostics::{Problem, Problems};
+use crate::system::Interval;
 
 /// An interval that wants to be counted.
 #[derive(Debug)]
@@ -28,28 +29,13 @@ pub(crate) struct Use {
     pub prescaler: Option<(u64, SourceSpan)>,
 }
 
-/// How an interval is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counted {
-    pub ticks: u64,
-    /// Cycles per tick.
-    pub tick: u64,
-}
-
-impl Counted {
-    /// Cycles; the ticks were made of no more.
-    pub fn cycles(self) -> u64 {
-        self.ticks.saturating_mul(self.tick)
-    }
-}
-
 /// Gives every use its ticks; none where it cannot be, which is reported.
 pub(crate) fn allocate(
     bank: &Bank,
     uses: &[&Use],
     clock: Clock,
     problems: &mut Problems<'_>,
-) -> Vec<Option<Counted>> {
+) -> Vec<Option<Interval>> {
     one_per_channel(bank, uses, problems);
     let mut of_counter: BTreeMap<usize, Vec<&Use>> = BTreeMap::new();
     for &one in uses {
@@ -68,7 +54,7 @@ pub(crate) fn allocate(
         .map(|one| {
             let tick = *divisors.get(&bank.channels.get(one.channel)?.counter)?;
             let ticks = one.range.ticks(one.cycles, tick).ok()?;
-            Some(Counted { ticks, tick })
+            Some(Interval { ticks, tick })
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use crate::exact::{ExactRate, Round};
 use crate::file::leaf::Worst;
 use crate::file::sections::{self as raw, Source};
 use crate::file::value::Key;
-use crate::system::Rates;
+use crate::system::{Interval, Rates};
 
 /// The rates of a source, which must not contradict each other.
 pub(crate) fn rates(source: &Source, problems: &mut Problems<'_>) -> Option<Rates> {
@@ -86,11 +86,13 @@ pub(crate) struct Near {
 
 impl Near {
     /// Those of a timer.
-    pub fn ticks(cycles: u64, tick: u64) -> Self {
+    pub fn of(interval: Interval) -> Self {
+        let Interval { ticks, tick } = interval;
+        let cycles = |ticks| Interval { ticks, tick }.cycles();
         Self {
-            shorter: cycles.checked_sub(tick).filter(|&cycles| cycles > 0),
-            longer: cycles.checked_add(tick),
-            with: format!("{tick} cycles per tick"),
+            shorter: ticks.checked_sub(1).filter(|&ticks| ticks > 0).map(cycles),
+            longer: ticks.checked_add(1).map(cycles),
+            with: format!("{tick} cycle{} per tick", if tick == 1 { "" } else { "s" }),
         }
     }
 }

@@ -236,7 +236,7 @@ impl Block {
     pub fn near(&self, rate: u32) -> Near {
         let interval = |rate: Option<u32>| {
             let rate = rate.filter(|&rate| rate > 0)?;
-            Some(self.of?.interval(rate))
+            Some(self.of?.interval(rate).cycles())
         };
         Near {
             shorter: interval(rate.checked_add(1)),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use weir_target::Flavour;
 
-use super::allocate::{Counted, Use, allocate};
+use super::allocate::{Use, allocate};
 use super::band::{self, Effective, Near};
 use super::costs::{self, Table};
 use super::cpu::Processor;
@@ -18,7 +18,8 @@ use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Name, Whole};
 use crate::file::sections::{self as raw, Root};
 use crate::system::{
-    Cost, EventCosts, Expiry, Level, Limit, Moderation, Place, Policy, Rates, Source, Timer, Timing,
+    Cost, EventCosts, Expiry, Interval, Level, Limit, Moderation, Place, Policy, Rates, Source,
+    Timer, Timing,
 };
 
 /// All sources and shared timers, in the file's order.
@@ -54,7 +55,7 @@ pub(crate) fn resolve(
     let uses: Vec<&Use> = of_timers.iter().chain(of_sources).collect();
     unique(&bank, raw, &levels, &uses, problems);
     let mut counted = allocate(&bank, &uses, processor.clock, problems).into_iter();
-    let periods: Vec<Option<Counted>> = counted.by_ref().take(of_timers.len()).collect();
+    let periods: Vec<Option<Interval>> = counted.by_ref().take(of_timers.len()).collect();
     let timers = timers(&bank, &periods, processor, problems);
 
     let with_flows: HashSet<&Name> = root
@@ -119,7 +120,7 @@ fn unique(
 
 fn timers(
     bank: &Bank,
-    periods: &[Option<Counted>],
+    periods: &[Option<Interval>],
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<Vec<Timer>> {
@@ -137,8 +138,7 @@ fn timers(
             name: timer.name.clone(),
             channel: channel.name.clone(),
             level: channel.level.clone(),
-            tick: period.tick,
-            period: period.cycles(),
+            period,
             base: events.expiry_base.unwrap_or(0),
         }));
     }
@@ -150,7 +150,7 @@ struct Context<'a> {
     source: &'a raw::Source,
     bank: &'a Bank,
     /// Of the shared timers.
-    periods: &'a [Option<Counted>],
+    periods: &'a [Option<Interval>],
     processor: &'a Processor<'a>,
     /// None: there is a bad one.
     silicon: Option<&'a Block>,
@@ -161,15 +161,14 @@ impl Context<'_> {
     fn limit(
         &self,
         plan: &Plan,
-        counted: &mut impl Iterator<Item = Option<Counted>>,
+        counted: &mut impl Iterator<Item = Option<Interval>>,
         problems: &mut Problems<'_>,
     ) -> Option<Limit> {
         let none = Limit {
             policy: Policy::Off,
             timing: Timing::Eager,
             place: Place::Software,
-            interval: 0,
-            tick: 1,
+            interval: Interval::of_cycles(0),
             bits: 64,
             burst: 1,
             lag: 0,
@@ -199,7 +198,6 @@ impl Context<'_> {
                     },
                     place: Place::Hardware,
                     interval: silicon.interval(rate),
-                    tick: silicon.tick(),
                     burst,
                     silicon: Some(SiliconLimit {
                         asked: cycles,
@@ -211,7 +209,7 @@ impl Context<'_> {
                 };
                 let effective = Effective {
                     events: u64::from(limit.per_interval()),
-                    cycles: limit.interval,
+                    cycles: limit.interval.cycles(),
                     near: block.near(rate),
                     at,
                 };
@@ -234,13 +232,7 @@ impl Context<'_> {
                     problems,
                 );
                 let counted = counted?;
-                self.check(
-                    wish.events,
-                    counted.cycles(),
-                    counted.tick,
-                    wish.at,
-                    problems,
-                );
+                self.check(wish.events, counted, wish.at, problems);
                 let (policy, timing) = match *table {
                     Table::Own(policy, timing) => (policy, timing),
                     Table::Poll | Table::Off | Table::Shared => (Policy::Poll, Timing::Eager),
@@ -249,8 +241,7 @@ impl Context<'_> {
                     policy,
                     timing,
                     place: Place::Software,
-                    interval: counted.cycles(),
-                    tick: counted.tick,
+                    interval: counted,
                     bits: self.bank.counters.get(channel.counter)?.bits,
                     burst: *burst,
                     lag: 0,
@@ -279,13 +270,12 @@ impl Context<'_> {
                 );
                 let period = (*self.periods.get(timer)?)?;
                 self.asked(u64::from(burst), period, at_least, at, problems);
-                self.check(u64::from(burst), period.cycles(), period.tick, at, problems);
+                self.check(u64::from(burst), period, at, problems);
                 Some(Limit {
                     policy: Policy::Bursty,
                     timing: Timing::Eager,
                     place: Place::Software,
-                    interval: period.cycles(),
-                    tick: period.tick,
+                    interval: period,
                     bits: self.bank.counters.get(channel.counter)?.bits,
                     burst,
                     lag: 0,
@@ -301,7 +291,7 @@ impl Context<'_> {
     fn asked(
         &self,
         burst: u64,
-        period: Counted,
+        period: Interval,
         at_least: Option<u64>,
         at: miette::SourceSpan,
         problems: &mut Problems<'_>,
@@ -328,15 +318,14 @@ impl Context<'_> {
     fn check(
         &self,
         events: u64,
-        cycles: u64,
-        tick: u64,
+        interval: Interval,
         at: miette::SourceSpan,
         problems: &mut Problems<'_>,
     ) {
         let limit = Effective {
             events,
-            cycles,
-            near: Near::ticks(cycles, tick),
+            cycles: interval.cycles(),
+            near: Near::of(interval),
             at,
         };
         band::check(&self.source.rate, &limit, self.processor.clock, problems);

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use weir_model::{
-    Expiry, Level, Limit, Nesting, Place, Policy, Protocol, Selector, Source, System, TaskModel,
-    Timing, TopHalf,
+    Expiry, Interval, Level, Limit, Nesting, Place, Policy, Protocol, Selector, Source, System,
+    TaskModel, Timing, TopHalf,
 };
 
 /// Cycles that can be added to each other without overflow.
@@ -36,7 +36,7 @@ pub fn hold(system: &System) {
     levels(system);
 
     for timer in &system.timers {
-        counted(timer.period, timer.tick);
+        counted(timer.period);
         assert!(timer.base <= CYCLES_MOST);
     }
     for source in &system.sources {
@@ -174,12 +174,11 @@ fn levels(system: &System) {
     }
 }
 
-fn counted(interval: u64, tick: u64) {
-    assert!((1..=CYCLES_MOST).contains(&interval), "{interval}");
-    assert!(
-        tick >= 1 && interval % tick == 0,
-        "{interval} in ticks of {tick}"
-    );
+fn counted(interval: Interval) {
+    let cycles = interval.cycles();
+    assert!((1..=CYCLES_MOST).contains(&cycles), "{interval:?}");
+    // The product is no bound that saturated.
+    assert_eq!(interval.ticks.checked_mul(interval.tick), Some(cycles));
 }
 
 fn limit(system: &System, limit: &Limit) {
@@ -189,8 +188,8 @@ fn limit(system: &System, limit: &Limit) {
         assert_eq!(limit.costs, system.cpu.unlimited);
         return;
     }
-    counted(limit.interval, limit.tick);
-    assert!(u64::from(limit.lag) < limit.interval / limit.tick);
+    counted(limit.interval);
+    assert!(u64::from(limit.lag) < limit.interval.ticks);
     assert!(limit.timing != Timing::OneShot || limit.policy == Policy::Bursty);
     assert!(limit.burst == 1 || matches!(limit.policy, Policy::Bursty | Policy::Bucket));
     match (&limit.expiry, limit.place) {
@@ -202,7 +201,7 @@ fn limit(system: &System, limit: &Limit) {
                 (Policy::Bursty, Timing::Eager)
             );
             let timer = &system.timers[*index];
-            assert_eq!((limit.interval, limit.tick), (timer.period, timer.tick));
+            assert_eq!(limit.interval, timer.period);
         }
         other => panic!("{other:?}"),
     }
@@ -229,7 +228,10 @@ fn in_silicon(system: &System, limit: &Limit) {
     );
     assert!(of.rate >= 1 && u64::from(of.rate) < 1 << block.rate_bits);
     assert_eq!(block.interval(of.rate), limit.interval);
-    assert_eq!((block.tick(), block.delay()), (limit.tick, of.delay));
+    assert_eq!(
+        (block.tick(), block.delay()),
+        (limit.interval.tick, of.delay)
+    );
     assert!(limit.burst == 1 || limit.burst < 1 << block.burst_bits);
 }
 
@@ -244,7 +246,7 @@ fn in_band(system: &System, source: &Source) {
     } else {
         1
     };
-    let effective = f64::from(events) * system.cpu.clock_hz as f64 / limit.interval as f64;
+    let effective = f64::from(events) * system.cpu.clock_hz as f64 / limit.interval.cycles() as f64;
     // f64 rounds; the model does not.
     let slack = 1.0 + 1e-12;
     if let Some(expected) = source.rates.expected {

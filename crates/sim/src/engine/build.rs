@@ -118,7 +118,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 gate: None,
                 request_rank: ranks.requests[index],
                 expiry_rank: ranks.expiries[index],
-                poll: (policy == Policy::Poll).then_some(source.limit.interval),
+                poll: (policy == Policy::Poll).then_some(source.limit.interval.cycles()),
                 pending: false,
                 asked: 0,
                 admitted: 0,
@@ -155,7 +155,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                     Some(Expiry::Shared(_)) => 64,
                     _ => source.limit.bits,
                 };
-                let (limiter, first) = Limiter::start(&config, source.limit.tick, bits, 0)
+                let (limiter, first) = Limiter::start(&config, source.limit.interval.tick, bits, 0)
                     .map_err(|error| SimulationError::Limit {
                         source_name: source.name.clone(),
                         error,
@@ -213,7 +213,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
         for (timer, of) in self.system.timers.iter().enumerate() {
             if !self.clears[timer].is_empty() {
-                self.agenda.set(self.slots.shared_timers + timer, of.period);
+                self.agenda
+                    .set(self.slots.shared_timers + timer, of.period.cycles());
             }
         }
         for task in 0..self.tasks.len() {

@@ -214,7 +214,7 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn shared_timer_matches(&mut self, timer: usize) {
         let slot = self.slots.shared_timers + timer;
         self.agenda
-            .set(slot, self.now + self.system.timers[timer].period);
+            .set(slot, self.now + self.system.timers[timer].period.cycles());
         self.asking.insert(self.timer_ranks[timer]);
         self.attention = true;
         for &source in &self.clears[timer] {

@@ -4,8 +4,9 @@
 
 use serde_json::Value;
 use weir_model::{
-    Cpu, EventCosts, Expiry, Flow, Level, Limit, Linux, Moderation, Nesting, Place, Policy, Rate,
-    Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
+    Cpu, EventCosts, Expiry, Flow, Interval, Level, Limit, Linux, Moderation, Nesting, Place,
+    Policy, Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer,
+    Timing,
 };
 
 use crate::systems::{CLOCK, cost, level};
@@ -67,8 +68,7 @@ pub fn system(of: &Value) -> System {
             name: String::new(),
             channel: String::new(),
             level: interrupt(&timer["level"]),
-            tick: 1,
-            period: number(timer, "period"),
+            period: Interval::of_cycles(number(timer, "period")),
             base: number(timer, "base"),
         }),
         receivers: list(of, "receivers", |receiver| Receiver {
@@ -124,8 +124,26 @@ fn source(source: &Value) -> Source {
     }
 }
 
+/// The interval and the lag of a limit. Where a change left no whole number of ticks, the interval
+/// is counted in cycles, and the lag makes up for the ticks.
+fn interval(limit: &Value) -> (Interval, u32) {
+    let (cycles, tick, lag) = (
+        number(limit, "interval"),
+        number(limit, "tick"),
+        small(limit, "lag"),
+    );
+    if tick > 0 && cycles % tick == 0 {
+        let ticks = cycles / tick;
+        return (Interval { ticks, tick }, lag);
+    }
+    let apart = tick.saturating_mul(u64::from(lag) + 1);
+    let lag = u32::try_from(apart.saturating_sub(1)).unwrap_or(u32::MAX);
+    (Interval::of_cycles(cycles), lag)
+}
+
 fn limit(limit: &Value) -> Limit {
     let (costs, expiry) = (&limit["costs"], &limit["expiry"]);
+    let (interval, lag) = interval(limit);
     Limit {
         policy: match limit["policy"].as_str().unwrap() {
             "off" => Policy::Off,
@@ -144,11 +162,10 @@ fn limit(limit: &Value) -> Limit {
             "software" => Place::Software,
             _ => Place::Hardware,
         },
-        interval: number(limit, "interval"),
-        tick: number(limit, "tick"),
+        interval,
         bits: 64,
         burst: small(limit, "burst"),
-        lag: small(limit, "lag"),
+        lag,
         expiry: if expiry.is_null() {
             None
         } else if let Some(timer) = expiry["shared"].as_u64() {

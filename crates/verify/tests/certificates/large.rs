@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::systems::{CLOCK, cost, level, rate};
 use weir_model::{
-    Cpu, EventCosts, Expiry, Limit, Linux, Nesting, Place, Policy, Rates, Receiver, Source, System,
-    TaskModel, Timing,
+    Cpu, EventCosts, Expiry, Interval, Limit, Linux, Nesting, Place, Policy, Rates, Receiver,
+    Source, System, TaskModel, Timing,
 };
 use weir_verify::verify;
 
@@ -33,8 +33,10 @@ fn source(index: u32) -> Source {
             },
             timing: Timing::Lazy,
             place: Place::Software,
-            interval: u64::from(COUNT) * 1500 * u64::from(1 + index % 5),
-            tick: 8,
+            interval: Interval {
+                ticks: u64::from(COUNT) * 1500 * u64::from(1 + index % 5) / 8,
+                tick: 8,
+            },
             burst: if is_bursty { 4 } else { 1 },
             bits: 16,
             lag: 0,

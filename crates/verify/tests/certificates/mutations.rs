@@ -301,12 +301,17 @@ fn ease(system: &mut System, way: u8, at: Index, amount: u64) {
                 9 => less(&mut limit.costs.expiry_served),
                 10 => less(&mut limit.costs.expiry_empty),
                 11 => limit.burst = 1,
-                12 => less(&mut limit.tick),
+                12 => {
+                    let cycles = limit.interval.cycles();
+                    less(&mut limit.interval.tick);
+                    limit.interval.tick = limit.interval.tick.max(1);
+                    limit.interval.ticks = cycles.div_ceil(limit.interval.tick);
+                }
                 13 => source.max_work = Some(1),
                 14 if limit.policy == Policy::Bursty => limit.timing = Timing::OneShot,
                 15 if limit.policy != Policy::Off => limit.policy = Policy::Strict,
                 16 => source.rates.worst = Some(systems::rate(100 * amount)),
-                _ if limit.policy != Policy::Off => limit.interval += amount,
+                _ if limit.policy != Policy::Off => limit.interval.ticks += amount,
                 _ => {}
             }
         }

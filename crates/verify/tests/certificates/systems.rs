@@ -4,9 +4,9 @@
 
 use proptest::prelude::*;
 use weir_model::{
-    Cost, Cpu, EventCosts, Expiry, Flow, Level, Limit, Linux, Moderation, Nesting, Origin, Place,
-    Policy, Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer,
-    Timing,
+    Cost, Cpu, EventCosts, Expiry, Flow, Interval, Level, Limit, Linux, Moderation, Nesting,
+    Origin, Place, Policy, Rate, Rates, Receiver, Selector, SiliconLimit, Source, System,
+    TaskModel, Timer, Timing,
 };
 
 /// Cycles per second of every system here.
@@ -43,7 +43,7 @@ fn limit() -> impl Strategy<Value = Limit> {
     let policy = prop::sample::select(vec![Off, Strict, Paced, Bursty, Bucket, Poll]);
     let timing = prop::sample::select(vec![Timing::Eager, Timing::Lazy, Timing::OneShot]);
     let costs = (0..9_u64, 0..9_u64, 0..14_u64, 0..9_u64);
-    let numbers = (20..900_u64, 0..9_u64, 1..5_u32, 0..3_u32);
+    let numbers = (20..900_u64, 1..9_u64, 1..5_u32, 0..3_u32);
     let delay = prop_oneof![0..9_u64, 0..400_u64];
     let place = (0..4_u32, delay);
     (policy, timing, place, numbers, costs, 0..4_u32).prop_map(
@@ -65,8 +65,10 @@ fn limit() -> impl Strategy<Value = Limit> {
                 policy,
                 timing,
                 place,
-                interval: happens(policy != Policy::Off, interval),
-                tick,
+                interval: Interval {
+                    ticks: happens(policy != Policy::Off, interval.div_ceil(tick)),
+                    tick,
+                },
                 bits: 16,
                 burst,
                 lag,
@@ -200,8 +202,7 @@ fn timer() -> impl Strategy<Value = Timer> {
         name: String::new(),
         channel: String::new(),
         level: level(group, 0),
-        tick: 1,
-        period,
+        period: Interval::of_cycles(period),
         base,
     })
 }

@@ -506,10 +506,11 @@ fn limits(system: &System) -> Vec<AttackedLine> {
             });
             let interval = match &source.limit.expiry {
                 _ if source.limit.policy == Policy::Off => apart,
-                Some(Expiry::Shared(timer)) => {
-                    system.timers.get(*timer).map_or(1, |timer| timer.period)
-                }
-                _ => source.limit.interval,
+                Some(Expiry::Shared(timer)) => system
+                    .timers
+                    .get(*timer)
+                    .map_or(1, |timer| timer.period.cycles()),
+                _ => source.limit.interval.cycles(),
             };
             AttackedLine {
                 interval: interval.max(1),
