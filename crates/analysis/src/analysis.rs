@@ -17,12 +17,12 @@ pub struct Row {
     /// Cycles for which less urgent work can keep it waiting.
     pub blocking: u64,
     /// Its worst-case response time with what shows it, or why there is none.
-    pub outcome: Result<Solution, Unbounded>,
+    pub outcome: Result<Solution, BoundFailure>,
 }
 
 /// Why a unit has no worst-case response time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unbounded {
+pub enum BoundFailure {
     /// These more urgent sources (or this one itself) may interrupt without end: regehr2005 §5.2's
     /// pure interrupts.
     Starved(Vec<Part>),
@@ -139,8 +139,8 @@ pub(crate) fn row(units: &Units, unit: &Unit) -> Row {
 fn row_within(units: &Units, unit: &Unit, limits: Limits) -> Row {
     let blocking = units.blocking(unit);
     let outcome = match (&unit.own, units.interference(unit)) {
-        (None, _) => Err(Unbounded::Starved(vec![unit.part])),
-        (_, Err(parts)) => Err(Unbounded::Starved(parts)),
+        (None, _) => Err(BoundFailure::Starved(vec![unit.part])),
+        (_, Err(parts)) => Err(BoundFailure::Starved(parts)),
         (Some(own), Ok(interference)) => solve_within(
             &Problem {
                 own,
@@ -150,7 +150,7 @@ fn row_within(units: &Units, unit: &Unit, limits: Limits) -> Row {
             },
             limits,
         )
-        .map_err(Unbounded::NoBound),
+        .map_err(BoundFailure::NoBound),
     };
     Row {
         unit: unit.clone(),

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use weir_model as model;
 use weir_model::System;
 
-use crate::analysis::{self, Analysis, Unbounded};
+use crate::analysis::{self, Analysis, BoundFailure};
 use crate::check::{self, Verdict};
 use crate::curve::Staircase;
 use crate::limiter::line_interarrival;
@@ -348,11 +348,11 @@ fn row(row: &analysis::Row) -> Row {
             start_delay: solution.start_delay,
             response: solution.response,
         }),
-        (Err(Unbounded::Starved(parts)), _) => parts
+        (Err(BoundFailure::Starved(parts)), _) => parts
             .first()
             .map_or(Outcome::TooLong, |&part| Outcome::Starved(part)),
-        (Err(Unbounded::NoBound(NoBound::Overload)), _) => Outcome::Overload,
-        (Err(Unbounded::NoBound(_)), _) | (Ok(_), None) => Outcome::TooLong,
+        (Err(BoundFailure::NoBound(NoBound::Overload)), _) => Outcome::Overload,
+        (Err(BoundFailure::NoBound(_)), _) | (Ok(_), None) => Outcome::TooLong,
     };
     Row {
         unit: row.unit.part,

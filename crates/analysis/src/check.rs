@@ -15,13 +15,13 @@ mod sources;
 use serde::Serialize;
 use weir_model::{Policy, System};
 
-pub use assumptions::{Assumptions, ByOrigin, Stated};
-pub use bound::{Bound, Cause, MOST_NAMED, State};
-pub use flows::Flow;
+pub use assumptions::{AssumedCost, Assumptions, ByOrigin};
+pub use bound::{Bound, BoundState, Cause, MOST_NAMED};
+pub use flows::FlowRow;
 pub(crate) use flows::flows;
 pub use longest::{LongestRun, longest_runs};
-pub use rows::{Arrivals, Kind, Row};
-pub use sources::{Headroom, Source};
+pub use rows::{Arrivals, Row, RowKind};
+pub use sources::{Headroom, SourceRow};
 
 use crate::analysis::{Analysis, analyse, holds};
 use crate::rta::Demand;
@@ -42,7 +42,7 @@ pub enum Verdict {
 
 /// Everything there is to say about a system.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct CheckReport {
     /// The answer.
     pub verdict: Verdict,
     /// The share of the processor that is asked for at worst in the long run; above 1 it cannot be
@@ -51,12 +51,12 @@ pub struct Report {
     /// Interrupts, tasks and bottom halves; what the processor runs first comes first.
     pub rows: Vec<Row>,
     /// The sources in the file's order.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceRow>,
     /// The name of the source whose rate is nearest to breaking a deadline, or whose rate has to
     /// fall least for all to hold; none if no rate of a single source decides.
     pub most_critical: Option<String>,
     /// The flows in the file's order.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowRow>,
     /// What all this rests on.
     pub assumptions: Assumptions,
 }
@@ -78,7 +78,7 @@ pub const STEPS: u64 = 3;
 /// The report on `system`, whose analysis is `analysis`. Calls `begins` before each step, for
 /// whoever waits.
 #[must_use]
-pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)) -> Report {
+pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)) -> CheckReport {
     let units = Units::new(system, &analysis.latencies);
     begins(Step::WithoutLimits);
     let unlimited = system
@@ -93,7 +93,7 @@ pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)
     begins(Step::Rates);
     let verdict = verdict(system, analysis, &flows);
     let assumptions = assumptions::assumptions(system, verdict != Verdict::NotGuaranteed);
-    Report {
+    CheckReport {
         verdict,
         utilisation: utilisation(system, &units),
         most_critical: sources::most_critical(&sources),
@@ -104,7 +104,7 @@ pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)
     }
 }
 
-pub(crate) fn verdict(system: &System, analysis: &Analysis, flows: &[Flow]) -> Verdict {
+pub(crate) fn verdict(system: &System, analysis: &Analysis, flows: &[FlowRow]) -> Verdict {
     let kept = analysis.holds() && flows.iter().all(|flow| !flow.misses());
     let has_deadline = analysis.rows.iter().any(|row| row.unit.deadline.is_some())
         || flows.iter().any(|flow| flow.deadline_cycles.is_some());
@@ -146,7 +146,7 @@ pub(crate) fn first_miss(system: &System) -> Option<Part> {
         let units = Units::new(system, &analysis.latencies);
         flows::flows(system, &units, &analysis)
             .iter()
-            .position(Flow::misses)
+            .position(FlowRow::misses)
             .map(Part::BottomHalf)
     })
 }
@@ -184,14 +184,14 @@ fn utilisation(system: &System, units: &Units) -> Option<f64> {
     Some(sum + others.map(Demand::utilisation).sum::<f64>())
 }
 
-impl Report {
+impl CheckReport {
     /// The rows that miss their deadline, most urgent first.
     pub fn missing_rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.misses())
     }
 
     /// The flows that miss their deadline or lose packets that have one.
-    pub fn missing_flows(&self) -> impl Iterator<Item = &Flow> {
+    pub fn missing_flows(&self) -> impl Iterator<Item = &FlowRow> {
         self.flows.iter().filter(|flow| flow.misses())
     }
 }

@@ -328,7 +328,7 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Task
             shared: 0,
         };
     };
-    let limiter = Limiter {
+    let limiter = LimiterWindow {
         limit,
         body,
         serves,
@@ -345,7 +345,7 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Task
 }
 
 /// A limiter in one kind of window, whose services have a bound.
-struct Limiter<'a> {
+struct LimiterWindow<'a> {
     limit: &'a Limit,
     body: Body,
     serves: Curve,
@@ -355,7 +355,7 @@ struct Limiter<'a> {
     expires: bool,
 }
 
-impl Limiter<'_> {
+impl LimiterWindow<'_> {
     /// The runs of the line's interrupt that serve.
     fn served(&self) -> Demand {
         Demand {

@@ -8,7 +8,7 @@ use weir_model::{Cpu, Level, Nesting, TaskModel};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     /// Tasks, then interrupts.
-    class: Class,
+    class: RankTier,
     /// Tasks: the urgency. Interrupts: the preemption group.
     group: u32,
     /// Inside a group; the chip's order counts downwards.
@@ -16,21 +16,21 @@ pub struct Rank {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Class {
+enum RankTier {
     Task,
     Interrupt,
 }
 
 /// A rank, and what it takes to preempt who has it: a greater rank than the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct PreemptionRank {
     /// Decides who is started.
     pub rank: Rank,
     /// Decides who may interrupt it once it runs; not below the rank.
     pub threshold: Rank,
 }
 
-impl Place {
+impl PreemptionRank {
     /// The place of an interrupt.
     #[must_use]
     pub fn of_interrupt(cpu: &Cpu, level: &Level) -> Self {
@@ -40,12 +40,12 @@ impl Place {
         };
         Self {
             rank: Rank {
-                class: Class::Interrupt,
+                class: RankTier::Interrupt,
                 group,
                 inside: u32::MAX - level.order,
             },
             threshold: Rank {
-                class: Class::Interrupt,
+                class: RankTier::Interrupt,
                 group: threshold_group,
                 inside: u32::MAX,
             },
@@ -56,7 +56,7 @@ impl Place {
     #[must_use]
     pub fn of_task(cpu: &Cpu, urgency: u8) -> Self {
         let rank = Rank {
-            class: Class::Task,
+            class: RankTier::Task,
             group: u32::from(urgency),
             inside: 0,
         };
@@ -65,7 +65,7 @@ impl Place {
             threshold: match cpu.tasks {
                 TaskModel::Preemptive => rank,
                 TaskModel::Cooperative => Rank {
-                    class: Class::Task,
+                    class: RankTier::Task,
                     group: u32::MAX,
                     inside: 0,
                 },

@@ -70,7 +70,7 @@ impl Problem<'_> {
 
 /// One job of the busy window, in cycles from the window's begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Job {
+pub struct WindowJob {
     /// Its earliest release.
     pub arrival: u64,
     /// Its latest first cycle.
@@ -86,7 +86,7 @@ pub struct Solution {
     pub busy_window: u64,
     /// Of all jobs released together the last; a set per step of the arrival curve inside the busy
     /// window.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<WindowJob>,
     /// Worst-case response time: release to end.
     pub response: u64,
     /// The longest time from a release to the first cycle.
@@ -138,12 +138,12 @@ fn sum(demands: &[&Demand], delta: u64) -> u64 {
 
 /// A line below the demand in any window: cycles at zero and per cycle.
 #[derive(Clone, Copy)]
-struct Line {
+struct DemandLine {
     intercept: f64,
     slope: f64,
 }
 
-impl Line {
+impl DemandLine {
     fn below(demands: &[&Demand]) -> Self {
         demands.iter().fold(
             Self {
@@ -180,19 +180,19 @@ impl Line {
 
 /// Lines below what a problem asks for.
 struct Lines {
-    throughout: Line,
-    urgent: Line,
-    all: Line,
+    throughout: DemandLine,
+    urgent: DemandLine,
+    all: DemandLine,
 }
 
 impl Lines {
     fn of(problem: &Problem) -> Self {
-        let throughout = Line::below(problem.throughout);
-        let urgent = Line::below(problem.until_start).plus(throughout);
+        let throughout = DemandLine::below(problem.throughout);
+        let urgent = DemandLine::below(problem.until_start).plus(throughout);
         Self {
             throughout,
             urgent,
-            all: urgent.plus(Line::below(&[problem.own])),
+            all: urgent.plus(DemandLine::below(&[problem.own])),
         }
     }
 }
@@ -279,7 +279,7 @@ pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBou
     let Search::Found(busy_window) = busy else {
         return Err(NoBound::TooLong);
     };
-    let most = |of: fn(&Job) -> u64| jobs.iter().map(of).max().unwrap_or(0);
+    let most = |of: fn(&WindowJob) -> u64| jobs.iter().map(of).max().unwrap_or(0);
     Ok(Solution {
         busy_window,
         response: most(|job| job.finish - job.arrival),
@@ -296,7 +296,7 @@ fn job(
     arrival: u64,
     earlier: u64,
     limits: Limits,
-) -> Result<(Job, u64), NoBound> {
+) -> Result<(WindowJob, u64), NoBound> {
     let own = problem.own;
     let within = |limit: u64| {
         let limit = arrival.saturating_add(limit);
@@ -339,7 +339,7 @@ fn job(
             |delta| settled.saturating_add(sum(problem.throughout, delta)),
         )
     })?;
-    let job = Job {
+    let job = WindowJob {
         arrival,
         start: (started - 1).max(arrival),
         finish: finish.max(arrival),

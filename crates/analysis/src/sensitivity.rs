@@ -153,7 +153,7 @@ fn keeps_now(system: &System, analysis: &Analysis) -> bool {
 }
 
 /// The settings of one source's knob, and how far they matter.
-struct Range {
+struct KnobRange {
     knob: Knob,
     /// The loosest setting with which the limit can still hold a request back. With a looser one
     /// the source asks for less than with this one, but for the expiries of a timer that runs
@@ -164,7 +164,7 @@ struct Range {
     lazy: bool,
 }
 
-impl Range {
+impl KnobRange {
     fn of(source: &Source, clock_hz: u64, latency: u64) -> Option<Self> {
         let knob = Knob::of(source, clock_hz)?;
         let never_holds = |index: u64| {
@@ -183,20 +183,24 @@ impl Range {
     }
 
     /// The loosest setting that `holds`, if tighter ones do, too; `holds_now`: today's does.
-    fn search(&self, holds_now: bool, holds: impl Fn(u64) -> bool) -> Found {
+    fn search(&self, holds_now: bool, holds: impl Fn(u64) -> bool) -> Threshold {
         let now = self.knob.now();
         let among = |least: u64, tightest: u64| match first(least, tightest, &holds) {
-            Some(index) if index == least => Found::Any,
-            Some(index) => Found::UpTo(index),
-            None if holds_now => Found::UpTo(now),
-            None => Found::None,
+            Some(index) if index == least => Threshold::Any,
+            Some(index) => Threshold::UpTo(index),
+            None if holds_now => Threshold::UpTo(now),
+            None => Threshold::None,
         };
         if holds_now && now <= self.loosest {
-            return if self.lazy { Found::Any } else { among(0, now) };
+            return if self.lazy {
+                Threshold::Any
+            } else {
+                among(0, now)
+            };
         }
         let tightest = if holds_now { now } else { self.tightest };
         match among(self.loosest, tightest) {
-            Found::Any if !self.lazy => among(0, self.loosest),
+            Threshold::Any if !self.lazy => among(0, self.loosest),
             found => found,
         }
     }
@@ -204,7 +208,7 @@ impl Range {
 
 /// What a search found.
 #[derive(Debug, Clone, Copy)]
-enum Found {
+enum Threshold {
     /// Every setting holds.
     Any,
     /// This one holds, the next looser one does not.
@@ -249,7 +253,7 @@ fn exactly(system: &System, source: usize, latency: u64, holds_now: bool) -> Hea
     let Some(range) = system
         .sources
         .get(source)
-        .and_then(|of| Range::of(of, clock, latency))
+        .and_then(|of| KnobRange::of(of, clock, latency))
     else {
         return hopeless(source);
     };
@@ -265,19 +269,19 @@ fn exactly(system: &System, source: usize, latency: u64, holds_now: bool) -> Hea
     // need not be the first there is.
     let exact = !has_flow_deadlines(system);
     match range.search(holds_now, |index| keeps_deadlines(&at(index).0)) {
-        Found::Any => Headroom {
+        Threshold::Any => Headroom {
             source,
             factor: None,
             binding: None,
             exact,
         },
-        Found::UpTo(index) => Headroom {
+        Threshold::UpTo(index) => Headroom {
             source,
             factor: Some(at(index).1),
             binding: first_miss(&at(index - 1).0),
             exact,
         },
-        Found::None => hopeless(source),
+        Threshold::None => hopeless(source),
     }
 }
 
@@ -287,7 +291,7 @@ fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
     let Some((of, range)) = system
         .sources
         .get(source)
-        .and_then(|of| Some((of, Range::of(of, clock, latency)?)))
+        .and_then(|of| Some((of, KnobRange::of(of, clock, latency)?)))
     else {
         return hopeless(source);
     };
@@ -300,8 +304,8 @@ fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
     let by_itself = |index: u64| slack.bears_itself(source, &at(index).0);
     let by_others = range.search(true, |index| breaks(index).is_none());
     let of_others = match by_others {
-        Found::UpTo(index) => index,
-        Found::Any | Found::None => range.loosest,
+        Threshold::UpTo(index) => index,
+        Threshold::Any | Threshold::None => range.loosest,
     };
     // What the others bear the source itself nearly always does; only if not its own interrupts
     // decide.
@@ -315,11 +319,11 @@ fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
     Headroom {
         source,
         factor: match found {
-            Found::Any => None,
-            Found::UpTo(index) => Some(at(index).1),
-            Found::None => Some(0.0),
+            Threshold::Any => None,
+            Threshold::UpTo(index) => Some(at(index).1),
+            Threshold::None => Some(0.0),
         },
-        binding: binding.filter(|_| matches!(found, Found::UpTo(_))),
+        binding: binding.filter(|_| matches!(found, Threshold::UpTo(_))),
         exact: false,
     }
 }

@@ -19,7 +19,7 @@ use crate::units::{Latencies, Part, Unit, Units, longest_timer};
 
 /// Cycles that are left in a window of a unit.
 #[derive(Debug, Clone, Copy)]
-struct Point {
+struct SlackPoint {
     window: u64,
     slack: u64,
     of: Part,
@@ -32,9 +32,9 @@ pub struct Slack<'a> {
     /// What of each latency the source's line may take.
     shares: Vec<u64>,
     units: Units<'a>,
-    hull: Vec<Point>,
+    hull: Vec<SlackPoint>,
     /// That of tasks and bottom halves alone: only these wait for what is done for packets.
-    hull_of_tasks: Vec<Point>,
+    hull_of_tasks: Vec<SlackPoint>,
 }
 
 /// How much later than they are timers may become, tried in turn: the more, the more room for the
@@ -61,13 +61,13 @@ impl<'a> Slack<'a> {
             };
             let units = Units::new(system, &latencies);
             let shares = shares(&units, analysis, &latencies);
-            let points: Option<Vec<Vec<Point>>> = units
+            let points: Option<Vec<Vec<SlackPoint>>> = units
                 .units
                 .par_iter()
                 .map(|unit| points(system, &units, unit, &latencies, &shares))
                 .collect();
             if let Some(points) = points {
-                let points: Vec<Point> = points.into_iter().flatten().collect();
+                let points: Vec<SlackPoint> = points.into_iter().flatten().collect();
                 found = Some((latencies, shares, units, points));
                 break;
             }
@@ -77,7 +77,7 @@ impl<'a> Slack<'a> {
             // be left.
             let latencies = analysis.latencies.clone();
             let units = Units::new(system, &latencies);
-            let none = units.units.iter().map(|unit| Point {
+            let none = units.units.iter().map(|unit| SlackPoint {
                 window: 1,
                 slack: 0,
                 of: unit.part,
@@ -121,7 +121,7 @@ impl<'a> Slack<'a> {
             .flat_map(|(now, then)| lines(now, then))
             .find_map(|line| {
                 let with_packets = (line.0 + for_packets.0, line.1 + for_packets.1);
-                let first = |hull: &[Point], line| {
+                let first = |hull: &[SlackPoint], line| {
                     let cut = hull.iter().find(|point| point.is_cut_by(line));
                     cut.map(|point| point.of)
                 };
@@ -171,9 +171,9 @@ impl<'a> Slack<'a> {
     }
 }
 
-impl Point {
+impl SlackPoint {
     /// Does what lies below the line ask for more than is left?
-    fn is_cut_by(&self, line: Line) -> bool {
+    fn is_cut_by(&self, line: CurveLine) -> bool {
         let more = line.0 + line.1 * self.window as f64;
         // Rounded against the source: f64 errs by far less.
         more * (1.0 + 1e-9) + 1.0 > self.slack as f64
@@ -181,9 +181,9 @@ impl Point {
 }
 
 /// Cycles at zero and per cycle.
-type Line = (f64, f64);
+type CurveLine = (f64, f64);
 
-fn sum<'a>(demands: impl Iterator<Item = &'a Demand>, line: fn(&Curve) -> Line) -> Line {
+fn sum<'a>(demands: impl Iterator<Item = &'a Demand>, line: fn(&Curve) -> CurveLine) -> CurveLine {
     demands.fold((0.0, 0.0), |(at_zero, slope), demand| {
         let (cost, line) = (demand.cost as f64, line(&demand.curve));
         (at_zero + cost * line.0, slope + cost * line.1)
@@ -191,21 +191,21 @@ fn sum<'a>(demands: impl Iterator<Item = &'a Demand>, line: fn(&Curve) -> Line) 
 }
 
 /// A line nowhere above the demands.
-fn below<'a>(demands: impl Iterator<Item = &'a Demand>) -> Line {
+fn below<'a>(demands: impl Iterator<Item = &'a Demand>) -> CurveLine {
     sum(demands, |curve| (curve.intercept(), curve.rate()))
 }
 
 /// A line nowhere below them.
-fn above<'a>(demands: impl Iterator<Item = &'a Demand>) -> Line {
+fn above<'a>(demands: impl Iterator<Item = &'a Demand>) -> CurveLine {
     sum(demands, Curve::upper_line)
 }
 
-fn more(now: Line, then: Line) -> Line {
+fn more(now: CurveLine, then: CurveLine) -> CurveLine {
     (then.0 - now.0, then.1 - now.1)
 }
 
 /// Lines above what `then` asks for more than `now`, in each view of the source.
-fn lines(now: &Tasks, then: &Tasks) -> Vec<Line> {
+fn lines(now: &Tasks, then: &Tasks) -> Vec<CurveLine> {
     fn demands(of: &Option<Interrupt>) -> impl Iterator<Item = &Demand> {
         of.iter()
             .flat_map(|interrupt| std::iter::once(&interrupt.own).chain(&interrupt.other))
@@ -243,7 +243,7 @@ fn points(
     unit: &Unit,
     latencies: &Latencies,
     shares: &[u64],
-) -> Option<Vec<Point>> {
+) -> Option<Vec<SlackPoint>> {
     let most_start_delay = match unit.part {
         Part::Request(source) if units.is_counted_on(source) => shares.get(source).copied(),
         Part::Expiry(source) => latencies
@@ -297,7 +297,7 @@ fn points(
             .cycles(job.arrival + 1)
             .saturating_sub(own.cost)
             .saturating_add(problem.blocking);
-        let started_by = |window: u64| Point {
+        let started_by = |window: u64| SlackPoint {
             window,
             slack: window.saturating_sub(
                 ahead
@@ -321,14 +321,14 @@ fn points(
             let asked = ahead
                 .saturating_add(own.cost)
                 .saturating_add(problem.urgent(end));
-            Point {
+            SlackPoint {
                 window: end,
                 slack: end.saturating_sub(asked),
                 of: unit.part,
             }
         } else {
             // Two fixed points that depend on each other: nothing is claimed to be left.
-            Point {
+            SlackPoint {
                 window: job.finish,
                 slack: 0,
                 of: unit.part,
@@ -340,7 +340,7 @@ fn points(
 
 /// A window in which the unit's busy window ends and which leaves as much as can be found: its
 /// deadline, if that is one.
-fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> Point {
+fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> SlackPoint {
     let slack = |window: u64| {
         let asked = problem
             .blocking
@@ -366,7 +366,7 @@ fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> Point {
         .filter_map(|window| Some((window, slack(window)?)))
         .max_by_key(|&(_, slack)| slack)
         .unwrap_or((solution.busy_window, 0));
-    Point {
+    SlackPoint {
         window,
         slack,
         of: unit.part,
@@ -375,12 +375,12 @@ fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> Point {
 
 /// The points below which no line through others goes: a line lies below all points iff it lies
 /// below these.
-fn lower_hull(mut points: Vec<Point>) -> Vec<Point> {
+fn lower_hull(mut points: Vec<SlackPoint>) -> Vec<SlackPoint> {
     points.sort_by_key(|point| (point.window, point.slack));
-    let mut hull: Vec<Point> = Vec::new();
+    let mut hull: Vec<SlackPoint> = Vec::new();
     for point in points {
         while let [.., before, last] = hull[..] {
-            let cross = |a: &Point, b: &Point, c: &Point| {
+            let cross = |a: &SlackPoint, b: &SlackPoint, c: &SlackPoint| {
                 (b.window as f64 - a.window as f64) * (c.slack as f64 - a.slack as f64)
                     - (b.slack as f64 - a.slack as f64) * (c.window as f64 - a.window as f64)
             };

@@ -7,7 +7,7 @@ use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System, TaskModel};
 
 use crate::curve::{Curve, FOREVER, Staircase};
 use crate::limiter::{self, Body, Tasks, Window};
-use crate::rank::Place;
+use crate::rank::PreemptionRank;
 use crate::rta::Demand;
 use crate::shared_timer::TimerDemands;
 
@@ -54,7 +54,7 @@ pub struct Unit {
     /// What it is.
     pub part: Part,
     /// Where it stands.
-    pub place: Place,
+    pub place: PreemptionRank,
     /// Its jobs; none: no bound on how often they come.
     pub own: Option<Demand>,
     /// Cycles for which one run of it can keep others waiting, if it cannot be interrupted.
@@ -73,7 +73,7 @@ pub struct Latencies {
 
 /// A source's tasks as others see them in their busy windows.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct TaskViews {
     /// Tasks, which every timer delays.
     pub by_tasks: Tasks,
     /// Interrupts that the source's timer delays. As every interrupt does, they see the instruction
@@ -83,7 +83,7 @@ pub(crate) struct Seen {
     pub above_timer: Tasks,
 }
 
-impl Seen {
+impl TaskViews {
     fn new(source: &Source, body: Body, cpu: &Cpu, latency: u64) -> Self {
         let padded = padded(source, cpu);
         let of = |source: &Source, window| limiter::tasks(source, body, cpu.clock_hz, window);
@@ -111,11 +111,11 @@ pub struct Units<'a> {
     /// By themselves: their own curves hold in any window.
     plain: Vec<Tasks>,
     /// As others see them.
-    seen: Vec<Seen>,
+    seen: Vec<TaskViews>,
     /// The shared timers' interrupts.
     timers: Vec<TimerDemands>,
     /// The switches at the ends of time slices, where tasks take turns.
-    switches: Vec<(Place, Demand)>,
+    switches: Vec<(PreemptionRank, Demand)>,
 }
 
 /// What one run of a source's handler costs, with the most work it may do: the units of work, and
@@ -184,24 +184,24 @@ fn padded(source: &Source, cpu: &Cpu) -> Source {
     padded
 }
 
-fn level_of_timer(system: &System, source: &Source) -> Option<Place> {
+fn level_of_timer(system: &System, source: &Source) -> Option<PreemptionRank> {
     match source.limit.expiry.as_ref()? {
-        Expiry::Own { level, .. } => Some(Place::of_interrupt(&system.cpu, level)),
+        Expiry::Own { level, .. } => Some(PreemptionRank::of_interrupt(&system.cpu, level)),
         Expiry::Shared(timer) => system
             .timers
             .get(*timer)
-            .map(|timer| Place::of_interrupt(&system.cpu, &timer.level)),
+            .map(|timer| PreemptionRank::of_interrupt(&system.cpu, &timer.level)),
     }
 }
 
 /// Which task-level unit a flow's bottom half is: at the urgency of its receiver (zhang2006 §3,
 /// lee2010 §4).
-fn place_of_receiver(system: &System, receiver: usize) -> Place {
+fn place_of_receiver(system: &System, receiver: usize) -> PreemptionRank {
     let urgency = system
         .receivers
         .get(receiver)
         .map_or(0, |receiver| receiver.urgency);
-    Place::of_task(&system.cpu, urgency)
+    PreemptionRank::of_task(&system.cpu, urgency)
 }
 
 /// What is done for each packet of a flow at its receiver's urgency.
@@ -238,13 +238,13 @@ fn per_packet(system: &System, index: usize, flow: &Flow) -> impl Iterator<Item 
 /// The switches with which time slices end, at each urgency that more than one unit has. They are a
 /// slice apart there, for turns at one urgency do not overlap: who is preempted by more urgent work
 /// keeps the turn.
-fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(Place, Demand)> {
+fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(PreemptionRank, Demand)> {
     let cost = cpu.context_switch.cycles;
     let takes_turns = cpu.tasks == TaskModel::Preemptive && cost > 0;
     let Some(slice) = cpu.time_slice.filter(|_| takes_turns) else {
         return Vec::new();
     };
-    let mut places: Vec<Place> = units
+    let mut places: Vec<PreemptionRank> = units
         .iter()
         .filter(|unit| !unit.part.is_interrupt())
         .map(|unit| unit.place)
@@ -274,7 +274,7 @@ impl<'a> Units<'a> {
             let body = body(system, index);
             let any_window = Window::any(latency);
             plain.push(limiter::tasks(source, body, clock, any_window));
-            seen.push(Seen::new(source, body, &system.cpu, latency));
+            seen.push(TaskViews::new(source, body, &system.cpu, latency));
         }
         let timers = (0..system.timers.len())
             .map(|timer| TimerDemands::new(system, timer, &plain))
@@ -301,7 +301,7 @@ impl<'a> Units<'a> {
             .filter(|_| tasks.request.is_some() || tasks.serves.is_none())
             .map(|source| Unit {
                 part: Part::Request(index),
-                place: Place::of_interrupt(&system.cpu, &source.level),
+                place: PreemptionRank::of_interrupt(&system.cpu, &source.level),
                 own: tasks.request.as_ref().map(|request| request.own.clone()),
                 longest: tasks.request.as_ref().map_or_else(
                     || {
@@ -344,7 +344,7 @@ impl<'a> Units<'a> {
             let longest = longest_timer(system, index);
             units.push(Unit {
                 part: Part::Timer(index),
-                place: Place::of_interrupt(&system.cpu, &timer.level),
+                place: PreemptionRank::of_interrupt(&system.cpu, &timer.level),
                 // What others see counts the handlers that run inside it as the lines'; its own
                 // response does not.
                 own: Some(Demand {
@@ -488,19 +488,24 @@ impl<'a> Units<'a> {
     }
 
     /// The tasks of a source as others see them.
-    pub(crate) fn seen(&self, source: usize) -> Option<&Seen> {
+    pub(crate) fn seen(&self, source: usize) -> Option<&TaskViews> {
         self.seen.get(source)
     }
 
     /// The tasks of a source by themselves and as others see them, if it were as `changed` and its
     /// timer as late as `latency`.
-    pub(crate) fn tasks_if(&self, source: usize, changed: &Source, latency: u64) -> (Tasks, Seen) {
+    pub(crate) fn tasks_if(
+        &self,
+        source: usize,
+        changed: &Source,
+        latency: u64,
+    ) -> (Tasks, TaskViews) {
         let cpu = &self.system.cpu;
         let body = body(self.system, source);
         let any_window = Window::any(latency);
         (
             limiter::tasks(changed, body, cpu.clock_hz, any_window),
-            Seen::new(changed, body, cpu, latency),
+            TaskViews::new(changed, body, cpu, latency),
         )
     }
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::{cost, cpu, level, no_limit, source, system, task};
 use weir_analysis::analyse;
-use weir_analysis::check::{Cause, State, keeps_deadlines, report};
+use weir_analysis::check::{BoundState, Cause, keeps_deadlines, report};
 use weir_analysis::units::Part;
 use weir_model::{Flow, Nesting, Receiver, Selector, System, TaskModel};
 
@@ -123,7 +123,7 @@ fn a_server_of_a_source_without_bound_has_none() {
     let report = report(&system, &analysis, &mut |_| {});
     for row in report.rows {
         let by = vec![system.sources[0].name.clone()];
-        assert_eq!(row.bound.state, State::Unbounded);
+        assert_eq!(row.bound.state, BoundState::Unbounded);
         assert_eq!(row.bound.cause, Some(Cause::Starved { by, count: 1 }));
     }
 }

@@ -8,19 +8,19 @@ use common::{cost, cpu, every, level, no_limit, source, system, task};
 use proptest::prelude::*;
 use weir_analysis::rta::NoBound;
 use weir_analysis::units::Part;
-use weir_analysis::{Analysis, Unbounded, analyse, holds};
+use weir_analysis::{Analysis, BoundFailure, analyse, holds};
 use weir_model::{
     Cpu, EventCosts, Expiry, Flow, Interval, Level, Limit, Moderation, Nesting, Place, Policy,
     Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
 };
 
-fn outcome(analysis: &Analysis, part: Part) -> Result<u64, Unbounded> {
+fn outcome(analysis: &Analysis, part: Part) -> Result<u64, BoundFailure> {
     let row = analysis.row(part).expect("a row");
     row.outcome.clone().map(|solution| solution.response)
 }
 
-fn starved_by(source: usize) -> Result<u64, Unbounded> {
-    Err(Unbounded::Starved(vec![Part::Request(source)]))
+fn starved_by(source: usize) -> Result<u64, BoundFailure> {
+    Err(BoundFailure::Starved(vec![Part::Request(source)]))
 }
 
 /// Interrupts of 30, 20 and 40 cycles, of which the second has no bound, and a task.
@@ -68,7 +68,7 @@ fn every_starving_source_is_named() {
     let both = vec![Part::Request(0), Part::Request(1)];
     assert_eq!(
         outcome(&analysis, Part::Task(0)),
-        Err(Unbounded::Starved(both))
+        Err(BoundFailure::Starved(both))
     );
 }
 
@@ -178,7 +178,7 @@ fn more_than_the_processor_has_is_a_verdict() {
     assert_eq!(outcome(&analysis, Part::Request(0)), Ok(60));
     assert_eq!(outcome(&analysis, Part::Task(0)), Ok(70));
     for task in [1, 2] {
-        let overload = Err(Unbounded::NoBound(NoBound::Overload));
+        let overload = Err(BoundFailure::NoBound(NoBound::Overload));
         assert_eq!(outcome(&analysis, Part::Task(task)), overload);
     }
     assert!(!analysis.holds());

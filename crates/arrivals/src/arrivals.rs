@@ -2,7 +2,7 @@
 //! What arrives, one after the other.
 use std::sync::Arc;
 
-use crate::steps::{Alternating, Bursts, Mmpp, Periodic, Poisson, Uniform};
+use crate::steps::{Alternation, Bursts, Mmpp, Periodic, Poisson, Uniform};
 use crate::trace::{Playback, TraceError};
 
 /// No arrival comes in this cycle or later, so that a program may add a time of its own without an
@@ -58,22 +58,22 @@ pub enum Protocol {
 }
 
 /// The arrivals of a [`Pattern`](crate::Pattern), in ascending order: endless for all but traces.
-pub struct Arrivals(Source);
+pub struct Arrivals(ArrivalSource);
 
 /// One kind of stream. Only a file, which has a system call to wait for, stands behind a pointer.
-pub(crate) enum Source {
+pub(crate) enum ArrivalSource {
     Periodic(Periodic),
     Poisson(Poisson),
     Mmpp(Mmpp),
     Bursts(Bursts),
     Uniform(Uniform),
-    Level(Alternating),
+    Level(Alternation),
     Times { times: Arc<[u64]>, index: usize },
     File(Box<Playback>),
 }
 
 impl Arrivals {
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: ArrivalSource) -> Self {
         Self(source)
     }
 
@@ -82,7 +82,7 @@ impl Arrivals {
     #[must_use]
     pub fn error(&self) -> Option<&TraceError> {
         match &self.0 {
-            Source::File(playback) => playback.error(),
+            ArrivalSource::File(playback) => playback.error(),
             _ => None,
         }
     }
@@ -98,18 +98,18 @@ impl Iterator for Arrivals {
             what: What::Request,
         };
         match &mut self.0 {
-            Source::Periodic(periodic) => periodic.next().map(request),
-            Source::Poisson(poisson) => poisson.next().map(request),
-            Source::Mmpp(mmpp) => mmpp.next().map(request),
-            Source::Bursts(bursts) => bursts.next().map(request),
-            Source::Uniform(uniform) => uniform.next().map(request),
-            Source::Level(level) => level.next(),
-            Source::Times { times, index } => {
+            ArrivalSource::Periodic(periodic) => periodic.next().map(request),
+            ArrivalSource::Poisson(poisson) => poisson.next().map(request),
+            ArrivalSource::Mmpp(mmpp) => mmpp.next().map(request),
+            ArrivalSource::Bursts(bursts) => bursts.next().map(request),
+            ArrivalSource::Uniform(uniform) => uniform.next().map(request),
+            ArrivalSource::Level(level) => level.next(),
+            ArrivalSource::Times { times, index } => {
                 let at = *times.get(*index)?;
                 *index += 1;
                 Some(request(at))
             }
-            Source::File(playback) => playback.next(),
+            ArrivalSource::File(playback) => playback.next(),
         }
         .filter(|arrival| arrival.at < LATEST)
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rand::distr::Uniform as Between;
 use weir_model::{Duration, Rate};
 
-use crate::arrivals::{Arrivals, Source};
-use crate::steps::{Alternating, Bursts, Mmpp, Periodic, Poisson, State, Uniform};
+use crate::arrivals::{ArrivalSource, Arrivals};
+use crate::steps::{Alternation, Bursts, Mmpp, MmppState, Periodic, Poisson, Uniform};
 use crate::text::{self, PatternError};
 use crate::trace::Recording;
 
@@ -121,31 +121,31 @@ impl Pattern {
             Self::Periodic {
                 rate_hz,
                 phase_cycles,
-            } => Source::Periodic(Periodic::new(*rate_hz, *phase_cycles, clock_hz)),
+            } => ArrivalSource::Periodic(Periodic::new(*rate_hz, *phase_cycles, clock_hz)),
             Self::Poisson { rate_hz, seed: own } => {
-                Source::Poisson(Poisson::new(clock / rate_hz, own.unwrap_or(seed)))
+                ArrivalSource::Poisson(Poisson::new(clock / rate_hz, own.unwrap_or(seed)))
             }
             Self::Pairs {
                 period_cycles,
                 gap_cycles,
-            } => Source::Bursts(Bursts::new(2, *gap_cycles, *period_cycles)),
+            } => ArrivalSource::Bursts(Bursts::new(2, *gap_cycles, *period_cycles)),
             Self::Bursts {
                 count,
                 gap_cycles,
                 period_cycles,
-            } => Source::Bursts(Bursts::new(*count, *gap_cycles, *period_cycles)),
+            } => ArrivalSource::Bursts(Bursts::new(*count, *gap_cycles, *period_cycles)),
             Self::Uniform {
                 min_cycles,
                 max_cycles,
                 seed: own,
-            } => Source::Uniform(Uniform::new(
+            } => ArrivalSource::Uniform(Uniform::new(
                 gaps(*min_cycles, *max_cycles)?,
                 own.unwrap_or(seed),
             )),
             Self::Level {
                 low_cycles,
                 high_cycles,
-            } => Source::Level(Alternating::new(*low_cycles, *high_cycles)),
+            } => ArrivalSource::Level(Alternation::new(*low_cycles, *high_cycles)),
             Self::Mmpp {
                 rate_hz,
                 burst,
@@ -154,21 +154,21 @@ impl Pattern {
                 seed: own,
             } => {
                 let gap = clock / rate_hz;
-                let burst = State {
+                let burst = MmppState {
                     gap,
                     stay: gap * f64::from(*burst),
                 };
-                let pause = State {
+                let pause = MmppState {
                     gap: idle_hz.map_or(f64::INFINITY, |idle| clock / idle),
                     stay: *gap_cycles as f64,
                 };
-                Source::Mmpp(Mmpp::new(burst, pause, own.unwrap_or(seed)))
+                ArrivalSource::Mmpp(Mmpp::new(burst, pause, own.unwrap_or(seed)))
             }
-            Self::Trace { times, .. } => Source::Times {
+            Self::Trace { times, .. } => ArrivalSource::Times {
                 times: Arc::clone(times),
                 index: 0,
             },
-            Self::File(recording) => Source::File(Box::new(recording.play(clock_hz)?)),
+            Self::File(recording) => ArrivalSource::File(Box::new(recording.play(clock_hz)?)),
         };
         Ok(Arrivals::new(source))
     }

@@ -142,8 +142,8 @@ impl Poisson {
 /// bursts, within which arrivals are a Poisson process, so that their number per burst is
 /// geometric; between them exponentially long pauses with a Poisson process of their own, or none.
 pub(crate) struct Mmpp {
-    now: State,
-    other: State,
+    now: MmppState,
+    other: MmppState,
     /// Cycles that the current state still lasts.
     left: f64,
     position: Position,
@@ -152,7 +152,7 @@ pub(crate) struct Mmpp {
 
 /// A state of an [`Mmpp`].
 #[derive(Clone, Copy)]
-pub(crate) struct State {
+pub(crate) struct MmppState {
     /// The mean time between arrivals in cycles: infinite where there are none.
     pub gap: f64,
     /// The mean time that the state lasts, in cycles.
@@ -162,7 +162,7 @@ pub(crate) struct State {
 impl Mmpp {
     /// Begins in a burst or a pause as if it had run for ever, so that the mean rate holds from the
     /// start.
-    pub fn new(burst: State, pause: State, seed: u64) -> Self {
+    pub fn new(burst: MmppState, pause: MmppState, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let uniform: f64 = Open01.sample(&mut random);
         let (now, other) = if uniform * (burst.stay + pause.stay) < burst.stay {
@@ -258,14 +258,14 @@ impl Bursts {
 }
 
 /// A level: low from cycle 0, then high, and so on.
-pub(crate) struct Alternating {
+pub(crate) struct Alternation {
     low: u64,
     high: u64,
     at: u64,
     is_high: bool,
 }
 
-impl Alternating {
+impl Alternation {
     pub fn new(low: u64, high: u64) -> Self {
         Self {
             low,

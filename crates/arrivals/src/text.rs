@@ -53,7 +53,7 @@ const TRACE: &str =
 /// Reads a pattern without asking whether it can be run.
 pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> {
     let (head, rest) = text.split_once(':').unwrap_or((text, ""));
-    let parts = |form| Parts::new(text, rest, form);
+    let parts = |form| PatternArguments::new(text, rest, form);
     match head {
         "poisson" => {
             let mut parts = parts(POISSON)?;
@@ -194,14 +194,14 @@ fn part(text: &str, what: &str, form: &'static str) -> PatternError {
 }
 
 /// The parts behind the pattern's name: one without a name at most, the others `name=value`.
-struct Parts<'a> {
+struct PatternArguments<'a> {
     text: &'a str,
     form: &'static str,
     first: Option<&'a str>,
     named: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PatternArguments<'a> {
     fn new(text: &'a str, rest: &'a str, form: &'static str) -> Result<Self, PatternError> {
         let mut parts = Self {
             text,

@@ -12,7 +12,7 @@ use systems::{limited, share, source, system};
 use tempfile::TempDir;
 use weir_board::firmware::{Firmware, FirmwareError};
 use weir_board::run::{LineStimulus, RunResult, RunSpec, run};
-use weir_generate::{Flavour, Plan, chip, header};
+use weir_generate::{ChipPlan, Flavour, chip, header};
 use weir_model::{Policy, System, Timing};
 
 const CLOCK: u64 = 4_000_000;
@@ -25,7 +25,7 @@ struct Generated {
 
 impl Generated {
     fn new(system: &System) -> Self {
-        let plan = Plan::new(system, chip("atmega128").unwrap())
+        let plan = ChipPlan::new(system, chip("atmega128").unwrap())
             .unwrap_or_else(|refused| panic!("{refused}: {:?}", refused.reasons));
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(
@@ -81,7 +81,7 @@ impl Generated {
 }
 
 /// The build that the header asks for, with all warnings that firmware is likely to enable.
-fn firmware(plan: &Plan<'_>, folder: &Path) -> Firmware {
+fn firmware(plan: &ChipPlan<'_>, folder: &Path) -> Firmware {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut firmware = Firmware {
         sources: vec![root.join("core/src/limit.c")],
@@ -112,7 +112,7 @@ fn firmware(plan: &Plan<'_>, folder: &Path) -> Firmware {
     firmware
 }
 
-fn main_file(plan: &Plan<'_>) -> String {
+fn main_file(plan: &ChipPlan<'_>) -> String {
     let mut text = "#include \"weir_system.h\"\nvolatile uint32_t progress;\n".to_owned();
     for source in &plan.sources {
         let name = &source.identifier;

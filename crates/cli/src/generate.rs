@@ -8,7 +8,7 @@ use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use miette::{IntoDiagnostic, miette};
 use serde::Serialize;
-use weir_generate::{Plan, PlannedSource, chip, chips, header, write};
+use weir_generate::{ChipPlan, PlannedSource, chip, chips, header, write};
 use weir_model::System;
 use weir_report::{Align, Emphasis, Grid, rate, time};
 
@@ -68,7 +68,7 @@ struct Json<'a> {
     /// The header.
     file: String,
     #[serde(flatten)]
-    plan: &'a Plan<'a>,
+    plan: &'a ChipPlan<'a>,
 }
 
 /// Carries the command out.
@@ -102,7 +102,7 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
     }
     let system = weir_model::load(&arguments.system)?;
     compiler::warn_of_another(&system);
-    let plan = Plan::new(&system, chip(name)?)?;
+    let plan = ChipPlan::new(&system, chip(name)?)?;
     // The name alone: where the file lies is the machine's matter, not the system's.
     let file = arguments.system.file_name().unwrap_or_default();
     let text = header(&plan, &file.to_string_lossy());
@@ -123,7 +123,7 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
     Ok(system)
 }
 
-fn summary(plan: &Plan<'_>, file: &Path) -> String {
+fn summary(plan: &ChipPlan<'_>, file: &Path) -> String {
     let coloured = output::is_coloured();
     let columns = [
         ("source", Align::Left),
@@ -150,7 +150,7 @@ fn summary(plan: &Plan<'_>, file: &Path) -> String {
     )
 }
 
-fn row(plan: &Plan<'_>, source: &PlannedSource<'_>) -> [String; 7] {
+fn row(plan: &ChipPlan<'_>, source: &PlannedSource<'_>) -> [String; 7] {
     let name = source.name.to_owned();
     let vector = source.vector.to_owned();
     let Some(limit) = &source.limit else {

@@ -14,7 +14,7 @@ use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr, bail, miette};
 use weir_model::{Duration, Rate};
 use weir_report::write_all;
-use weir_tune::{Options, Session, Tuned};
+use weir_tune::{Options, Session, TunedSource};
 
 use crate::Outcome;
 use crate::output::{self, Patience};
@@ -115,7 +115,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             "nothing is to be tuned: no source states an expected or a tolerated rate that a timer could limit"
         ));
     }
-    if arguments.timer_rate.is_some() && !session.task().tuned.iter().any(Tuned::may_share) {
+    if arguments.timer_rate.is_some() && !session.task().tuned.iter().any(TunedSource::may_share) {
         return Err(miette!(
             help = "only bursty limits share a timer: state policy = \"bursty\", or no limit, for a source that is to share it",
             "--timer-rate has no timer to set: no source may share one"

@@ -7,7 +7,7 @@ use weir_report::{rate, time};
 
 use crate::c_text::{c_string, call, comment, definition};
 use crate::output::MARKER;
-use crate::plan::{LineStart, Plan, PlannedSource, SoftwareLimit};
+use crate::plan::{ChipPlan, LineStart, PlannedSource, SoftwareLimit};
 use weir_target::Flavour;
 
 /// The schema of the system files that Weir reads.
@@ -18,14 +18,14 @@ const DIGITS: u8 = 4;
 /// The header that keeps the plan's limits. `file` is the name of the system file, for the reader;
 /// its folder does not belong there, since the same system gives the same text on every machine.
 #[must_use]
-pub fn header(plan: &Plan<'_>, file: &str) -> String {
+pub fn header(plan: &ChipPlan<'_>, file: &str) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write_header(&mut text, plan, file);
     text
 }
 
-fn write_header(out: &mut String, plan: &Plan<'_>, file: &str) -> fmt::Result {
+fn write_header(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Result {
     preamble(out, plan, file)?;
     writeln!(out, "#ifndef WEIR_SYSTEM_H\n#define WEIR_SYSTEM_H\n")?;
     build_checks(out, plan)?;
@@ -55,7 +55,7 @@ fn write_header(out: &mut String, plan: &Plan<'_>, file: &str) -> fmt::Result {
     writeln!(out, "#endif")
 }
 
-fn preamble(out: &mut String, plan: &Plan<'_>, file: &str) -> fmt::Result {
+fn preamble(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Result {
     writeln!(
         out,
         "/* {MARKER} {} from {}: change that file instead. */",
@@ -126,7 +126,7 @@ fn preamble(out: &mut String, plan: &Plan<'_>, file: &str) -> fmt::Result {
 }
 
 /// A build that is another than the one that was checked stops, and says what it should be told.
-fn build_checks(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
+fn build_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     let clock = plan.clock_hz;
     let mut check = |condition: &str, message: &str| {
         writeln!(out, "#if {condition}\n#error \"{message}\"\n#endif")
@@ -160,7 +160,7 @@ fn build_checks(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
 
 /// Names are joined to others in macros, which a macro of the same name would disturb in ways that
 /// no message explains.
-fn name_checks(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
+fn name_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     for source in &plan.sources {
         writeln!(
             out,
@@ -206,7 +206,11 @@ fn line_without_limit(out: &mut String, flavour: Flavour) -> fmt::Result {
     definition(out, &lines)
 }
 
-fn source_comment(out: &mut String, plan: &Plan<'_>, planned: &PlannedSource<'_>) -> fmt::Result {
+fn source_comment(
+    out: &mut String,
+    plan: &ChipPlan<'_>,
+    planned: &PlannedSource<'_>,
+) -> fmt::Result {
     let source = planned.source;
     writeln!(out, "/**")?;
     writeln!(
@@ -351,7 +355,7 @@ fn stands_first(kind: &str, name: &str) -> String {
     format!("WEIR_{kind}_{name}_must_stand_before_this")
 }
 
-fn shared_timer(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
+fn shared_timer(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     let Some(timer) = &plan.shared_timer else {
         return Ok(());
     };
@@ -385,7 +389,7 @@ fn shared_timer(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
 /// Timers before limiters, which read them; lines without a limit before the others, which take
 /// over the enable bits that they find set (`fast`); the shared timer last, with all its sources
 /// started.
-fn start(out: &mut String, plan: &Plan<'_>) -> fmt::Result {
+fn start(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(
         out,
         "/** Lets the timers of the limits count. Before any start. */"

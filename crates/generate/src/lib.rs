@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns a system into the code that keeps its limits.
 //!
-//! [`Plan::new`] decides what a chip must be told, or refuses with every reason it finds;
+//! [`ChipPlan::new`] decides what a chip must be told, or refuses with every reason it finds;
 //! [`header`] writes the decision down as one C header for `ports/avr`; [`write`] puts it in place
 //! without touching a file that somebody else wrote. [`SiliconPlan`] does the same for limits in
 //! hardware: an instance of rtl/limit, and the C header of its driver.
@@ -22,7 +22,7 @@ pub use chip::{UnknownChip, chip, chips};
 pub use header::header;
 pub use identifier::{IdentifierError, c_identifier};
 pub use output::{MARKER, OutputError, write, write_files};
-pub use plan::{LineStart, Plan, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
-pub use refusal::{Reason, Refused};
+pub use plan::{ChipPlan, LineStart, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
+pub use refusal::{Refusal, RefusalReason};
 pub use silicon::{SiliconPlan, SiliconSource, silicon_header, silicon_module};
 pub use weir_target::{Board, Flavour};

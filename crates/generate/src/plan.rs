@@ -10,7 +10,7 @@ use weir_target::Flavour;
 
 /// What a chip is told about a system. Everything in it can be compiled.
 #[derive(Debug, Clone, Serialize)]
-pub struct Plan<'a> {
+pub struct ChipPlan<'a> {
     /// The system's name.
     pub system: &'a str,
     /// SHA-256 of the system file.

@@ -6,16 +6,16 @@ use weir_model::{Expiry, Nesting, Place, Policy, Source, System, Timing};
 use weir_target::{Board, Channel, Flavour};
 
 use crate::identifier::c_identifier;
-use crate::plan::{LineStart, Plan, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
-use crate::port::{Lack, Port};
-use crate::refusal::{Reason, Refused};
+use crate::plan::{ChipPlan, LineStart, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
+use crate::port::{ChipPort, Lack};
+use crate::refusal::{Refusal, RefusalReason};
 
-impl<'a> Plan<'a> {
+impl<'a> ChipPlan<'a> {
     /// Decides what `chip` must be told to keep the system's limits.
     ///
     /// # Errors
     /// What the chip or its port lacks: every reason, not only the first.
-    pub fn new(system: &'a System, chip: &'a Board) -> Result<Self, Refused> {
+    pub fn new(system: &'a System, chip: &'a Board) -> Result<Self, Refusal> {
         let mut planner = Planner {
             system,
             chip,
@@ -24,7 +24,7 @@ impl<'a> Plan<'a> {
         let plan = planner.plan();
         match plan {
             Some(plan) if planner.reasons.is_empty() => Ok(plan),
-            _ => Err(Refused {
+            _ => Err(Refusal {
                 system: system.name.clone(),
                 chip: chip.chip().to_owned(),
                 reasons: planner.reasons,
@@ -36,7 +36,7 @@ impl<'a> Plan<'a> {
 struct Planner<'a> {
     system: &'a System,
     chip: &'a Board,
-    reasons: Vec<Reason>,
+    reasons: Vec<RefusalReason>,
 }
 
 /// Who uses something of which there is but one.
@@ -59,7 +59,7 @@ impl<K: Ord> Users<K> {
 
 impl<'a> Planner<'a> {
     fn refuse(&mut self, place: &str, lack: Lack) {
-        self.reasons.push(Reason {
+        self.reasons.push(RefusalReason {
             place: place.to_owned(),
             what: lack.what,
             right: lack.right,
@@ -67,7 +67,7 @@ impl<'a> Planner<'a> {
     }
 
     /// None only after a refusal.
-    fn plan(&mut self) -> Option<Plan<'a>> {
+    fn plan(&mut self) -> Option<ChipPlan<'a>> {
         let port = self.port()?;
         let sources: Vec<PlannedSource<'a>> = self
             .system
@@ -82,7 +82,7 @@ impl<'a> Planner<'a> {
         if port.flavour == Flavour::Fast {
             self.find_excess_of_fast(&sources);
         }
-        Some(Plan {
+        Some(ChipPlan {
             system: &self.system.name,
             sha256: &self.system.sha256,
             chip: self.chip.chip(),
@@ -94,7 +94,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn port(&mut self) -> Option<Port<'a>> {
+    fn port(&mut self) -> Option<ChipPort<'a>> {
         let cpu = &self.system.cpu;
         let chip = self.chip;
         if cpu.board.as_deref() != Some(&chip.name) {
@@ -121,7 +121,7 @@ impl<'a> Planner<'a> {
         }
         let name = cpu.flavour.as_deref().unwrap_or("c");
         let of_port = Flavour::named(name).and_then(|flavour| {
-            Some(Port {
+            Some(ChipPort {
                 chip,
                 flavour,
                 rules: chip.rules(flavour)?,
@@ -137,7 +137,7 @@ impl<'a> Planner<'a> {
         of_port.filter(|_| self.reasons.is_empty())
     }
 
-    fn source(&mut self, port: Port<'a>, source: &'a Source) -> Option<PlannedSource<'a>> {
+    fn source(&mut self, port: ChipPort<'a>, source: &'a Source) -> Option<PlannedSource<'a>> {
         let place = format!("source `{}`", source.name);
         let vector = source.level.vector.as_str();
         let known = self.reasons.len();
@@ -199,7 +199,12 @@ impl<'a> Planner<'a> {
             .ok()
     }
 
-    fn limit(&mut self, port: Port<'a>, place: &str, source: &'a Source) -> Option<SoftwareLimit> {
+    fn limit(
+        &mut self,
+        port: ChipPort<'a>,
+        place: &str,
+        source: &'a Source,
+    ) -> Option<SoftwareLimit> {
         let limit = &source.limit;
         // A shared timer measures the interval of all its sources.
         let (name, shared, interval) = match &limit.expiry {
@@ -248,7 +253,7 @@ impl<'a> Planner<'a> {
 
     fn channel(
         &mut self,
-        port: Port<'a>,
+        port: ChipPort<'a>,
         place: &str,
         name: &str,
         shared: bool,
@@ -261,7 +266,7 @@ impl<'a> Planner<'a> {
     /// The shared timer that sources use; the port has one for all of them.
     fn shared_timer(
         &mut self,
-        port: Port<'a>,
+        port: ChipPort<'a>,
         sources: &[PlannedSource<'a>],
     ) -> Option<SharedTimer<'a>> {
         let users = |index: usize| {
@@ -351,7 +356,7 @@ impl<'a> Planner<'a> {
     /// An interrupt has one handler.
     fn find_shared_vectors(
         &mut self,
-        port: Port<'a>,
+        port: ChipPort<'a>,
         sources: &[PlannedSource<'a>],
         shared: Option<&SharedTimer<'a>>,
     ) {

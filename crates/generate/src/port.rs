@@ -2,7 +2,7 @@
 //! What a flavour of a port lacks for a limit, said before anything is compiled and in the words of
 //! the system file.
 use weir_model::{Policy, Timing};
-use weir_target::{Board, Channel, Flavour, Misfit, Rules, avr};
+use weir_target::{Board, Channel, Flavour, Misfit, PortRules, avr};
 
 use crate::plan::SoftwareLimit;
 
@@ -24,13 +24,13 @@ impl Lack {
 
 /// The port of a chip, in one of its flavours.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Port<'a> {
+pub(crate) struct ChipPort<'a> {
     pub chip: &'a Board,
     pub flavour: Flavour,
-    pub rules: &'a Rules,
+    pub rules: &'a PortRules,
 }
 
-impl<'a> Port<'a> {
+impl<'a> ChipPort<'a> {
     /// The channel of this name, if a limit (or a shared timer) can use it.
     pub fn channel(self, name: &str, shared: bool) -> Result<Channel<'a>, Lack> {
         let usable = |channel: &Channel<'_>| {

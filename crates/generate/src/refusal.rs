@@ -4,21 +4,21 @@
 /// A system for which no code can be generated.
 #[derive(Debug, Clone, thiserror::Error, miette::Diagnostic)]
 #[error("the system `{system}` cannot be generated for {chip}")]
-pub struct Refused {
+pub struct Refusal {
     /// The system's name.
     pub system: String,
     /// The chip's name.
     pub chip: String,
     /// At least one.
     #[related]
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<RefusalReason>,
 }
 
 /// One thing that the chip or its port does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 #[error("{place}: {what}")]
 #[diagnostic(help("{right}"))]
-pub struct Reason {
+pub struct RefusalReason {
     /// Where in the system: ``source `encoder` ``.
     pub place: String,
     /// What is wrong there.

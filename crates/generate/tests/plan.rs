@@ -5,14 +5,14 @@ mod systems;
 
 use proptest::prelude::*;
 use systems::{limited, share, source, system};
-use weir_generate::{Flavour, LineStart, Plan, chip, header};
+use weir_generate::{ChipPlan, Flavour, LineStart, chip, header};
 use weir_model::{Interval, Nesting, Place, Policy, System, Timing};
 
 const STRICT: (Policy, Timing) = (Policy::Strict, Timing::Eager);
 const BUCKET: (Policy, Timing) = (Policy::Bucket, Timing::Lazy);
 
 fn text(system: &System) -> String {
-    let plan = Plan::new(system, chip("atmega128").unwrap()).unwrap_or_else(|refused| {
+    let plan = ChipPlan::new(system, chip("atmega128").unwrap()).unwrap_or_else(|refused| {
         panic!("{refused}: {:?}", refused.reasons);
     });
     header(&plan, "system.toml")
@@ -20,7 +20,7 @@ fn text(system: &System) -> String {
 
 /// The reasons, one a line: where, what, and what would be right.
 fn reasons(system: &System) -> Vec<String> {
-    let refused = Plan::new(system, chip("atmega128").unwrap()).unwrap_err();
+    let refused = ChipPlan::new(system, chip("atmega128").unwrap()).unwrap_err();
     assert!(!refused.reasons.is_empty());
     refused
         .reasons
@@ -185,7 +185,7 @@ fn a_limit_off_keeps_the_names_and_switches_the_line_on() {
     let mut system = system("c");
     system.sources = vec![source("x", "INT5"), source("adc", "ADC")];
     let chip = chip("atmega128").unwrap();
-    let plan = Plan::new(&system, chip).unwrap();
+    let plan = ChipPlan::new(&system, chip).unwrap();
     assert_eq!(plan.flavour, Flavour::C);
     assert_eq!(plan.sources[0].start, LineStart::Line);
     assert_eq!(plan.sources[1].start, LineStart::Device);
@@ -450,7 +450,7 @@ proptest! {
         source.limit.interval = Interval { ticks, tick };
         source.limit.lag = lag;
         system.sources.push(source);
-        if let Ok(plan) = Plan::new(&system, chip("atmega128").unwrap()) {
+        if let Ok(plan) = ChipPlan::new(&system, chip("atmega128").unwrap()) {
             let text = header(&plan, &name);
             let written = format!("WEIR_SOURCE_{}", plan.sources[0].identifier);
             prop_assert!(text.contains(&written));

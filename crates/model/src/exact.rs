@@ -141,10 +141,10 @@ impl FromStr for ExactRate {
 
 /// A span of time, more than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ExactTime(Span);
+pub(crate) struct ExactTime(TimeForm);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Span {
+enum TimeForm {
     Cycles(u64),
     Seconds(Decimal),
 }
@@ -154,8 +154,8 @@ impl ExactTime {
     /// down it can be 0.
     pub fn cycles(self, clock_hz: u64, round: Round) -> Option<u64> {
         match self.0 {
-            Span::Cycles(cycles) => Some(cycles),
-            Span::Seconds(seconds) => match seconds.fraction(u128::from(clock_hz)) {
+            TimeForm::Cycles(cycles) => Some(cycles),
+            TimeForm::Seconds(seconds) => match seconds.fraction(u128::from(clock_hz)) {
                 Some((numerator, denominator)) => round.divide(numerator, denominator),
                 // Below 10⁻³⁸ of anything, or beyond 10⁹ s, which its parser has refused.
                 None => Some(u64::from(round == Round::Up)),
@@ -169,7 +169,7 @@ impl FromStr for ExactTime {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Duration::Cycles(cycles) = text.parse()? {
-            return Ok(Self(Span::Cycles(cycles)));
+            return Ok(Self(TimeForm::Cycles(cycles)));
         }
         let power = match quantity::number_and_unit(text).1 {
             "ns" => -9,
@@ -177,7 +177,7 @@ impl FromStr for ExactTime {
             "ms" => -3,
             _ => 0,
         };
-        Ok(Self(Span::Seconds(Decimal::parse(text)?.scaled(power))))
+        Ok(Self(TimeForm::Seconds(Decimal::parse(text)?.scaled(power))))
     }
 }
 

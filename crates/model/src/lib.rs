@@ -21,6 +21,6 @@ pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
 pub use linux::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 pub use load::{FILE_BYTES_MOST, load, parse};
 pub use quantity::{Duration, QuantityError, Rate};
-pub use resolve::{Hardware, HardwareChannel, Limiter, TickRange, with_hardware};
+pub use resolve::{Hardware, HardwareChannel, LimiterShape, TickRange, with_hardware};
 pub use silicon::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconLimit, SiliconReset};
 pub use system::*;

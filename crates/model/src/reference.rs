@@ -10,9 +10,9 @@ use crate::exact::{ExactRate, ExactTime};
 use crate::file::leaf::{
     Amount, MeasuredCost, Name, OwnVector, StatedCost, Text, Truth, Vector, Worst,
 };
-use crate::file::linux::{Cgroup, Interface};
+use crate::file::linux::{Cgroup, InterfaceName};
 use crate::file::sections::Root;
-use crate::file::value::{Entry, Form, Shape, Value, Word, text_of};
+use crate::file::value::{Form, KeySpec, Shape, Value, Word, text_of};
 use crate::system::Network;
 use crate::worst_rates;
 
@@ -74,7 +74,7 @@ fn schema_of(shape: &Shape) -> Json {
     }
 }
 
-fn description(entry: &Entry) -> String {
+fn description(entry: &KeySpec) -> String {
     let text = text_of(entry.docs);
     if entry.required {
         text
@@ -158,7 +158,7 @@ fn section(page: &mut String, titles: &mut Vec<&'static str>, title: &str, shape
 }
 
 /// The words of a choice, once.
-fn choice(page: &mut String, titles: &mut Vec<&'static str>, entry: &Entry, words: &[Word]) {
+fn choice(page: &mut String, titles: &mut Vec<&'static str>, entry: &KeySpec, words: &[Word]) {
     if titles.contains(&entry.shape.name) {
         return;
     }
@@ -216,7 +216,7 @@ fn values(page: &mut String) {
         StatedCost::SHAPE,
         Vector::SHAPE,
         Network::SHAPE,
-        Interface::SHAPE,
+        InterfaceName::SHAPE,
         Cgroup::SHAPE,
         Truth::SHAPE,
     ];

@@ -37,12 +37,12 @@ impl WorstRate {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RatesFile {
     source: Vec<WorstRate>,
 }
 
 static ALL: LazyLock<Vec<WorstRate>> = LazyLock::new(|| {
-    let file: File =
+    let file: RatesFile =
         toml::from_str(include_str!("../data/worst-rates.toml")).unwrap_or_else(|error| {
             panic!("data/worst-rates.toml, which is part of this program: {error}")
         });

@@ -91,7 +91,7 @@ impl FloodError {
 
 /// What the name of a flood stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum FloodName {
     Source(usize),
     Flow(usize),
     /// A source, as packets of none of its flows.
@@ -99,14 +99,14 @@ enum Named {
 }
 
 /// A flood that can be made.
-struct Flood {
+struct FloodFeed {
     to: Target,
     pattern: Pattern,
     /// Nothing else arrives there.
     replaces: bool,
 }
 
-impl Flood {
+impl FloodFeed {
     /// # Errors
     /// What is wrong with the text.
     fn read(system: &System, text: &str) -> Result<Self, FloodError> {
@@ -114,7 +114,7 @@ impl Flood {
             Some((name, pattern)) => (name.trim(), Some(pattern)),
             None => (text.trim(), None),
         };
-        let named = Named::read(system, name)?;
+        let named = FloodName::read(system, name)?;
         let name = name.to_owned();
         let pattern = match pattern {
             Some(pattern) => match Pattern::parse(pattern, system.cpu.clock_hz) {
@@ -130,11 +130,11 @@ impl Flood {
             return Err(FloodError::Level { name });
         }
         let to = match named {
-            Named::Flow(flow) => Target::Flow(flow),
-            Named::Nobody(source) => Target::Source(source),
+            FloodName::Flow(flow) => Target::Flow(flow),
+            FloodName::Nobody(source) => Target::Source(source),
             // Whose its packets are is recorded.
-            Named::Source(source) if is_recording(&pattern) => Target::Source(source),
-            Named::Source(source) => {
+            FloodName::Source(source) if is_recording(&pattern) => Target::Source(source),
+            FloodName::Source(source) => {
                 let flows: Vec<(usize, &Flow)> = system.flows_of(source).collect();
                 match flows[..] {
                     [] => Target::Source(source),
@@ -146,7 +146,7 @@ impl Flood {
         Ok(Self {
             to,
             pattern,
-            replaces: !matches!(named, Named::Nobody(_)),
+            replaces: !matches!(named, FloodName::Nobody(_)),
         })
     }
 
@@ -161,7 +161,7 @@ impl Flood {
     }
 }
 
-impl Named {
+impl FloodName {
     fn read(system: &System, name: &str) -> Result<Self, FloodError> {
         let source = |name: &str| system.sources.iter().position(|of| of.name == name);
         let flow = |name: &str| system.flows.iter().position(|of| of.name == name);
@@ -250,9 +250,9 @@ fn periodic(rate: Rate) -> Pattern {
 /// # Errors
 /// The first flood that cannot be made.
 pub fn feeds<T: AsRef<str>>(system: &System, floods: &[T]) -> Result<Feeds, FloodError> {
-    let floods: Vec<Flood> = floods
+    let floods: Vec<FloodFeed> = floods
         .iter()
-        .map(|text| Flood::read(system, text.as_ref()))
+        .map(|text| FloodFeed::read(system, text.as_ref()))
         .collect::<Result<_, _>>()?;
     let mut feeds = Feeds {
         feeds: Vec::new(),
@@ -275,7 +275,7 @@ pub fn feeds<T: AsRef<str>>(system: &System, floods: &[T]) -> Result<Feeds, Floo
 }
 
 impl Feeds {
-    fn add_usual(&mut self, system: &System, floods: &[Flood], to: Target, rate: Option<Rate>) {
+    fn add_usual(&mut self, system: &System, floods: &[FloodFeed], to: Target, rate: Option<Rate>) {
         if floods.iter().any(|flood| flood.replaces(system, to)) {
             return;
         }
@@ -285,7 +285,7 @@ impl Feeds {
         }
     }
 
-    fn add_floods(&mut self, floods: &[Flood], to: Target) {
+    fn add_floods(&mut self, floods: &[FloodFeed], to: Target) {
         for flood in floods.iter().filter(|flood| flood.to == to) {
             self.add(to, flood.pattern.clone(), true);
         }

@@ -22,9 +22,9 @@ use weir_core_sys::demux::CLASSES;
 use weir_model::System;
 
 pub use limiter::core_config;
-pub use observer::{Event, Loss, Observer, Queue, Track};
+pub use observer::{Loss, Observer, Queue, SimulationEvent, Track};
 pub use options::{
-    Batches, By, Compensation, Costs, Defer, Deferral, Feed, Options, Target, Tick, Ties,
+    Batches, By, Compensation, CostSpreads, Defer, Deferral, Feed, Options, Target, Tick, Ties,
 };
 pub use spread::Spread;
 pub use tally::Tally;

@@ -32,7 +32,7 @@ pub(crate) const SERVE: Orders = Orders {
 };
 
 #[derive(Debug)]
-enum Machine {
+enum WidthMachine {
     Bits16(weir_core_sys::Limiter<W16>),
     Bits32(weir_core_sys::Limiter<W32>),
     Bits64(weir_core_sys::Limiter<W64>),
@@ -41,17 +41,17 @@ enum Machine {
 macro_rules! each_width {
     ($machine:expr, $limiter:ident => $event:expr) => {
         match $machine {
-            Machine::Bits16($limiter) => $event,
-            Machine::Bits32($limiter) => $event,
-            Machine::Bits64($limiter) => $event,
+            WidthMachine::Bits16($limiter) => $event,
+            WidthMachine::Bits32($limiter) => $event,
+            WidthMachine::Bits64($limiter) => $event,
         }
     };
 }
 
 /// A limiter and the timer that it counts with.
 #[derive(Debug)]
-pub(crate) struct Limiter {
-    machine: Machine,
+pub(crate) struct TimedLimiter {
+    machine: WidthMachine,
     /// Cycles of a tick.
     tick: u64,
     bits: u32,
@@ -81,7 +81,7 @@ pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
     }
 }
 
-impl Limiter {
+impl TimedLimiter {
     /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide: 16, 32 or
     /// 64; what lies between counts as the width below.
     ///
@@ -96,13 +96,13 @@ impl Limiter {
         let ticks = now / tick;
         let (machine, step, bits) = if bits < 32 {
             let (limiter, step) = weir_core_sys::Limiter::start(config, ticks)?;
-            (Machine::Bits16(limiter), step, 16)
+            (WidthMachine::Bits16(limiter), step, 16)
         } else if bits < 64 {
             let (limiter, step) = weir_core_sys::Limiter::start(config, ticks)?;
-            (Machine::Bits32(limiter), step, 32)
+            (WidthMachine::Bits32(limiter), step, 32)
         } else {
             let (limiter, step) = weir_core_sys::Limiter::start(config, ticks)?;
-            (Machine::Bits64(limiter), step, 64)
+            (WidthMachine::Bits64(limiter), step, 64)
         };
         let limiter = Self {
             machine,
@@ -174,7 +174,8 @@ mod tests {
     fn instants_are_cycles_wherever_the_timer_wraps() {
         for bits in [16, 32, 64] {
             let before_the_wrap = 0xFFFF_u64 * 8 + 5;
-            let (mut limiter, _) = Limiter::start(&strict(1000), 8, bits, before_the_wrap).unwrap();
+            let (mut limiter, _) =
+                TimedLimiter::start(&strict(1000), 8, bits, before_the_wrap).unwrap();
             let orders = limiter.request(before_the_wrap, false);
             assert!(orders.serve && orders.mask, "{bits}");
             assert_eq!(orders.arm, Some((0xFFFF + 1000) * 8), "{bits}");
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_the_timer_is_refused() {
-        assert!(Limiter::start(&strict(40_000), 1, 16, 0).is_err());
-        assert!(Limiter::start(&strict(40_000), 1, 32, 0).is_ok());
+        assert!(TimedLimiter::start(&strict(40_000), 1, 16, 0).is_err());
+        assert!(TimedLimiter::start(&strict(40_000), 1, 32, 0).is_ok());
     }
 }

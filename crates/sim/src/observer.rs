@@ -82,7 +82,7 @@ impl Loss {
 
 /// Something happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
+pub enum SimulationEvent {
     /// A request or a packet arrived at a source.
     Arrived(usize),
     /// A request or a packet of a source was lost.
@@ -110,11 +110,11 @@ pub enum Event {
 /// Watches a run. Events come in order of time.
 pub trait Observer {
     /// Something happened in this cycle.
-    fn event(&mut self, at: u64, event: Event);
+    fn event(&mut self, at: u64, event: SimulationEvent);
 }
 
 /// Nobody watches: costs nothing.
 impl Observer for () {
     #[inline(always)]
-    fn event(&mut self, _: u64, _: Event) {}
+    fn event(&mut self, _: u64, _: SimulationEvent) {}
 }

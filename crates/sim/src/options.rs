@@ -15,7 +15,7 @@ pub struct Options {
     /// Everything random follows from it.
     pub seed: u64,
     /// How costs lie about the worst that the system states.
-    pub costs: Costs,
+    pub costs: CostSpreads,
     /// Do the sources' limits hold?
     pub limits: bool,
     /// Do devices moderate?
@@ -34,7 +34,7 @@ pub struct Options {
 
 /// How the costs of a run lie about the worst that is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Costs {
+pub struct CostSpreads {
     /// Of interrupts: limiters, handlers, units of work, top halves, early demultiplexing.
     pub interrupts: Spread,
     /// Of bottom halves.
@@ -45,7 +45,7 @@ pub struct Costs {
     pub batches: Batches,
 }
 
-impl Costs {
+impl CostSpreads {
     /// All alike, and batches cost what their packets do.
     #[must_use]
     pub fn all(spread: Spread) -> Self {

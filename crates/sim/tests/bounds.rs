@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use weir_analysis::units::Part;
 use weir_arrivals::Pattern;
 use weir_model::System;
-use weir_sim::{Costs, Defer, Feed, Options, Spread, Target, Ties};
+use weir_sim::{CostSpreads, Defer, Feed, Options, Spread, Target, Ties};
 
 const SYSTEMS: u64 = 400;
 const DURATION: u64 = 300_000;
@@ -89,7 +89,7 @@ fn check(system: &System, gaps: &[u64], rng: &mut ChaCha8Rng, text: &str) -> (u3
         let options = Options {
             duration: DURATION,
             seed: rng.random(),
-            costs: Costs::all(spread),
+            costs: CostSpreads::all(spread),
             limits: true,
             moderation: true,
             defer: Defer::Exact(Ties::Run),

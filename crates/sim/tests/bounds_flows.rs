@@ -8,12 +8,14 @@ use std::fmt::Write;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_analysis::Analysis;
-use weir_analysis::check::Report;
+use weir_analysis::check::CheckReport;
 use weir_analysis::units::Part;
 use weir_arrivals::Pattern;
 use weir_model::{Policy, System};
 use weir_sim::tally::Tally;
-use weir_sim::{Costs, Defer, Event, Feed, Options, Queue, Spread, Target, Ties, Track};
+use weir_sim::{
+    CostSpreads, Defer, Feed, Options, Queue, SimulationEvent, Spread, Target, Ties, Track,
+};
 
 const SYSTEMS: u64 = 500;
 const RUNS: u64 = 4;
@@ -209,7 +211,7 @@ impl All {
         &mut self,
         system: &System,
         analysis: &Analysis,
-        report: &Report,
+        report: &CheckReport,
         (tally, log): &(Tally, common::Log),
         text: &dyn Fn() -> String,
     ) {
@@ -235,7 +237,7 @@ impl All {
             };
             kind.hold(of.latencies.most(), most, &what);
             let depths = log.0.iter().filter_map(|&(_, event)| match event {
-                Event::Depth(Queue::Deferred(of), depth) if of == flow => Some(depth),
+                SimulationEvent::Depth(Queue::Deferred(of), depth) if of == flow => Some(depth),
                 _ => None,
             });
             self.queues.hold(depths.max(), bound.queue_needed, &what);
@@ -264,7 +266,7 @@ impl All {
 /// longest that was seen, and the bound.
 fn from_arrival_to_end(
     system: &System,
-    report: &Report,
+    report: &CheckReport,
     task: usize,
     (tally, log): (&Tally, &common::Log),
     response: Option<u64>,
@@ -278,8 +280,8 @@ fn from_arrival_to_end(
     if !alone || tally.sources[source].lost.total() > 0 {
         return None;
     }
-    let arrivals = log.instants(Event::Arrived(source));
-    let ends = log.instants(Event::Ends(Track::Task(task)));
+    let arrivals = log.instants(SimulationEvent::Arrived(source));
+    let ends = log.instants(SimulationEvent::Ends(Track::Task(task)));
     let seen = ends.iter().zip(&arrivals).map(|(end, begin)| end - begin);
     let of = report.flows.get(flow)?;
     let bound = of.moderation_cycles? + of.limit_cycles? + of.interrupt_cycles? + response?;
@@ -298,7 +300,7 @@ fn no_packet_takes_longer_than_its_bound() {
         for run in 0..RUNS {
             let options = Options {
                 seed: rng.random(),
-                costs: Costs::all(if rng.random_bool(0.5) {
+                costs: CostSpreads::all(if rng.random_bool(0.5) {
                     Spread::Worst
                 } else {
                     Spread::Uniform { least: 30.0 }

@@ -5,7 +5,8 @@ mod common;
 use common::{feed, flat, grouped, options, run};
 use weir_sim::tally::Stage;
 use weir_sim::{
-    Batches, Costs, Defer, Event, Loss, Queue, Spread, Tick, Ties, Track, options::Compensation,
+    Batches, CostSpreads, Defer, Loss, Queue, SimulationEvent, Spread, Tick, Ties, Track,
+    options::Compensation,
 };
 
 const LINE: &str = r#"
@@ -33,28 +34,28 @@ fn an_interrupt_takes_its_time_from_the_task_that_runs() {
     // At 50 and every 500 cycles from there.
     options.feeds = vec![feed(&system, "line", "2kHz:phase=50us")];
     let (tally, log) = run(&system, &options);
-    let about = |(at, event): &(u64, Event)| match event {
-        Event::Starts(_)
-        | Event::Stops(_)
-        | Event::Resumes(_)
-        | Event::Ends(_)
-        | Event::Missed(_) => Some((*at, *event)),
+    let about = |(at, event): &(u64, SimulationEvent)| match event {
+        SimulationEvent::Starts(_)
+        | SimulationEvent::Stops(_)
+        | SimulationEvent::Resumes(_)
+        | SimulationEvent::Ends(_)
+        | SimulationEvent::Missed(_) => Some((*at, *event)),
         _ => None,
     };
     let (task, line) = (Track::Task(0), Track::Request(0));
-    let seen: Vec<(u64, Event)> = log.0.iter().filter_map(about).collect();
+    let seen: Vec<(u64, SimulationEvent)> = log.0.iter().filter_map(about).collect();
     assert_eq!(
         seen,
         [
-            (0, Event::Starts(task)),
-            (50, Event::Stops(task)),
-            (50, Event::Starts(line)),
-            (80, Event::Ends(line)),
-            (80, Event::Resumes(task)),
-            (125, Event::Ends(task)),
-            (125, Event::Missed(0)),
-            (550, Event::Starts(line)),
-            (580, Event::Ends(line)),
+            (0, SimulationEvent::Starts(task)),
+            (50, SimulationEvent::Stops(task)),
+            (50, SimulationEvent::Starts(line)),
+            (80, SimulationEvent::Ends(line)),
+            (80, SimulationEvent::Resumes(task)),
+            (125, SimulationEvent::Ends(task)),
+            (125, SimulationEvent::Missed(0)),
+            (550, SimulationEvent::Starts(line)),
+            (580, SimulationEvent::Ends(line)),
         ]
     );
     let task = &tally.tasks[0];
@@ -72,12 +73,15 @@ fn a_pending_bit_is_one_deep() {
     // The first is taken at 100; of those at 105 and 110, during it, one waits.
     options.feeds = vec![feed(&system, "line", "bursts:3:gap=5us:period=900us")];
     let (tally, log) = run(&system, &options);
-    let first = log.instants(Event::Arrived(0))[0];
+    let first = log.instants(SimulationEvent::Arrived(0))[0];
     assert_eq!(
-        log.instants(Event::Starts(Track::Request(0)))[..2],
+        log.instants(SimulationEvent::Starts(Track::Request(0)))[..2],
         [first, first + 30]
     );
-    assert_eq!(log.instants(Event::Lost(0, Loss::Pending))[0], first + 10);
+    assert_eq!(
+        log.instants(SimulationEvent::Lost(0, Loss::Pending))[0],
+        first + 10
+    );
     assert!(tally.sources[0].lost.of(Loss::Pending) >= 1);
 }
 
@@ -114,7 +118,7 @@ max_work = 1
         ]
     };
     let starts = |log: &common::Log| {
-        [0, 1, 2].map(|source| log.instants(Event::Starts(Track::Request(source)))[0])
+        [0, 1, 2].map(|source| log.instants(SimulationEvent::Starts(Track::Request(source)))[0])
     };
     let system = grouped(sources);
     let mut nested = options(900);
@@ -123,8 +127,14 @@ max_work = 1
     // "second" preempts "low" at 10; "first", of the same group, waits for its end at 40, goes
     // before "low", which resumes at 70.
     assert_eq!(starts(&log), [0, 10, 40]);
-    assert_eq!(log.instants(Event::Resumes(Track::Request(0))), [70]);
-    assert_eq!(log.instants(Event::Ends(Track::Request(0))), [160]);
+    assert_eq!(
+        log.instants(SimulationEvent::Resumes(Track::Request(0))),
+        [70]
+    );
+    assert_eq!(
+        log.instants(SimulationEvent::Ends(Track::Request(0))),
+        [160]
+    );
 
     let system = flat(
         &sources
@@ -154,9 +164,12 @@ fn a_strict_limit_serves_one_per_interval_and_costs_what_it_costs() {
     let (tally, log) = run(&system, &with);
     // The first request is served in the line's interrupt (15 + 20); those that waited in the
     // timer's (18 + 20), an interval after the service before.
-    assert_eq!(log.instants(Event::Starts(Track::Request(0))), [0]);
     assert_eq!(
-        log.instants(Event::Starts(Track::Expiry(0))),
+        log.instants(SimulationEvent::Starts(Track::Request(0))),
+        [0]
+    );
+    assert_eq!(
+        log.instants(SimulationEvent::Starts(Track::Expiry(0))),
         [200, 400, 600, 800]
     );
     let source = &tally.sources[0];
@@ -187,9 +200,9 @@ fn what_a_limit_lets_through_is_bounded_by_its_curve_in_any_window() {
     let mut options = options(1_000_000);
     options.feeds = vec![feed(&system, "line", "poisson:30kHz")];
     let (_, log) = run(&system, &options);
-    let mut served = log.instants(Event::Starts(Track::Request(0)));
-    let expiries = log.instants(Event::Starts(Track::Expiry(0)));
-    let ends = log.instants(Event::Ends(Track::Expiry(0)));
+    let mut served = log.instants(SimulationEvent::Starts(Track::Request(0)));
+    let expiries = log.instants(SimulationEvent::Starts(Track::Expiry(0)));
+    let ends = log.instants(SimulationEvent::Ends(Track::Expiry(0)));
     // Those that serve take 18 + 20 cycles, the others 12.
     served.extend(
         expiries
@@ -257,16 +270,22 @@ fn a_bottom_half_waits_for_its_receivers_urgency() {
     let (tally, log) = run(&system, &options);
     // Both interrupts take 10 + 20 + 5 + 3. The urgent bottom half runs at once, and its receiver
     // after it; the other one waits until "busy" is done.
-    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(0))), [238]);
-    assert_eq!(log.instants(Event::Starts(Track::Task(0))), [288]);
-    let busy_ends = 500 + 2 * 38 + 50 + 40;
-    assert_eq!(log.instants(Event::Ends(Track::Task(1))), [busy_ends]);
     assert_eq!(
-        log.instants(Event::Starts(Track::BottomHalf(1))),
+        log.instants(SimulationEvent::Starts(Track::BottomHalf(0))),
+        [238]
+    );
+    assert_eq!(log.instants(SimulationEvent::Starts(Track::Task(0))), [288]);
+    let busy_ends = 500 + 2 * 38 + 50 + 40;
+    assert_eq!(
+        log.instants(SimulationEvent::Ends(Track::Task(1))),
         [busy_ends]
     );
     assert_eq!(
-        log.instants(Event::Ends(Track::Task(2))),
+        log.instants(SimulationEvent::Starts(Track::BottomHalf(1))),
+        [busy_ends]
+    );
+    assert_eq!(
+        log.instants(SimulationEvent::Ends(Track::Task(2))),
         [busy_ends + 70 + 10]
     );
     assert_eq!(tally.flows[0].latencies.most(), Some(88));
@@ -280,8 +299,14 @@ fn a_bottom_half_waits_for_its_receivers_urgency() {
     let (tally, log) = run(&system, &options);
     // Without demultiplexing (35 per interrupt) both run right after their top halves; the first
     // has 5 cycles left when the second packet comes.
-    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(1))), [135]);
-    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(0))), [240]);
+    assert_eq!(
+        log.instants(SimulationEvent::Starts(Track::BottomHalf(1))),
+        [135]
+    );
+    assert_eq!(
+        log.instants(SimulationEvent::Starts(Track::BottomHalf(0))),
+        [240]
+    );
     assert_eq!(tally.tasks[1].interrupted_by_bottom_halves, 120);
 }
 
@@ -291,10 +316,16 @@ fn ties_wait_or_run() {
     let mut options = options(1000);
     options.feeds = vec![feed(&system, "bulk", "1kHz:phase=100us")];
     let (_, log) = run(&system, &options);
-    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(1))), [138]);
+    assert_eq!(
+        log.instants(SimulationEvent::Starts(Track::BottomHalf(1))),
+        [138]
+    );
     options.defer = Defer::Exact(Ties::Wait);
     let (_, log) = run(&system, &options);
-    assert_eq!(log.instants(Event::Starts(Track::BottomHalf(1))), [538]);
+    assert_eq!(
+        log.instants(SimulationEvent::Starts(Track::BottomHalf(1))),
+        [538]
+    );
 }
 
 #[test]
@@ -312,7 +343,11 @@ fn queues_are_as_long_as_stated_and_losses_have_their_reasons() {
     // interrupt is over: of the 19 that come meanwhile 7 fit in.
     assert_eq!(lost.of(Loss::DeviceFull), 12);
     assert_eq!(lost.of(Loss::QueueFull), 1 + 7 - 4);
-    assert_eq!(log.instants(Event::Depth(Queue::Device(0), 8)).len(), 1);
+    assert_eq!(
+        log.instants(SimulationEvent::Depth(Queue::Device(0), 8))
+            .len(),
+        1
+    );
 
     options.duration = 1000;
     let (tally, _) = run(&system, &options);
@@ -341,14 +376,14 @@ fn a_moderated_device_interrupts_once_per_window_and_drops_what_is_for_nobody() 
     options.feeds = vec![feed(&system, "bulk", "1kHz:phase=100us")];
     let (_, log) = run(&system, &options);
     assert_eq!(
-        log.instants(Event::Starts(Track::Request(0))),
+        log.instants(SimulationEvent::Starts(Track::Request(0))),
         [400, 1400, 2400]
     );
     // Every third packet completes a count of 3, within 300 cycles of the first.
     options.feeds = vec![feed(&system, "bulk", "10kHz:phase=100us")];
     let (_, log) = run(&system, &options);
     assert_eq!(
-        log.instants(Event::Starts(Track::Request(0)))[..2],
+        log.instants(SimulationEvent::Starts(Track::Request(0)))[..2],
         [300, 600]
     );
     options.feeds = vec![feed(&system, "eth", "10kHz")];
@@ -378,7 +413,7 @@ wcet = "150us"
 "#;
     let ends = |system: &weir_model::System| {
         let (_, log) = run(system, &options(1000));
-        [0, 1].map(|task| log.instants(Event::Ends(Track::Task(task))))
+        [0, 1].map(|task| log.instants(SimulationEvent::Ends(Track::Task(task))))
     };
     let text = common::CPU.replace("INTERRUPTS", "flat");
     assert_eq!(
@@ -413,10 +448,10 @@ wcet = "300us"
         &common::parse(&format!("{cooperative}{tasks}")),
         &options(500),
     );
-    assert_eq!(log.instants(Event::Ends(Track::Task(1))), [310]);
+    assert_eq!(log.instants(SimulationEvent::Ends(Track::Task(1))), [310]);
     // Three releases have waited; they are done one after the other.
     assert_eq!(
-        log.instants(Event::Ends(Track::Task(0))),
+        log.instants(SimulationEvent::Ends(Track::Task(0))),
         [10, 320, 330, 340, 410]
     );
 }
@@ -465,7 +500,7 @@ fn a_tick_charges_whoever_runs_and_compensation_takes_it_back() {
     let ticks = |compensation, defer| {
         let mut options = options(1_000_000);
         options.defer = defer;
-        options.costs = Costs::all(Spread::Worst);
+        options.costs = CostSpreads::all(Spread::Worst);
         options.tick = Some(Tick {
             period: 1000,
             cost: 0,
@@ -502,8 +537,8 @@ fn a_bottom_half_that_costs_nothing_is_none() {
     let (tally, log) = run(&system, &options);
     // The top half delivers at 138, whatever runs then; the receiver itself waits for its turn.
     assert_eq!(tally.flows[1].latencies.most(), Some(38));
-    assert_eq!(log.instants(Event::Released(2)), [138]);
-    assert_eq!(log.instants(Event::Ends(Track::Task(2))), [548]);
+    assert_eq!(log.instants(SimulationEvent::Released(2)), [138]);
+    assert_eq!(log.instants(SimulationEvent::Ends(Track::Task(2))), [548]);
 }
 
 #[test]
@@ -525,7 +560,10 @@ wcet = "300us"
     let (_, log) = run(&common::parse(&format!("{sliced}{tasks}")), &options(500));
     // The second job, released at 200 behind "long", begins at 260 when that has used a slice up
     // since 60 and one since 160, and runs to its end.
-    assert_eq!(log.instants(Event::Ends(Track::Task(0)))[..2], [60, 320]);
+    assert_eq!(
+        log.instants(SimulationEvent::Ends(Track::Task(0)))[..2],
+        [60, 320]
+    );
 }
 
 #[test]
@@ -550,7 +588,7 @@ wcet = "100us"
     options.closed_loops = vec![Some(200)];
     options.feeds = vec![feed(&system, "line", "1kHz:phase=190us")];
     let (_, log) = run(&system, &options);
-    assert_eq!(log.instants(Event::Starts(Track::Task(1))), [220]);
+    assert_eq!(log.instants(SimulationEvent::Starts(Track::Task(1))), [220]);
 }
 
 /// The instants at which the line's interrupts begin behind this limit in hardware, every 50 cycles
@@ -561,7 +599,7 @@ fn behind(limit: &str, duration: u64) -> Vec<u64> {
     let mut options = options(duration);
     options.feeds = vec![feed(&system, "line", "20kHz:phase=50us")];
     let (_, log) = run(&system, &options);
-    log.instants(Event::Starts(Track::Request(0)))
+    log.instants(SimulationEvent::Starts(Track::Request(0)))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! before anything is compiled.
 use std::ops::RangeInclusive;
 
-use crate::{Policy, Range, Rules, Timing};
+use crate::{Policy, PortRules, Range, Timing};
 
 /// The smallest prescaler of short intervals, and of all in the flavour `fast`: its entries need a
 /// few cycles between two ticks.
@@ -17,7 +17,7 @@ const FAST_LEAST_TICKS: u64 = 4;
 const FAST_MOST_TICKS: u64 = 250;
 
 /// `c`: any 16-bit channel.
-pub static C: Rules = Rules {
+pub static C: PortRules = PortRules {
     own_bits: 16,
     shared_bits: 16,
     shared_letter: None,
@@ -31,7 +31,7 @@ pub static C: Rules = Rules {
 
 /// `fast`: one source on an 8-bit timer, or up to four that share channel A of a 16-bit one, which
 /// restarts at its match.
-pub static FAST: Rules = Rules {
+pub static FAST: PortRules = PortRules {
     own_bits: 8,
     shared_bits: 16,
     shared_letter: Some('A'),

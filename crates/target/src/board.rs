@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::costs::Costs;
-use crate::{Events, Flavour, Port, Rules};
+use crate::{Events, Flavour, Port, PortRules};
 
 /// A board, with what was measured on it.
 #[derive(Debug, Deserialize)]
@@ -198,7 +198,7 @@ impl Board {
 
     /// What a flavour of its port can do; none: nothing in software that is analysed.
     #[must_use]
-    pub fn rules(&self, flavour: Flavour) -> Option<&'static Rules> {
+    pub fn rules(&self, flavour: Flavour) -> Option<&'static PortRules> {
         self.port.rules(flavour)
     }
 

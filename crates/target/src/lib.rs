@@ -13,4 +13,4 @@ mod port;
 pub use board::{Avr, Board, Channel, InterruptFacts, LineFacts, TimerFacts};
 pub use costs::Events;
 pub use policy::{Policy, Timing};
-pub use port::{Flavour, Misfit, Port, Range, Rules};
+pub use port::{Flavour, Misfit, Port, PortRules, Range};

@@ -20,7 +20,7 @@ pub enum Port {
 impl Port {
     /// The rules of one of its flavours; none: it has no such flavour.
     #[must_use]
-    pub fn rules(self, flavour: Flavour) -> Option<&'static Rules> {
+    pub fn rules(self, flavour: Flavour) -> Option<&'static PortRules> {
         match (self, flavour) {
             (Self::Avr, Flavour::C) => Some(&avr::C),
             (Self::Avr, Flavour::Fast) => Some(&avr::FAST),
@@ -61,7 +61,7 @@ impl Flavour {
 
 /// What a flavour of a port can do.
 #[derive(Debug)]
-pub struct Rules {
+pub struct PortRules {
     /// The bits of the timers that limits of their own run on.
     pub own_bits: u32,
     /// The bits of the timers that limits share (regehr2005 §3.5).
@@ -82,7 +82,7 @@ pub struct Rules {
     pub bursts: fn(Policy) -> RangeInclusive<u64>,
 }
 
-impl Rules {
+impl PortRules {
     /// True iff limits can share the channel of this name, on a timer of so many bits.
     #[must_use]
     pub fn shares(&self, channel: &str, bits: u32) -> bool {

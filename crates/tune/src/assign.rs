@@ -5,11 +5,11 @@
 use weir_model::{Interval, Policy, Timing};
 
 use crate::plan::Setting;
-use crate::platform::{Channel, Platform};
+use crate::platform::{Platform, TimerChannel};
 
 /// What a channel is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Use {
+pub enum ChannelUse {
     /// To clear several sources.
     Shared,
     /// For one limiter.
@@ -20,7 +20,7 @@ pub enum Use {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
     /// What for.
-    pub wanted: Use,
+    pub wanted: ChannelUse,
     /// The channel that it has to be; none: any that is free.
     pub channel: Option<usize>,
     /// The shortest interval, in cycles.
@@ -34,7 +34,7 @@ pub struct Client {
 
 /// The channels that are taken and the divisors that are set by what is not tuned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct ChannelOccupancy {
     /// Indices in [`Platform::channels`].
     pub channels: Vec<usize>,
     /// Index in [`Platform::counters`] and the divisor.
@@ -49,7 +49,11 @@ const MOST_ATTEMPTS: u32 = 2_000;
 /// A setting for every client, in their order; none if there is none. The finest divisors that do
 /// are preferred, to earlier clients first.
 #[must_use]
-pub fn assign(platform: &Platform, taken: &Taken, clients: &[Client]) -> Option<Vec<Setting>> {
+pub fn assign(
+    platform: &Platform,
+    taken: &ChannelOccupancy,
+    clients: &[Client],
+) -> Option<Vec<Setting>> {
     let may_ever = |client: &Client| {
         let mut channels = platform.channels.iter();
         channels.any(|channel| !settings_of(channel, client).is_empty())
@@ -76,7 +80,7 @@ fn place(
     platform: &Platform,
     reserved: &[usize],
     clients: &[Client],
-    taken: &mut Taken,
+    taken: &mut ChannelOccupancy,
     settings: &mut Vec<Setting>,
     attempts: &mut u32,
 ) -> bool {
@@ -92,7 +96,7 @@ fn place(
             None => !reserved.contains(&index) && !counters.contains(&channel.counter),
         };
         let is_refused =
-            matches!(client.wanted, Use::Own(..)) && taken.only_shared.contains(&index);
+            matches!(client.wanted, ChannelUse::Own(..)) && taken.only_shared.contains(&index);
         if !may || is_refused || taken.channels.contains(&index) {
             continue;
         }
@@ -141,7 +145,12 @@ fn place(
 }
 
 /// Does nobody use or want the counter yet?
-fn is_fresh(platform: &Platform, taken: &Taken, reserved: &[usize], counter: usize) -> bool {
+fn is_fresh(
+    platform: &Platform,
+    taken: &ChannelOccupancy,
+    reserved: &[usize],
+    counter: usize,
+) -> bool {
     let is_of_counter = |index: &usize| {
         let channel = platform.channels.get(*index);
         channel.is_some_and(|channel| channel.counter == counter)
@@ -154,10 +163,10 @@ fn is_fresh(platform: &Platform, taken: &Taken, reserved: &[usize], counter: usi
 /// The intervals with which a channel gives the client what it wants. First those that
 /// reach its longest interval, the finest before the others; then, the longest first, those whose
 /// counter ends before.
-fn settings_of(channel: &Channel, client: &Client) -> Vec<Interval> {
+fn settings_of(channel: &TimerChannel, client: &Client) -> Vec<Interval> {
     let ranges = match client.wanted {
-        Use::Shared => channel.shared.as_ref().map(|offer| &offer.ranges),
-        Use::Own(policy, timing) => channel.offer(policy, timing).map(|offer| &offer.ranges),
+        ChannelUse::Shared => channel.shared.as_ref().map(|offer| &offer.ranges),
+        ChannelUse::Own(policy, timing) => channel.offer(policy, timing).map(|offer| &offer.ranges),
     };
     let (mut whole, mut cut) = (Vec::new(), Vec::new());
     for range in ranges.into_iter().flatten() {
@@ -187,7 +196,7 @@ mod tests {
 
     fn strict(shortest: u64, longest: u64) -> Client {
         Client {
-            wanted: Use::Own(Policy::Strict, Timing::Lazy),
+            wanted: ChannelUse::Own(Policy::Strict, Timing::Lazy),
             channel: None,
             shortest,
             longest,
@@ -203,7 +212,7 @@ mod tests {
             strict(400_000, 401_000),
             strict(9_000, 9_100),
         ];
-        let settings = assign(&platform, &Taken::default(), &clients).unwrap();
+        let settings = assign(&platform, &ChannelOccupancy::default(), &clients).unwrap();
         for (setting, client) in settings.iter().zip(&clients) {
             assert!((client.shortest..=client.longest).contains(&setting.interval.cycles()));
             for other in &settings {
@@ -223,22 +232,22 @@ mod tests {
     fn there_are_only_so_many_channels_and_divisors() {
         let platform = fixture::atmega128();
         let some = |number| vec![strict(3_000, 3_100); number];
-        assert!(assign(&platform, &Taken::default(), &some(6)).is_some());
-        assert!(assign(&platform, &Taken::default(), &some(7)).is_none());
+        assert!(assign(&platform, &ChannelOccupancy::default(), &some(6)).is_some());
+        assert!(assign(&platform, &ChannelOccupancy::default(), &some(7)).is_none());
         // Three that each need their own divisor, on two counters.
         let apart = [
             strict(3_001, 3_001),
             strict(16_000 * 8 + 8, 16_000 * 8 + 8),
             strict(15_001 * 64, 15_001 * 64),
         ];
-        assert!(assign(&platform, &Taken::default(), &apart[..2]).is_some());
-        assert!(assign(&platform, &Taken::default(), &apart).is_none());
+        assert!(assign(&platform, &ChannelOccupancy::default(), &apart[..2]).is_some());
+        assert!(assign(&platform, &ChannelOccupancy::default(), &apart).is_none());
     }
 
     #[test]
     fn what_is_taken_stays() {
         let platform = fixture::atmega128();
-        let taken = Taken {
+        let taken = ChannelOccupancy {
             channels: vec![0, 1, 2],
             divisors: vec![(0, 64), (1, 8)],
             only_shared: Vec::new(),
@@ -251,13 +260,13 @@ mod tests {
     fn a_pinned_period_is_rounded_up() {
         let platform = fixture::atmega128();
         let client = Client {
-            wanted: Use::Shared,
+            wanted: ChannelUse::Shared,
             channel: None,
             shortest: 100_001,
             longest: 100_001,
             up: true,
         };
-        let settings = assign(&platform, &Taken::default(), &[client]).unwrap();
+        let settings = assign(&platform, &ChannelOccupancy::default(), &[client]).unwrap();
         assert_eq!(
             (settings[0].interval.tick, settings[0].interval.ticks),
             (8, 12_501)

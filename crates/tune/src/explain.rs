@@ -9,7 +9,7 @@
 use weir_model::{Interval, Place, Policy, System};
 
 use crate::search::{NEVER, is_conceivable, is_feasible};
-use crate::task::Task;
+use crate::task::TuningTask;
 
 /// Something that is demanded of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub struct Conflict {
 }
 
 /// Demands of an infeasible task that fail together; `keep` is what it was made with
-/// ([`Task::new`]).
+/// ([`TuningTask::new`]).
 #[must_use]
-pub fn explain(task: &Task, keep: &[usize]) -> Conflict {
+pub fn explain(task: &TuningTask, keep: &[usize]) -> Conflict {
     let system = task.system;
     let tuned: Vec<usize> = task.tuned.iter().map(|tuned| tuned.source).collect();
     let mut demands: Vec<Demand> = deadlines(system);

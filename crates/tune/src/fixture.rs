@@ -6,7 +6,7 @@ use weir_model::{
     Rates, Receiver, Source, System, TaskModel, Timing,
 };
 
-use crate::platform::{Channel, Counter, Offer, Platform, Range, SharedOffer};
+use crate::platform::{Offer, Platform, Range, SharedOffer, TimerChannel, TimerCounter};
 
 /// As many sources as any test has.
 const SOURCES: usize = 10;
@@ -50,7 +50,7 @@ pub(crate) fn atmega128() -> Platform {
         bits: 16,
         ranges: ranges(16_383),
     };
-    let channel = |name: &str, counter, order| Channel {
+    let channel = |name: &str, counter, order| TimerChannel {
         name: name.to_owned(),
         timer: None,
         counter,
@@ -67,7 +67,7 @@ pub(crate) fn atmega128() -> Platform {
             ranges: ranges(65_535),
         }),
     };
-    let counter = |name: &str| Counter {
+    let counter = |name: &str| TimerCounter {
         name: name.to_owned(),
         kind: 0,
     };

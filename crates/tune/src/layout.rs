@@ -4,14 +4,14 @@
 
 use weir_model::Policy;
 
-use crate::assign::{Client, Use, assign};
+use crate::assign::{ChannelUse, Client, assign};
 use crate::band::{Band, Percent, WHOLE};
-use crate::plan::{Choice, Plan, SharedTimer, Way};
+use crate::plan::{Arrangement, Choice, LimitPlan, SharedTimer};
 use crate::platform::MOST_BURST;
-use crate::task::{Task, Tuned};
+use crate::task::{TunedSource, TuningTask};
 
-/// A way for every tuned source, in the order of [`Task::tuned`].
-pub type Layout = Vec<Way>;
+/// A way for every tuned source, in the order of [`TuningTask::tuned`].
+pub type Layout = Vec<Arrangement>;
 
 /// More layouts than this are not listed one by one: about what the time that tuning may take
 /// allows. All of six sources are fewer.
@@ -19,18 +19,24 @@ const MOST_LAYOUTS: usize = 130;
 
 /// The layouts to look at, those with the most sources on the shared timer first.
 #[must_use]
-pub fn layouts(task: &Task) -> Vec<Layout> {
-    let first_own = |tuned: &Tuned| tuned.ways.iter().copied().find(|way| *way != Way::Shared);
+pub fn layouts(task: &TuningTask) -> Vec<Layout> {
+    let first_own = |tuned: &TunedSource| {
+        tuned
+            .ways
+            .iter()
+            .copied()
+            .find(|way| *way != Arrangement::Shared)
+    };
     let forced: Layout = task
         .tuned
         .iter()
         .filter_map(|tuned| tuned.ways.first().copied())
         .collect();
-    let movable: Vec<(usize, Way)> = task
+    let movable: Vec<(usize, Arrangement)> = task
         .tuned
         .iter()
         .enumerate()
-        .filter(|(_, tuned)| tuned.ways.first() == Some(&Way::Shared))
+        .filter(|(_, tuned)| tuned.ways.first() == Some(&Arrangement::Shared))
         .filter_map(|(index, tuned)| Some((index, first_own(tuned)?)))
         .collect();
     let channels = task
@@ -70,7 +76,7 @@ pub fn layouts(task: &Task) -> Vec<Layout> {
 
 /// Layouts in which the slowest and the fastest sources have channels of their own: what differs
 /// most cannot share a timer.
-fn extremes(task: &Task, movable: &[(usize, Way)], channels: usize) -> Vec<Layout> {
+fn extremes(task: &TuningTask, movable: &[(usize, Arrangement)], channels: usize) -> Vec<Layout> {
     let forced = task.tuned.iter().filter_map(|of| of.ways.first().copied());
     let forced: Layout = forced.collect();
     let asked = |index: usize| task.tuned.get(index).map_or(0.0, |of| of.band.asked(WHOLE));
@@ -94,9 +100,9 @@ fn extremes(task: &Task, movable: &[(usize, Way)], channels: usize) -> Vec<Layou
 }
 
 /// Whoever asks for a rate of the shared timer wants one, if any source can share it.
-fn keep_the_pinned_timer(task: &Task, layouts: &mut Vec<Layout>) {
-    if task.options.timer_rate.is_some() && task.tuned.iter().any(Tuned::may_share) {
-        layouts.retain(|layout| layout.contains(&Way::Shared));
+fn keep_the_pinned_timer(task: &TuningTask, layouts: &mut Vec<Layout>) {
+    if task.options.timer_rate.is_some() && task.tuned.iter().any(TunedSource::may_share) {
+        layouts.retain(|layout| layout.contains(&Arrangement::Shared));
     }
 }
 
@@ -114,16 +120,17 @@ fn next_bursts(now: u32) -> impl Iterator<Item = u32> {
 
 /// Layouts that differ from `layout` in one source.
 #[must_use]
-pub fn neighbours(task: &Task, layout: &Layout) -> Vec<Layout> {
+pub fn neighbours(task: &TuningTask, layout: &Layout) -> Vec<Layout> {
     let mut found = Vec::new();
     for (index, tuned) in task.tuned.iter().enumerate() {
         for &way in &tuned.ways {
-            let variants: Vec<Way> = match (way, layout.get(index)) {
-                (Way::Own(Policy::Bursty, timing, _), Some(Way::Own(Policy::Bursty, _, now))) => {
-                    next_bursts(*now)
-                        .map(|burst| Way::Own(Policy::Bursty, timing, burst))
-                        .collect()
-                }
+            let variants: Vec<Arrangement> = match (way, layout.get(index)) {
+                (
+                    Arrangement::Own(Policy::Bursty, timing, _),
+                    Some(Arrangement::Own(Policy::Bursty, _, now)),
+                ) => next_bursts(*now)
+                    .map(|burst| Arrangement::Own(Policy::Bursty, timing, burst))
+                    .collect(),
                 _ => vec![way],
             };
             for variant in variants {
@@ -145,8 +152,8 @@ pub fn neighbours(task: &Task, layout: &Layout) -> Vec<Layout> {
 /// the longer is of use, since it gives everyone the same burst less often. A layout without a
 /// shared timer has the one entry 0.
 #[must_use]
-pub fn periods(task: &Task, layout: &Layout, scale: Percent, bound: Bound) -> Vec<u64> {
-    if !layout.contains(&Way::Shared) {
+pub fn periods(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRule) -> Vec<u64> {
+    if !layout.contains(&Arrangement::Shared) {
         return vec![0];
     }
     let clock = task.system.cpu.clock_hz;
@@ -182,25 +189,31 @@ pub fn periods(task: &Task, layout: &Layout, scale: Percent, bound: Bound) -> Ve
 }
 
 /// The shortest interval in which so many requests are not too many.
-fn shortest(tuned: &Tuned, burst: u32, scale: Percent, bound: Bound, clock_hz: u64) -> u64 {
+fn shortest(
+    tuned: &TunedSource,
+    burst: u32,
+    scale: Percent,
+    bound: BandRule,
+    clock_hz: u64,
+) -> u64 {
     match bound {
-        Bound::Kept => Band::shortest(tuned.band.most(scale), burst, clock_hz),
-        Bound::Ignored => 1,
+        BandRule::Kept => Band::shortest(tuned.band.most(scale), burst, clock_hz),
+        BandRule::Ignored => 1,
     }
 }
 
-fn shared<'t>(task: &'t Task, layout: &'t Layout) -> impl Iterator<Item = &'t Tuned> {
+fn shared<'t>(task: &'t TuningTask, layout: &'t Layout) -> impl Iterator<Item = &'t TunedSource> {
     task.tuned
         .iter()
         .zip(layout)
-        .filter(|(_, way)| **way == Way::Shared)
+        .filter(|(_, way)| **way == Arrangement::Shared)
         .map(|(tuned, _)| tuned)
 }
 
 /// May limits let through more than the over-admission and the tolerated rates allow? Only bounds
 /// on what can be reached are found that way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum BandRule {
     /// Each limit lies in its band.
     Kept,
     /// Only from below.
@@ -209,16 +222,16 @@ pub enum Bound {
 
 /// The sources of `layout` that want a channel of their own. Nothing but the scale decides what
 /// each can do.
-fn owners(task: &Task, layout: &Layout, scale: Percent) -> impl Iterator<Item = Client> {
+fn owners(task: &TuningTask, layout: &Layout, scale: Percent) -> impl Iterator<Item = Client> {
     let clock = task.system.cpu.clock_hz;
     let own = task.tuned.iter().zip(layout);
     own.filter_map(move |(tuned, way)| {
-        let Way::Own(policy, timing, burst) = *way else {
+        let Arrangement::Own(policy, timing, burst) = *way else {
             return None;
         };
         let requests = if policy == Policy::Bursty { burst } else { 1 };
         Some(Client {
-            wanted: Use::Own(policy, timing),
+            wanted: ChannelUse::Own(policy, timing),
             channel: tuned.channel,
             shortest: Band::shortest(tuned.band.most(scale), requests, clock),
             longest: Band::longest(tuned.band.asked(scale), requests, clock),
@@ -230,7 +243,7 @@ fn owners(task: &Task, layout: &Layout, scale: Percent) -> impl Iterator<Item = 
 /// Can the timers do what the sources of `layout` want that share none? If they cannot, no period
 /// helps.
 #[must_use]
-pub fn suits_owners(task: &Task, layout: &Layout, scale: Percent) -> bool {
+pub fn suits_owners(task: &TuningTask, layout: &Layout, scale: Percent) -> bool {
     let clients: Vec<Client> = owners(task, layout, scale).collect();
     assign(task.platform, &task.taken, &clients).is_some()
 }
@@ -240,17 +253,17 @@ pub fn suits_owners(task: &Task, layout: &Layout, scale: Percent) -> bool {
 /// outside its band or the timers do not suffice.
 #[must_use]
 pub fn plan(
-    task: &Task,
+    task: &TuningTask,
     layout: &Layout,
     scale: Percent,
     period: u64,
-    bound: Bound,
-) -> Option<Plan> {
+    bound: BandRule,
+) -> Option<LimitPlan> {
     let clock = task.system.cpu.clock_hz;
-    let shortest = |tuned: &Tuned, burst: u32| shortest(tuned, burst, scale, bound, clock);
+    let shortest = |tuned: &TunedSource, burst: u32| shortest(tuned, burst, scale, bound, clock);
     let is_pinned = task.options.timer_rate.is_some();
     let mut clients = Vec::new();
-    if layout.contains(&Way::Shared) {
+    if layout.contains(&Arrangement::Shared) {
         let mut least = 1;
         for tuned in shared(task, layout) {
             let burst = Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)?;
@@ -260,7 +273,7 @@ pub fn plan(
             return None;
         }
         clients.push(Client {
-            wanted: Use::Shared,
+            wanted: ChannelUse::Shared,
             channel: task.slot.channel,
             shortest: if is_pinned { period } else { least },
             longest: period,
@@ -269,7 +282,7 @@ pub fn plan(
     }
     clients.extend(owners(task, layout, scale));
     let mut settings = assign(task.platform, &task.taken, &clients)?.into_iter();
-    let shared_timer = if layout.contains(&Way::Shared) {
+    let shared_timer = if layout.contains(&Arrangement::Shared) {
         Some(SharedTimer {
             timer: task.slot.timer,
             setting: settings.next()?,
@@ -280,21 +293,21 @@ pub fn plan(
     let mut choices = Vec::with_capacity(layout.len());
     for (tuned, way) in task.tuned.iter().zip(layout) {
         let choice = match *way {
-            Way::Shared => {
+            Arrangement::Shared => {
                 let cycles = shared_timer?.setting.interval.cycles();
                 let burst = Band::burst(tuned.band.asked(scale), cycles, clock, MOST_BURST)?;
-                if bound == Bound::Kept && cycles < shortest(tuned, burst) {
+                if bound == BandRule::Kept && cycles < shortest(tuned, burst) {
                     return None;
                 }
                 Choice::Shared { burst }
             }
-            Way::Own(policy, timing, burst) => Choice::Own {
+            Arrangement::Own(policy, timing, burst) => Choice::Own {
                 policy,
                 timing,
                 burst,
                 setting: settings.next()?,
             },
-            Way::Hardware => {
+            Arrangement::Hardware => {
                 let requests = task.system.sources.get(tuned.source)?.limit.per_interval();
                 let longest = Band::longest(tuned.band.asked(scale), requests, clock);
                 let interval = match &task.system.silicon {
@@ -309,7 +322,7 @@ pub fn plan(
         };
         choices.push((tuned.source, choice));
     }
-    Some(Plan {
+    Some(LimitPlan {
         shared: shared_timer,
         choices,
     })
@@ -317,25 +330,25 @@ pub fn plan(
 
 /// The layout of a plan.
 #[must_use]
-pub fn layout_of(plan: &Plan) -> Layout {
+pub fn layout_of(plan: &LimitPlan) -> Layout {
     plan.choices
         .iter()
         .map(|(_, choice)| match *choice {
-            Choice::Shared { .. } => Way::Shared,
+            Choice::Shared { .. } => Arrangement::Shared,
             Choice::Own {
                 policy,
                 timing,
                 burst,
                 ..
-            } => Way::Own(policy, timing, burst),
-            Choice::Hardware { .. } => Way::Hardware,
+            } => Arrangement::Own(policy, timing, burst),
+            Choice::Hardware { .. } => Arrangement::Hardware,
         })
         .collect()
 }
 
 /// Does every limit of `plan` lie in its band at `scale`?
 #[must_use]
-pub fn is_in_band(task: &Task, plan: &Plan, scale: Percent) -> bool {
+pub fn is_in_band(task: &TuningTask, plan: &LimitPlan, scale: Percent) -> bool {
     let clock = task.system.cpu.clock_hz;
     task.tuned.iter().all(|tuned| {
         let Some((_, choice)) = plan.choices.iter().find(|(of, _)| *of == tuned.source) else {

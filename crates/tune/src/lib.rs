@@ -35,10 +35,10 @@ mod tests;
 
 pub use band::{Band, Percent, hertz};
 pub use explain::{Conflict, Demand, explain};
-pub use measure::{Key, Measure};
-pub use plan::{Choice, Plan, Setting, SharedTimer, Way};
-pub use platform::{Channel, Counter, MOST_BURST, Offer, Platform, Range, SharedOffer};
-pub use search::{Found, Progress, alternatives, is_feasible, search};
+pub use measure::{Measure, MeasureKey};
+pub use plan::{Arrangement, Choice, LimitPlan, Setting, SharedTimer};
+pub use platform::{MOST_BURST, Offer, Platform, Range, SharedOffer, TimerChannel, TimerCounter};
+pub use search::{Progress, TuningSolution, alternatives, is_feasible, search};
 pub use session::{Outcome, Session};
-pub use task::{Accepts, Options, Slot, Task, Tuned};
+pub use task::{Accepts, Options, Slot, TunedSource, TuningTask};
 pub use write::{WriteBackError, write_back};

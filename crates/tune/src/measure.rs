@@ -5,15 +5,15 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 use weir_analysis::curve::{Curve, Staircase};
-use weir_analysis::rank::Place as Rank;
+use weir_analysis::rank::PreemptionRank as Rank;
 use weir_analysis::rta::{Demand, LONGEST_WINDOW, Problem, solve};
 use weir_analysis::units::{Latencies, Part, Unit, Units, body};
 use weir_analysis::{Analysis, analyse};
 use weir_model::{Expiry, Place, Policy, Source, System, Timing};
 
 use crate::band::Percent;
-use crate::plan::Plan;
-use crate::task::Task;
+use crate::plan::LimitPlan;
+use crate::task::TuningTask;
 
 /// What a choice costs and gives.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -35,12 +35,12 @@ pub struct Measure {
 
 /// The order of the objective, the best first. Numbers are cut to what is surely no rounding error,
 /// so that the order is total and repeatable.
-pub type Key = (Reverse<Percent>, u64, u64, u64, u64);
+pub type MeasureKey = (Reverse<Percent>, u64, u64, u64, u64);
 
 impl Measure {
     /// Where it stands among others; the lesser is the better.
     #[must_use]
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> MeasureKey {
         (
             Reverse(self.scale_percent),
             (self.timer_rate_hz * 1e6) as u64,
@@ -53,7 +53,7 @@ impl Measure {
 
 /// Measures a plan whose system is `system`.
 #[must_use]
-pub fn measure(task: &Task, plan: &Plan, system: &System, scale: Percent) -> Measure {
+pub fn measure(task: &TuningTask, plan: &LimitPlan, system: &System, scale: Percent) -> Measure {
     let analysis = analyse(system);
     let over = task.tuned.iter().filter_map(|tuned| {
         let effective = plan.effective(tuned.source, system.cpu.clock_hz)?;

@@ -7,11 +7,11 @@ use weir_model::{
 
 use crate::band::hertz;
 use crate::platform::Platform;
-use crate::task::Task;
+use crate::task::TuningTask;
 
 /// How a source may be limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Arrangement {
     /// Bursty, cleared by the shared timer.
     Shared,
     /// By a channel of its own; the burst is what the bursty and the bucket policy begin with.
@@ -68,14 +68,14 @@ pub struct SharedTimer {
 
 /// A choice for every source that is tuned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct LimitPlan {
     /// The timer that sources share; none if none does.
     pub shared: Option<SharedTimer>,
     /// By source: index in [`System::sources`] and what is chosen.
     pub choices: Vec<(usize, Choice)>,
 }
 
-impl Plan {
+impl LimitPlan {
     /// `system` with these limits. `platform` is the one they were chosen for.
     #[must_use]
     pub fn apply(&self, system: &System, platform: &Platform) -> System {
@@ -174,7 +174,7 @@ impl Plan {
     /// The limits that the tuned sources of `task` have now; none if one has none, or one on a
     /// channel that the platform does not know.
     #[must_use]
-    pub fn current(task: &Task) -> Option<Self> {
+    pub fn current(task: &TuningTask) -> Option<Self> {
         let setting = |channel: &str, interval: Interval| {
             let channel = task
                 .platform

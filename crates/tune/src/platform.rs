@@ -11,15 +11,15 @@ pub const MOST_BURST: u32 = 255;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Platform {
     /// What counts. All channels of one counter have the same divisor.
-    pub counters: Vec<Counter>,
+    pub counters: Vec<TimerCounter>,
     /// What can interrupt when a counter reaches a value, in the order in which they are given
     /// away.
-    pub channels: Vec<Channel>,
+    pub channels: Vec<TimerChannel>,
 }
 
 /// A hardware timer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counter {
+pub struct TimerCounter {
     /// What the chip or the file calls it.
     pub name: String,
     /// The first counter that can do the same: its own index, if none before it can.
@@ -28,7 +28,7 @@ pub struct Counter {
 
 /// A compare channel of a counter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Channel {
+pub struct TimerChannel {
     /// As the port calls it: `TIMER1A`.
     pub name: String,
     /// The `[[timer]]` that it is in the file, and by which limits refer to it. None: limits refer
@@ -79,12 +79,12 @@ pub struct SharedOffer {
 }
 
 impl Platform {
-    /// Sets [`Counter::kind`] of all counters.
+    /// Sets [`TimerCounter::kind`] of all counters.
     pub fn tell_kinds(&mut self) {
         let abilities: Vec<Vec<_>> = (0..self.counters.len())
             .map(|counter| {
                 let channels = self.channels.iter().filter(|of| of.counter == counter);
-                channels.map(Channel::abilities).collect()
+                channels.map(TimerChannel::abilities).collect()
             })
             .collect();
         for (index, counter) in self.counters.iter_mut().enumerate() {
@@ -98,7 +98,7 @@ impl Platform {
 /// A policy, its timing, and what can be counted; or the same of a shared timer.
 type Ability<'a> = (Option<(Policy, Timing)>, &'a [Range]);
 
-impl Channel {
+impl TimerChannel {
     fn abilities(&self) -> Vec<Ability<'_>> {
         let own = self.own.iter();
         own.map(|of| (Some((of.policy, of.timing)), &of.ranges[..]))

@@ -2,10 +2,10 @@
 //! What a file's processor offers to the limits of its sources, as the reader of system files says
 //! it.
 
-use weir_model::{EventCosts, Hardware, Limiter, System, with_hardware};
+use weir_model::{EventCosts, Hardware, LimiterShape, System, with_hardware};
 
-use crate::plan::Way;
-use crate::platform::{Channel, Counter, Offer, Platform, SharedOffer};
+use crate::plan::Arrangement;
+use crate::platform::{Offer, Platform, SharedOffer, TimerChannel, TimerCounter};
 use crate::task::ways;
 
 /// What a file's processor offers.
@@ -26,7 +26,7 @@ pub fn ask(text: &str, system: &System) -> Answers {
 }
 
 fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
-    let mut wanted: Vec<(Way, Limiter)> = Vec::new();
+    let mut wanted: Vec<(Arrangement, LimiterShape)> = Vec::new();
     for way in system.sources.iter().flat_map(|source| ways(&source.limit)) {
         if let Some(limiter) = limiter(way).filter(|_| wanted.iter().all(|of| of.0 != way)) {
             wanted.push((way, limiter));
@@ -37,12 +37,12 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
     for (index, of) in hardware.channels().enumerate() {
         let counters = &mut answers.platform.counters;
         if counters.last().is_none_or(|last| last.name != of.counter) {
-            counters.push(Counter {
+            counters.push(TimerCounter {
                 name: of.counter.to_owned(),
                 kind: counters.len(),
             });
         }
-        let mut channel = Channel {
+        let mut channel = TimerChannel {
             name: of.name.to_owned(),
             timer: system.cpu.board.is_none().then(|| of.name.to_owned()),
             counter: counters.len() - 1,
@@ -65,7 +65,7 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
             }
             let costs = costs.into_iter().map(Option::unwrap_or_default).collect();
             match limiter {
-                Limiter::Shared => {
+                LimiterShape::Shared => {
                     channel.shared = Some(SharedOffer {
                         costs,
                         base: hardware.base(index),
@@ -73,7 +73,7 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
                         ranges,
                     });
                 }
-                Limiter::Own(policy, timing, _) => channel.own.push(Offer {
+                LimiterShape::Own(policy, timing, _) => channel.own.push(Offer {
                     policy,
                     timing,
                     costs,
@@ -91,7 +91,7 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
     answers.out_of_reach = (0..system.sources.len())
         .filter(|&source| {
             let of = system.sources.get(source);
-            let in_software = of.is_none_or(|of| !ways(&of.limit).contains(&Way::Hardware));
+            let in_software = of.is_none_or(|of| !ways(&of.limit).contains(&Arrangement::Hardware));
             in_software && within_reach.get(source) != Some(&true)
         })
         .collect();
@@ -99,10 +99,10 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
 }
 
 /// What a way asks of a channel; none: it needs none.
-fn limiter(way: Way) -> Option<Limiter> {
+fn limiter(way: Arrangement) -> Option<LimiterShape> {
     match way {
-        Way::Shared => Some(Limiter::Shared),
-        Way::Own(policy, timing, burst) => Some(Limiter::Own(policy, timing, burst)),
-        Way::Hardware => None,
+        Arrangement::Shared => Some(LimiterShape::Shared),
+        Arrangement::Own(policy, timing, burst) => Some(LimiterShape::Own(policy, timing, burst)),
+        Arrangement::Hardware => None,
     }
 }

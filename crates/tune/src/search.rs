@@ -13,24 +13,24 @@ use weir_model::System;
 
 use crate::band::{Percent, WHOLE};
 use crate::layout::{
-    Bound, Layout, is_in_band, layout_of, layouts, neighbours, periods, plan, suits_owners,
+    BandRule, Layout, is_in_band, layout_of, layouts, neighbours, periods, plan, suits_owners,
 };
-use crate::measure::{Key, Measure, longest_delay, measure};
-use crate::plan::{Plan, Way};
-use crate::task::Task;
+use crate::measure::{Measure, MeasureKey, longest_delay, measure};
+use crate::plan::{Arrangement, LimitPlan};
+use crate::task::TuningTask;
 use crate::window::{first, ideal};
 
 /// Limits with which every deadline holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct TuningSolution {
     /// The limits.
-    pub plan: Plan,
+    pub plan: LimitPlan,
     /// What they are worth.
     pub measure: Measure,
 }
 
-impl Found {
-    fn key(&self) -> Key {
+impl TuningSolution {
+    fn key(&self) -> MeasureKey {
         self.measure.key()
     }
 }
@@ -48,7 +48,7 @@ const MOST_ROUNDS: usize = 60;
 
 /// The best limits; none if there are none with which every deadline holds.
 #[must_use]
-pub fn search(task: &Task, progress: Progress) -> Option<Found> {
+pub fn search(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
     let top = top(task)?;
     let layouts = layouts(task);
     let done = AtomicUsize::new(0);
@@ -75,7 +75,7 @@ pub fn search(task: &Task, progress: Progress) -> Option<Found> {
 
 /// Are there limits with which every deadline holds?
 #[must_use]
-pub fn is_feasible(task: &Task) -> bool {
+pub fn is_feasible(task: &TuningTask) -> bool {
     if top(task).is_none() {
         return false;
     }
@@ -94,19 +94,19 @@ pub fn is_feasible(task: &Task) -> bool {
 
 /// Would there be limits if limiters cost nothing and let through just what is asked for?
 #[must_use]
-pub(crate) fn is_conceivable(task: &Task) -> bool {
+pub(crate) fn is_conceivable(task: &TuningTask) -> bool {
     top(task).is_some()
 }
 
 /// The best of `best` and what the layouts give.
 fn better_of(
-    task: &Task,
+    task: &TuningTask,
     layouts: &[Layout],
-    best: Option<Found>,
+    best: Option<TuningSolution>,
     top: Percent,
     done: impl Fn() + Sync,
-) -> Option<Found> {
-    let found: Vec<Option<Found>> = layouts
+) -> Option<TuningSolution> {
+    let found: Vec<Option<TuningSolution>> = layouts
         .par_iter()
         .map(|layout| {
             let found = improve(task, layout, best.as_ref(), top);
@@ -126,7 +126,7 @@ fn better_of(
 
 /// No scale above this can hold: if limiters cost nothing and let through just what is asked for,
 /// deadlines break. None: at no scale.
-fn top(task: &Task) -> Option<Percent> {
+fn top(task: &TuningTask) -> Option<Percent> {
     let holds_at = |scale: Percent| holds(&ideal(task, scale));
     if !task.is_scaled() {
         return holds_at(WHOLE).then_some(WHOLE);
@@ -153,8 +153,8 @@ fn last(from: Percent, to: Percent, holds: impl Fn(Percent) -> bool) -> Option<P
 }
 
 /// What the file has already, if that is a choice among those that are searched.
-fn seed(task: &Task, top: Percent) -> Option<Found> {
-    let plan = Plan::current(task)?;
+fn seed(task: &TuningTask, top: Percent) -> Option<TuningSolution> {
+    let plan = LimitPlan::current(task)?;
     let pinned = task
         .options
         .timer_rate
@@ -175,17 +175,22 @@ fn seed(task: &Task, top: Percent) -> Option<Found> {
 }
 
 /// The plan with its measure, if every deadline holds.
-pub(crate) fn judge(task: &Task, plan: Plan, scale: Percent) -> Option<Found> {
+pub(crate) fn judge(task: &TuningTask, plan: LimitPlan, scale: Percent) -> Option<TuningSolution> {
     let system = plan.apply(task.system, task.platform);
     if !is_in_time(task, &system) || task.accepts.is_some_and(|accepts| !accepts(&plan)) {
         return None;
     }
     let measure = measure(task, &plan, &system, scale);
-    Some(Found { plan, measure })
+    Some(TuningSolution { plan, measure })
 }
 
 /// The best of `layout`, if that is better than `best`.
-fn improve(task: &Task, layout: &Layout, best: Option<&Found>, top: Percent) -> Option<Found> {
+fn improve(
+    task: &TuningTask,
+    layout: &Layout,
+    best: Option<&TuningSolution>,
+    top: Percent,
+) -> Option<TuningSolution> {
     let bottom = match best {
         _ if !task.is_scaled() => WHOLE,
         Some(best) => best.measure.scale_percent,
@@ -194,14 +199,15 @@ fn improve(task: &Task, layout: &Layout, best: Option<&Found>, top: Percent) -> 
     let from = if best.is_some() { bottom + 1 } else { bottom };
     let scales = (from..=top).rev();
     let in_band = |scale: &Percent| {
-        suits_owners(task, layout, *scale) && !periods(task, layout, *scale, Bound::Kept).is_empty()
+        suits_owners(task, layout, *scale)
+            && !periods(task, layout, *scale, BandRule::Kept).is_empty()
     };
     let most = scales.clone().find(in_band);
     // Without the upper ends of the bands everything is monotone: what holds at a scale holds at a
     // smaller one.
     let reach = last(from, most.unwrap_or(0), |scale| {
-        let judge = |plan: &Plan| is_timely(task, plan).then_some(());
-        first(task, layout, scale, Bound::Ignored, None, judge).is_some()
+        let judge = |plan: &LimitPlan| is_timely(task, plan).then_some(());
+        first(task, layout, scale, BandRule::Ignored, None, judge).is_some()
     });
     reach
         .and_then(|reach| {
@@ -214,19 +220,24 @@ fn improve(task: &Task, layout: &Layout, best: Option<&Found>, top: Percent) -> 
 
 /// The best of `layout` at `scale`, if it is better than `than`: of what works that with the
 /// longest period, since it has the lowest timer rate.
-fn best_at(task: &Task, layout: &Layout, scale: Percent, than: Option<&Found>) -> Option<Found> {
+fn best_at(
+    task: &TuningTask,
+    layout: &Layout,
+    scale: Percent,
+    than: Option<&TuningSolution>,
+) -> Option<TuningSolution> {
     let most_rate = than.map(|than| than.measure.timer_rate_hz);
-    let judge = |plan: &Plan| judge(task, plan.clone(), scale);
-    first(task, layout, scale, Bound::Kept, most_rate, judge)
+    let judge = |plan: &LimitPlan| judge(task, plan.clone(), scale);
+    first(task, layout, scale, BandRule::Kept, most_rate, judge)
         .filter(|found| than.is_none_or(|than| found.key() < than.key()))
 }
 
 /// Does every deadline hold, and no interrupt take too long?
-fn is_timely(task: &Task, plan: &Plan) -> bool {
+fn is_timely(task: &TuningTask, plan: &LimitPlan) -> bool {
     is_in_time(task, &plan.apply(task.system, task.platform))
 }
 
-pub(crate) fn is_in_time(task: &Task, system: &System) -> bool {
+pub(crate) fn is_in_time(task: &TuningTask, system: &System) -> bool {
     holds(system)
         && task.options.longest_delay.is_none_or(|most| {
             longest_delay(system, &analyse(system).latencies).is_some_and(|delay| delay <= most)
@@ -236,7 +247,7 @@ pub(crate) fn is_in_time(task: &Task, system: &System) -> bool {
 /// The choices that are worth comparing at the scale of `found`: of each kind of layout around it
 /// some periods, those that work.
 #[must_use]
-pub fn alternatives(task: &Task, found: &Found) -> Vec<Found> {
+pub fn alternatives(task: &TuningTask, found: &TuningSolution) -> Vec<TuningSolution> {
     let scale = found.measure.scale_percent;
     let own = layout_of(&found.plan);
     let mut layouts = vec![own.clone()];
@@ -245,9 +256,9 @@ pub fn alternatives(task: &Task, found: &Found) -> Vec<Found> {
     layouts
         .par_iter()
         .flat_map_iter(|layout| {
-            let plans: Vec<Plan> = periods(task, layout, scale, Bound::Kept)
+            let plans: Vec<LimitPlan> = periods(task, layout, scale, BandRule::Kept)
                 .into_iter()
-                .filter_map(|period| plan(task, layout, scale, period, Bound::Kept))
+                .filter_map(|period| plan(task, layout, scale, period, BandRule::Kept))
                 .collect();
             spread(plans.len())
                 .filter_map(|index| plans.iter().rev().nth(index).cloned())
@@ -258,8 +269,8 @@ pub fn alternatives(task: &Task, found: &Found) -> Vec<Found> {
 }
 
 /// Every source on the timer that all share, and every one on its own.
-fn layouts_of_one_kind(task: &Task) -> Vec<Layout> {
-    let of = |choose: fn(&[Way]) -> Option<Way>| {
+fn layouts_of_one_kind(task: &TuningTask) -> Vec<Layout> {
+    let of = |choose: fn(&[Arrangement]) -> Option<Arrangement>| {
         task.tuned
             .iter()
             .map(|tuned| choose(&tuned.ways))
@@ -269,7 +280,7 @@ fn layouts_of_one_kind(task: &Task) -> Vec<Layout> {
         of(|ways| ways.first().copied()),
         of(|ways| {
             ways.iter()
-                .find(|way| **way != Way::Shared)
+                .find(|way| **way != Arrangement::Shared)
                 .or(ways.first())
                 .copied()
         }),

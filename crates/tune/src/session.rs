@@ -6,11 +6,11 @@ use weir_model::{Diagnostics, Expiry, Policy, System, parse};
 
 use crate::band::Band;
 use crate::explain::{Conflict, explain};
-use crate::plan::Plan;
+use crate::plan::LimitPlan;
 use crate::platform::Platform;
 use crate::probe::ask;
-use crate::search::{Found, Progress, alternatives, judge, search};
-use crate::task::{Options, Task};
+use crate::search::{Progress, TuningSolution, alternatives, judge, search};
+use crate::task::{Options, TuningTask};
 use crate::write::write_back;
 
 /// A system file that is to be tuned.
@@ -33,12 +33,12 @@ pub struct Outcome {
     /// What that means.
     pub system: System,
     /// The limits that were chosen. Indices of timers are those of the system before.
-    pub found: Found,
+    pub found: TuningSolution,
     /// What else would do at the same scale, the chosen one among them.
-    pub alternatives: Vec<Found>,
+    pub alternatives: Vec<TuningSolution>,
     /// What the limits are worth that the file has; none if a tuned source has none, or if not
     /// every deadline holds with them.
-    pub before: Option<Found>,
+    pub before: Option<TuningSolution>,
 }
 
 /// After so many rounds the search is at its end: each one starts from what the one before found,
@@ -90,8 +90,8 @@ impl Session {
 
     /// What is tuned.
     #[must_use]
-    pub fn task(&self) -> Task<'_> {
-        Task::new(
+    pub fn task(&self) -> TuningTask<'_> {
+        TuningTask::new(
             &self.system,
             &self.platform,
             self.options.clone(),
@@ -117,7 +117,7 @@ impl Session {
         let task = self.task();
         Some(Outcome {
             alternatives: alternatives(&task, &found),
-            before: Plan::current(&task)
+            before: LimitPlan::current(&task)
                 .and_then(|plan| judge(&task, plan, found.measure.scale_percent)),
             system: tuned.system,
             text,
@@ -138,9 +138,9 @@ impl Session {
         })
     }
 
-    fn round(&self, progress: Progress) -> Option<(Found, String)> {
-        let accepts = |plan: &Plan| self.read_back(plan).is_some();
-        let task = Task {
+    fn round(&self, progress: Progress) -> Option<(TuningSolution, String)> {
+        let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
+        let task = TuningTask {
             accepts: Some(&accepts),
             ..self.task()
         };
@@ -150,7 +150,7 @@ impl Session {
     }
 
     /// The file with the limits of the plan, if it can be read and means what was planned.
-    fn read_back(&self, plan: &Plan) -> Option<String> {
+    fn read_back(&self, plan: &LimitPlan) -> Option<String> {
         let text = write_back(&self.text, &self.system, &self.platform, plan).ok()?;
         let read = parse(&self.name, &text).ok()?;
         let planned = plan.apply(&self.system, &self.platform);
@@ -160,8 +160,8 @@ impl Session {
     /// Demands that cannot be kept together, if there are no limits.
     #[must_use]
     pub fn explain(&self) -> Conflict {
-        let accepts = |plan: &Plan| self.read_back(plan).is_some();
-        let task = Task {
+        let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
+        let task = TuningTask {
             accepts: Some(&accepts),
             ..self.task()
         };

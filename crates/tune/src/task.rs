@@ -3,9 +3,9 @@
 
 use weir_model::{Expiry, Limit, Place, Policy, Rate, System, Timing};
 
-use crate::assign::Taken;
+use crate::assign::ChannelOccupancy;
 use crate::band::Band;
-use crate::plan::{Plan, Way};
+use crate::plan::{Arrangement, LimitPlan};
 use crate::platform::Platform;
 
 /// What the user asks for beside the file.
@@ -32,22 +32,22 @@ impl Default for Options {
 
 /// A source whose limit is chosen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tuned {
+pub struct TunedSource {
     /// Index in [`System::sources`].
     pub source: usize,
     /// The rates between which its limit has to lie.
     pub band: Band,
     /// How it may be limited; the policy that the file states stays.
-    pub ways: Vec<Way>,
+    pub ways: Vec<Arrangement>,
     /// The channel that the file states for it, as an index into [`Platform::channels`].
     pub channel: Option<usize>,
 }
 
-impl Tuned {
+impl TunedSource {
     /// May the shared timer clear it?
     #[must_use]
     pub fn may_share(&self) -> bool {
-        self.ways.contains(&Way::Shared)
+        self.ways.contains(&Arrangement::Shared)
     }
 }
 
@@ -62,7 +62,7 @@ pub struct Slot {
 
 /// A system with what may be changed in it.
 #[derive(Clone)]
-pub struct Task<'a> {
+pub struct TuningTask<'a> {
     /// The system.
     pub system: &'a System,
     /// Its timers.
@@ -70,20 +70,20 @@ pub struct Task<'a> {
     /// What the user asks for.
     pub options: Options,
     /// The sources whose limits are chosen, in the file's order.
-    pub tuned: Vec<Tuned>,
+    pub tuned: Vec<TunedSource>,
     /// The shared timer.
     pub slot: Slot,
     /// What the rest of the system uses.
-    pub taken: Taken,
+    pub taken: ChannelOccupancy,
     /// Can the file say this? Asked of what works otherwise, for rules that the timers alone do not
     /// tell.
     pub accepts: Option<Accepts<'a>>,
 }
 
 /// Judges a plan.
-pub type Accepts<'a> = &'a (dyn Fn(&Plan) -> bool + Sync);
+pub type Accepts<'a> = &'a (dyn Fn(&LimitPlan) -> bool + Sync);
 
-impl<'a> Task<'a> {
+impl<'a> TuningTask<'a> {
     /// What of `system` is to be tuned: every source that states an expected or a tolerated rate,
     /// but for those in `keep` (indices in [`System::sources`]).
     #[must_use]
@@ -98,7 +98,7 @@ impl<'a> Task<'a> {
             platform,
             tuned: Vec::new(),
             slot: Slot::default(),
-            taken: Taken::default(),
+            taken: ChannelOccupancy::default(),
             options,
             accepts: None,
         };
@@ -110,7 +110,7 @@ impl<'a> Task<'a> {
                 .filter(|_| !keep.contains(&source));
             let ways = task.ways(source);
             match band {
-                Some(band) if !ways.is_empty() => task.tuned.push(Tuned {
+                Some(band) if !ways.is_empty() => task.tuned.push(TunedSource {
                     source,
                     band,
                     ways,
@@ -129,13 +129,13 @@ impl<'a> Task<'a> {
 
     /// The same for a changed system.
     #[must_use]
-    pub fn with<'b>(&self, system: &'b System, keep: &[usize]) -> Task<'b>
+    pub fn with<'b>(&self, system: &'b System, keep: &[usize]) -> TuningTask<'b>
     where
         'a: 'b,
     {
-        Task {
+        TuningTask {
             accepts: self.accepts,
-            ..Task::new(system, self.platform, self.options.clone(), keep)
+            ..TuningTask::new(system, self.platform, self.options.clone(), keep)
         }
     }
 
@@ -164,18 +164,18 @@ impl<'a> Task<'a> {
         }
     }
 
-    fn ways(&self, source: usize) -> Vec<Way> {
+    fn ways(&self, source: usize) -> Vec<Arrangement> {
         let Some(of) = self.system.sources.get(source) else {
             return Vec::new();
         };
-        let exists = |way: &Way| {
+        let exists = |way: &Arrangement| {
             let mut channels = self.platform.channels.iter();
             match *way {
-                Way::Shared => channels.any(|channel| channel.shared.is_some()),
-                Way::Own(policy, timing, _) => {
+                Arrangement::Shared => channels.any(|channel| channel.shared.is_some()),
+                Arrangement::Own(policy, timing, _) => {
                     channels.any(|channel| channel.offer(policy, timing).is_some())
                 }
-                Way::Hardware => true,
+                Arrangement::Hardware => true,
             }
         };
         ways(&of.limit).into_iter().filter(exists).collect()
@@ -215,9 +215,9 @@ impl<'a> Task<'a> {
 /// How a source with this limit may be limited: as its policy can be, or in the ways that are worth
 /// a try if it has none.
 #[must_use]
-pub fn ways(limit: &Limit) -> Vec<Way> {
+pub fn ways(limit: &Limit) -> Vec<Arrangement> {
     if limit.place == Place::Hardware {
-        return vec![Way::Hardware];
+        return vec![Arrangement::Hardware];
     }
     let own_timing = match limit.expiry {
         Some(Expiry::Own { .. }) => limit.timing,
@@ -225,12 +225,15 @@ pub fn ways(limit: &Limit) -> Vec<Way> {
     };
     match limit.policy {
         Policy::Off => vec![
-            Way::Shared,
-            Way::Own(Policy::Strict, Timing::Lazy, 1),
-            Way::Own(Policy::Bursty, Timing::Lazy, 2),
+            Arrangement::Shared,
+            Arrangement::Own(Policy::Strict, Timing::Lazy, 1),
+            Arrangement::Own(Policy::Bursty, Timing::Lazy, 2),
         ],
-        Policy::Bursty => vec![Way::Shared, Way::Own(Policy::Bursty, own_timing, 2)],
-        policy => vec![Way::Own(policy, limit.timing, limit.burst)],
+        Policy::Bursty => vec![
+            Arrangement::Shared,
+            Arrangement::Own(Policy::Bursty, own_timing, 2),
+        ],
+        policy => vec![Arrangement::Own(policy, limit.timing, limit.burst)],
     }
 }
 

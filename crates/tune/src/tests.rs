@@ -8,20 +8,20 @@ use weir_model::{Interval, Policy, System, Timing};
 
 use crate::band::{Percent, hertz};
 use crate::fixture::{atmega128, receiver, source, system};
-use crate::layout::{Bound, Layout, is_in_band, periods, plan};
+use crate::layout::{BandRule, Layout, is_in_band, periods, plan};
 use crate::measure::measure;
-use crate::plan::{Choice, Plan, Setting, SharedTimer};
+use crate::plan::{Choice, LimitPlan, Setting, SharedTimer};
 use crate::platform::Platform;
-use crate::search::{Found, alternatives, is_feasible, search};
-use crate::task::{Options, Task};
+use crate::search::{TuningSolution, alternatives, is_feasible, search};
+use crate::task::{Options, TuningTask};
 use crate::window::{bursts_alone, ideal, rates_alone};
 
 fn tuned<'a>(
     system: &'a System,
     platform: &'a Platform,
     options: Options,
-) -> (Task<'a>, Option<Found>) {
-    let task = Task::new(system, platform, options, &[]);
+) -> (TuningTask<'a>, Option<TuningSolution>) {
+    let task = TuningTask::new(system, platform, options, &[]);
     let found = search(&task, &|_, _| ());
     (task, found)
 }
@@ -36,7 +36,7 @@ fn paper(receivers: Vec<weir_model::Receiver>) -> System {
     system(4_000_000, sources, receivers)
 }
 
-fn bursts(plan: &Plan) -> Vec<u32> {
+fn bursts(plan: &LimitPlan) -> Vec<u32> {
     plan.choices
         .iter()
         .filter_map(|(_, choice)| match *choice {
@@ -61,13 +61,13 @@ fn at_110_hz_the_bursts_are_those_of_the_paper() {
 }
 
 /// The paper's configuration as a plan: 110 Hz, bursts 3, 2 and 7.
-fn papers_plan() -> Plan {
+fn papers_plan() -> LimitPlan {
     let setting = Setting {
         channel: 0,
         interval: Interval::of_cycles(36_364),
     };
     let choices = [3, 2, 7].map(|burst| Choice::Shared { burst });
-    Plan {
+    LimitPlan {
         shared: Some(SharedTimer {
             timer: None,
             setting,
@@ -226,7 +226,7 @@ fn small() -> impl Strategy<Value = System> {
 
 /// The largest scale at which some period of a timer that all share works, tried one by one; the
 /// period is then the longest.
-fn by_force(task: &Task) -> Option<(Percent, u64)> {
+fn by_force(task: &TuningTask) -> Option<(Percent, u64)> {
     let clock = task.system.cpu.clock_hz;
     let scales = if task.is_scaled() { 1..=100 } else { 100..=100 };
     scales.rev().find_map(|scale| {
@@ -243,7 +243,7 @@ fn by_force(task: &Task) -> Option<(Percent, u64)> {
                         .then_some((tuned.source, Choice::Shared { burst }))
                 })
                 .collect();
-            let plan = Plan {
+            let plan = LimitPlan {
                 shared: Some(SharedTimer {
                     timer: None,
                     setting: Setting {
@@ -296,14 +296,14 @@ proptest! {
             }
         }
         let platform = atmega128();
-        let task = Task::new(&system, &platform, Options::default(), &[]);
+        let task = TuningTask::new(&system, &platform, Options::default(), &[]);
         let mut layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
         if apart && layout.len() > 1 {
             layout[0] = task.tuned[0].ways[1];
         }
         for scale in [20, 60, 100] {
-            for period in periods(&task, &layout, scale, Bound::Ignored).into_iter().step_by(7) {
-                let Some(plan) = plan(&task, &layout, scale, period, Bound::Ignored) else { continue };
+            for period in periods(&task, &layout, scale, BandRule::Ignored).into_iter().step_by(7) {
+                let Some(plan) = plan(&task, &layout, scale, period, BandRule::Ignored) else { continue };
                 if holds(&plan.apply(&system, &platform)) {
                     prop_assert!(holds(&bursts_alone(&task, &layout, scale, period)), "{} {}", scale, period);
                     prop_assert!(holds(&rates_alone(&task, &layout, scale, period)), "{} {}", scale, period);

@@ -12,12 +12,12 @@ use std::cmp::Reverse;
 use weir_model::{EventCosts, Interval, Place, Policy, Source, System, Timer, Timing};
 
 use crate::band::{Band, Percent};
-use crate::layout::{Bound, Layout, periods, plan, suits_owners};
+use crate::layout::{BandRule, Layout, periods, plan, suits_owners};
 use crate::measure::least_timer_rate;
-use crate::plan::{Plan, Way};
+use crate::plan::{Arrangement, LimitPlan};
 use crate::platform::MOST_BURST;
 use crate::search::{NEVER, is_in_time};
-use crate::task::{Task, Tuned};
+use crate::task::{TunedSource, TuningTask};
 
 /// Periods that are looked at before the search takes larger steps.
 const PATIENCE: usize = 48;
@@ -25,12 +25,12 @@ const PATIENCE: usize = 48;
 /// What `judge` says of the first plan, from the longest period to the shortest, of which it says
 /// anything; plans of a higher timer rate than `most_rate` are of no use.
 pub fn first<T>(
-    task: &Task,
+    task: &TuningTask,
     layout: &Layout,
     scale: Percent,
-    bound: Bound,
+    bound: BandRule,
     most_rate: Option<f64>,
-    judge: impl Fn(&Plan) -> Option<T>,
+    judge: impl Fn(&LimitPlan) -> Option<T>,
 ) -> Option<T> {
     if !suits_owners(task, layout, scale) {
         return None;
@@ -48,7 +48,7 @@ pub fn first<T>(
         let slow = periods.partition_point(is_slow);
         periods.truncate(slow);
     }
-    if layout.contains(&Way::Shared) {
+    if layout.contains(&Arrangement::Shared) {
         let works = |system: System| is_in_time(task, &system);
         let is_long = |&period: &u64| !works(bursts_alone(task, layout, scale, period));
         let from = periods.partition_point(is_long);
@@ -75,7 +75,12 @@ pub fn first<T>(
 
 /// Less than is asked for with a shared timer of this period: of each source that shares it the
 /// burst once, and the rest evenly. The timer costs nothing.
-pub(crate) fn bursts_alone(task: &Task, layout: &Layout, scale: Percent, period: u64) -> System {
+pub(crate) fn bursts_alone(
+    task: &TuningTask,
+    layout: &Layout,
+    scale: Percent,
+    period: u64,
+) -> System {
     let clock = task.system.cpu.clock_hz;
     loosened(task, layout, scale, |tuned, source| {
         let spacing = spacing(tuned, scale, clock);
@@ -103,7 +108,12 @@ pub(crate) fn bursts_alone(task: &Task, layout: &Layout, scale: Percent, period:
 
 /// Less than is asked for with a shared timer of this period: of each source that shares it one
 /// request per period, or evenly what it is asked for if that is more; and the timer.
-pub(crate) fn rates_alone(task: &Task, layout: &Layout, scale: Percent, period: u64) -> System {
+pub(crate) fn rates_alone(
+    task: &TuningTask,
+    layout: &Layout,
+    scale: Percent,
+    period: u64,
+) -> System {
     let clock = task.system.cpu.clock_hz;
     let mut sharing = Vec::new();
     let mut system = loosened(task, layout, scale, |tuned, source| {
@@ -135,10 +145,10 @@ pub(crate) fn rates_alone(task: &Task, layout: &Layout, scale: Percent, period: 
 /// The system with limiters that cost nothing, one request after the other, but for what `loosen`
 /// makes of the sources that share the timer. The timer is silent.
 fn loosened(
-    task: &Task,
+    task: &TuningTask,
     layout: &Layout,
     scale: Percent,
-    mut loosen: impl FnMut(&Tuned, &mut Source),
+    mut loosen: impl FnMut(&TunedSource, &mut Source),
 ) -> System {
     let mut system = task.system.clone();
     let clock = system.cpu.clock_hz;
@@ -156,7 +166,7 @@ fn loosened(
         if source.moderation.is_some() {
             // Moderation makes requests rarer in ways that are not looked at here.
             evenly(source, NEVER);
-        } else if *way == Way::Shared {
+        } else if *way == Arrangement::Shared {
             loosen(tuned, source);
         } else {
             let spacing = spacing(tuned, scale, clock);
@@ -177,11 +187,11 @@ fn loosened(
 /// The system with limiters that cost nothing and let through just what is asked for: no limits of
 /// the tuned sources ask for less.
 #[must_use]
-pub fn ideal(task: &Task, scale: Percent) -> System {
+pub fn ideal(task: &TuningTask, scale: Percent) -> System {
     let cheapest = task.tuned.iter().map(|tuned| {
         let ways = tuned.ways.iter().copied();
         ways.min_by_key(|&way| least_cost(task, tuned.source, way).unwrap_or(u64::MAX))
-            .unwrap_or(Way::Hardware)
+            .unwrap_or(Arrangement::Hardware)
     });
     let layout: Layout = cheapest.collect();
     let clock = task.system.cpu.clock_hz;
@@ -192,8 +202,8 @@ pub fn ideal(task: &Task, scale: Percent) -> System {
 }
 
 /// What a request of this source costs at least that is served this way; none: no channel says.
-fn least_cost(task: &Task, source: usize, way: Way) -> Option<u64> {
-    if way == Way::Hardware {
+fn least_cost(task: &TuningTask, source: usize, way: Arrangement) -> Option<u64> {
+    if way == Arrangement::Hardware {
         return Some(task.system.cpu.unlimited.request_served);
     }
     let of_channels = task
@@ -201,15 +211,15 @@ fn least_cost(task: &Task, source: usize, way: Way) -> Option<u64> {
         .channels
         .iter()
         .filter_map(|channel| match way {
-            Way::Shared => channel.shared.as_ref()?.costs.get(source),
-            Way::Own(policy, timing, _) => channel.offer(policy, timing)?.costs.get(source),
-            Way::Hardware => None,
+            Arrangement::Shared => channel.shared.as_ref()?.costs.get(source),
+            Arrangement::Own(policy, timing, _) => channel.offer(policy, timing)?.costs.get(source),
+            Arrangement::Hardware => None,
         });
     of_channels.map(|costs| costs.request_served).min()
 }
 
 /// Cycles of which one request each is no more than the limit has to let through.
-fn spacing(tuned: &Tuned, scale: Percent, clock_hz: u64) -> u64 {
+fn spacing(tuned: &TunedSource, scale: Percent, clock_hz: u64) -> u64 {
     Band::longest(tuned.band.asked(scale), 1, clock_hz).saturating_add(1)
 }
 

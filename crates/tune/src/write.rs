@@ -7,7 +7,7 @@ use toml_edit::{
 };
 use weir_model::{Expiry, Interval, Limit, Policy, System};
 
-use crate::plan::{Choice, Plan, timer_name};
+use crate::plan::{Choice, LimitPlan, timer_name};
 use crate::platform::Platform;
 use crate::rate_text::rate_text;
 
@@ -43,7 +43,7 @@ pub fn write_back(
     text: &str,
     system: &System,
     platform: &Platform,
-    plan: &Plan,
+    plan: &LimitPlan,
 ) -> Result<String, WriteBackError> {
     let mut document: DocumentMut = text.parse()?;
     let tuned = plan.apply(system, platform);

@@ -17,9 +17,9 @@ pub struct Assumptions {
     /// Sources that state it.
     pub max_work_stated: usize,
     /// The longest time for which code outside interrupts keeps them off.
-    pub critical_section: Stated,
+    pub critical_section: AssumedCost,
     /// What switching to a task and back costs.
-    pub context_switch: Stated,
+    pub context_switch: AssumedCost,
     /// Cycles of a turn where tasks of the same urgency take turns: none is shorter, unless its
     /// work ends.
     pub time_slice: Option<u64>,
@@ -45,7 +45,7 @@ pub struct ByOrigin {
 
 /// A number of cycles and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Stated {
+pub struct AssumedCost {
     /// At worst.
     pub cycles: u64,
     /// `declared`, `measured` (seen, not proven) or `default` (nobody stated it).
@@ -53,7 +53,7 @@ pub struct Stated {
     pub origin: Origin,
 }
 
-impl From<Cost> for Stated {
+impl From<Cost> for AssumedCost {
     fn from(cost: Cost) -> Self {
         Self {
             cycles: cost.cycles,

@@ -3,14 +3,14 @@
 use serde::Serialize;
 use weir_model::System;
 
-use crate::analysis::{Row, Unbounded};
+use crate::analysis::{BoundFailure, Row};
 use crate::rta::NoBound;
 use crate::units::Part;
 
 /// How a response time stands to its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum BoundState {
     /// There is a bound, and no deadline that is shorter.
     Ok,
     /// The bound is beyond the deadline.
@@ -49,7 +49,7 @@ pub const MOST_NAMED: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bound {
     /// How it stands.
-    pub state: State,
+    pub state: BoundState,
     /// From the release to the end, at worst; none without bound.
     pub response_cycles: Option<u64>,
     /// The deadline less the response; negative where it is missed. None without deadline or bound.
@@ -69,8 +69,8 @@ impl Bound {
     pub(super) fn bounded(response: u64, deadline: Option<u64>) -> Self {
         Self {
             state: match deadline {
-                Some(deadline) if response > deadline => State::Missed,
-                _ => State::Ok,
+                Some(deadline) if response > deadline => BoundState::Missed,
+                _ => BoundState::Ok,
             },
             response_cycles: Some(response),
             slack_cycles: deadline.map(|deadline| {
@@ -83,7 +83,7 @@ impl Bound {
 
     pub(super) fn none(cause: Cause) -> Self {
         Self {
-            state: State::Unbounded,
+            state: BoundState::Unbounded,
             response_cycles: None,
             slack_cycles: None,
             cause: Some(cause),
@@ -92,9 +92,9 @@ impl Bound {
 }
 
 impl Cause {
-    pub(super) fn of(system: &System, why: &Unbounded) -> Self {
+    pub(super) fn of(system: &System, why: &BoundFailure) -> Self {
         match why {
-            Unbounded::Starved(parts) => {
+            BoundFailure::Starved(parts) => {
                 // What is done for packets has no bound if their source has none.
                 let mut sources: Vec<usize> = parts
                     .iter()
@@ -118,8 +118,8 @@ impl Cause {
                     count: sources.len(),
                 }
             }
-            Unbounded::NoBound(NoBound::Overload) => Self::Overload,
-            Unbounded::NoBound(NoBound::TooLong | NoBound::Exceeded) => Self::TooLong,
+            BoundFailure::NoBound(NoBound::Overload) => Self::Overload,
+            BoundFailure::NoBound(NoBound::TooLong | NoBound::Exceeded) => Self::TooLong,
         }
     }
 }

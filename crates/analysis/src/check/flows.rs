@@ -4,14 +4,14 @@
 use serde::Serialize;
 use weir_model::{Policy, Source, System};
 
-use super::bound::{Bound, Cause, State};
-use crate::analysis::{Analysis, Unbounded};
+use super::bound::{Bound, BoundState, Cause};
+use crate::analysis::{Analysis, BoundFailure};
 use crate::limiter::interrupts_for;
 use crate::units::{Part, Units};
 
 /// A flow's way through the stages, at worst.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Flow {
+pub struct FlowRow {
     /// Its name.
     pub name: String,
     /// Its source.
@@ -41,7 +41,7 @@ pub struct Flow {
     pub queue: Option<u64>,
 }
 
-impl Flow {
+impl FlowRow {
     /// Can the queue be too short? None: its length is not stated.
     #[must_use]
     pub fn overflows(&self) -> Option<bool> {
@@ -53,14 +53,14 @@ impl Flow {
     #[must_use]
     pub fn misses(&self) -> bool {
         self.deadline_cycles.is_some()
-            && (self.bound.state != State::Ok || self.overflows() == Some(true))
+            && (self.bound.state != BoundState::Ok || self.overflows() == Some(true))
     }
 }
 
 /// A response time, or why there is none.
-type Response<'a> = Result<u64, &'a Unbounded>;
+type Response<'a> = Result<u64, &'a BoundFailure>;
 
-pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<Flow> {
+pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<FlowRow> {
     let response = |part: Part| -> Option<Response> {
         analysis
             .row(part)
@@ -120,7 +120,7 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
                     flow.deadline,
                 ),
             };
-            Some(Flow {
+            Some(FlowRow {
                 name: flow.name.clone(),
                 source: source.name.clone(),
                 receiver: receiver.name.clone(),

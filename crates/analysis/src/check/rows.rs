@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use weir_model::{Expiry, System};
 
-use super::bound::{Bound, State};
+use super::bound::{Bound, BoundState};
 use crate::analysis::{self, Analysis};
 use crate::curve::Curve;
 use crate::limiter::Interrupt;
@@ -16,7 +16,7 @@ use crate::units::{Part, Unit, Units};
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum RowKind {
     /// The interrupt of a source's line.
     Interrupt,
     /// The interrupt of a source's own timer: the limit's, or the one that polls.
@@ -48,7 +48,7 @@ pub struct Row {
     #[serde(skip)]
     pub part: Part,
     /// What it is.
-    pub kind: Kind,
+    pub kind: RowKind,
     /// The name of its source, timer, receiver or flow.
     pub name: String,
     /// The flow whose packets release the task; none if time does, and for what is no task.
@@ -79,17 +79,17 @@ impl Row {
     /// Does it have a deadline that it may miss?
     #[must_use]
     pub fn misses(&self) -> bool {
-        self.deadline_cycles.is_some() && self.bound.state != State::Ok
+        self.deadline_cycles.is_some() && self.bound.state != BoundState::Ok
     }
 
     /// Would it have a bound, or keep its deadline, no more without the limits?
     #[must_use]
     pub fn needs_limits(&self) -> bool {
-        self.bound.state == State::Ok
+        self.bound.state == BoundState::Ok
             && self
                 .without_limits
                 .as_ref()
-                .is_some_and(|bound| bound.state != State::Ok)
+                .is_some_and(|bound| bound.state != BoundState::Ok)
     }
 }
 
@@ -153,13 +153,13 @@ fn described(
     }
 }
 
-fn identity(system: &System, part: Part) -> (Kind, &str, Option<&str>, Option<u8>) {
+fn identity(system: &System, part: Part) -> (RowKind, &str, Option<&str>, Option<u8>) {
     let urgency = |receiver: usize| system.receivers.get(receiver).map(|of| of.urgency);
     match part {
         Part::Request(index) => {
             let source = system.sources.get(index);
             (
-                Kind::Interrupt,
+                RowKind::Interrupt,
                 source.map_or("", |of| of.name.as_str()),
                 source.map(|of| of.level.vector.as_str()),
                 None,
@@ -175,7 +175,7 @@ fn identity(system: &System, part: Part) -> (Kind, &str, Option<&str>, Option<u8
                     .map(|timer| timer.level.vector.as_str()),
             });
             (
-                Kind::Expiry,
+                RowKind::Expiry,
                 source.map_or("", |of| of.name.as_str()),
                 vector,
                 None,
@@ -184,7 +184,7 @@ fn identity(system: &System, part: Part) -> (Kind, &str, Option<&str>, Option<u8
         Part::Timer(index) => {
             let timer = system.timers.get(index);
             (
-                Kind::Timer,
+                RowKind::Timer,
                 timer.map_or("", |of| of.name.as_str()),
                 timer.map(|of| of.level.vector.as_str()),
                 None,
@@ -193,7 +193,7 @@ fn identity(system: &System, part: Part) -> (Kind, &str, Option<&str>, Option<u8
         Part::Task(_) | Part::Delivered(_) => {
             let receiver = part.worker(system).and_then(|of| system.receivers.get(of));
             (
-                Kind::Task,
+                RowKind::Task,
                 receiver.map_or("", |of| of.name.as_str()),
                 None,
                 receiver.map(|of| of.urgency),
@@ -202,7 +202,7 @@ fn identity(system: &System, part: Part) -> (Kind, &str, Option<&str>, Option<u8
         Part::BottomHalf(index) => {
             let flow = system.flows.get(index);
             (
-                Kind::BottomHalf,
+                RowKind::BottomHalf,
                 flow.map_or("", |of| of.name.as_str()),
                 None,
                 flow.and_then(|of| urgency(of.receiver)),

@@ -10,7 +10,7 @@ use crate::units::{Part, body};
 
 /// A source, its limit and its headroom.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Source {
+pub struct SourceRow {
     /// Its name.
     pub name: String,
     /// `off`, `strict`, `paced`, `bursty`, `bucket` or `poll`.
@@ -56,14 +56,14 @@ pub struct Headroom {
     pub exact: bool,
 }
 
-pub(super) fn sources(system: &System, analysis: &Analysis) -> Vec<Source> {
+pub(super) fn sources(system: &System, analysis: &Analysis) -> Vec<SourceRow> {
     headroom(system, analysis)
         .into_iter()
         .filter_map(|found| source(system, &found))
         .collect()
 }
 
-fn source(system: &System, found: &sensitivity::Headroom) -> Option<Source> {
+fn source(system: &System, found: &sensitivity::Headroom) -> Option<SourceRow> {
     let source = system.sources.get(found.source)?;
     let limit = &source.limit;
     let limited = limit.policy != Policy::Off;
@@ -78,7 +78,7 @@ fn source(system: &System, found: &sensitivity::Headroom) -> Option<Source> {
     let hertz = |rate: Option<weir_model::Rate>| rate.map(weir_model::Rate::hertz);
     let worst_hz = hertz(source.rates.worst);
     let in_software = limited && limit.policy != Policy::Poll && limit.place == Place::Software;
-    Some(Source {
+    Some(SourceRow {
         name: source.name.clone(),
         policy: limit.policy.name(),
         timing: in_software.then_some(limit.timing.name()),
@@ -123,7 +123,7 @@ fn name(system: &System, part: Part) -> Option<String> {
 }
 
 /// The source of the least factor; those of which no rate would do are not what it takes.
-pub(super) fn most_critical(sources: &[Source]) -> Option<String> {
+pub(super) fn most_critical(sources: &[SourceRow]) -> Option<String> {
     sources
         .iter()
         .filter_map(|source| Some((source.headroom.factor?, source)))

@@ -4,9 +4,9 @@
 
 use weir_model::{Policy, Source, Timing};
 
-use super::{Part, Seen, Unit, Units, level_of_timer, place_of_receiver};
+use super::{Part, TaskViews, Unit, Units, level_of_timer, place_of_receiver};
 use crate::limiter::{Interrupt, Tasks};
-use crate::rank::Place;
+use crate::rank::PreemptionRank;
 use crate::rta::Demand;
 
 /// More urgent work, by what it can do to a unit.
@@ -27,7 +27,7 @@ impl<'a> Interference<'a> {
         all.chain(&self.own_gaps).collect()
     }
 
-    fn add(&mut self, unit: &Unit, place: &Place, demand: &'a Demand) {
+    fn add(&mut self, unit: &Unit, place: &PreemptionRank, demand: &'a Demand) {
         if unit.place.is_preempted_by(place) {
             self.throughout.push(demand);
         } else if unit.place.is_delayed_by(place) {
@@ -40,8 +40,8 @@ impl<'a> Interference<'a> {
         unit: &Unit,
         index: usize,
         tasks: &'a Tasks,
-        request: Option<(&'a Interrupt, Place)>,
-        expiry: Option<(&'a Interrupt, Place)>,
+        request: Option<(&'a Interrupt, PreemptionRank)>,
+        expiry: Option<(&'a Interrupt, PreemptionRank)>,
     ) {
         if unit.part == Part::Request(index) || unit.part == Part::Expiry(index) {
             // Of the source's own interrupts, what is not this one; refused requests delay those
@@ -62,7 +62,7 @@ impl<'a> Interference<'a> {
             }
             return;
         }
-        let delays = |of: &Option<(&Interrupt, Place)>| {
+        let delays = |of: &Option<(&Interrupt, PreemptionRank)>| {
             of.as_ref().map(|(_, place)| {
                 (
                     unit.place.is_delayed_by(place),
@@ -101,7 +101,7 @@ impl Units<'_> {
     pub(crate) fn interference_if<'b>(
         &'b self,
         unit: &Unit,
-        changed: Option<(usize, &'b Seen)>,
+        changed: Option<(usize, &'b TaskViews)>,
     ) -> Result<Interference<'b>, Vec<Part>> {
         let mut found = Interference::default();
         let mut unbounded = Vec::new();
@@ -138,7 +138,7 @@ impl Units<'_> {
             let Some(timer) = self.system.timers.get(index) else {
                 continue;
             };
-            let place = Place::of_interrupt(&self.system.cpu, &timer.level);
+            let place = PreemptionRank::of_interrupt(&self.system.cpu, &timer.level);
             if unit.part != Part::Timer(index) {
                 let demand = if is_interrupt {
                     &demands.by_interrupts
@@ -178,9 +178,9 @@ impl Units<'_> {
         }
     }
 
-    fn place_of_request(&self, source: usize) -> Option<Place> {
+    fn place_of_request(&self, source: usize) -> Option<PreemptionRank> {
         let of = self.system.sources.get(source)?;
-        Some(Place::of_interrupt(&self.system.cpu, &of.level))
+        Some(PreemptionRank::of_interrupt(&self.system.cpu, &of.level))
     }
 
     /// Cycles for which less urgent work can keep `unit` waiting once it runs.

@@ -7,7 +7,7 @@ use weir_analysis::curve::Staircase;
 use weir_analysis::limiter::{Tasks, Window, request_interarrival, tasks};
 use weir_analysis::rta::Demand;
 use weir_analysis::units::{Part, Units, body};
-use weir_analysis::{Analysis, Unbounded};
+use weir_analysis::{Analysis, BoundFailure};
 use weir_model::{Expiry, Place, Policy, System};
 
 use crate::processor::{Processor, Run};
@@ -199,7 +199,7 @@ pub fn judge(
                     bound,
                 });
             }
-            Err(Unbounded::NoBound(_) | Unbounded::Starved(_)) => {}
+            Err(BoundFailure::NoBound(_) | BoundFailure::Starved(_)) => {}
         }
     }
     Ok(seen)

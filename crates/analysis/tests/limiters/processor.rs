@@ -74,7 +74,7 @@ struct SharedTimer {
     expired: Option<u64>,
 }
 
-struct Job {
+struct WindowJob {
     released: u64,
     left: u64,
 }
@@ -90,7 +90,7 @@ pub struct Processor<'a> {
     busy: u64,
     in_section: bool,
     section_wanted: bool,
-    jobs: Vec<VecDeque<Job>>,
+    jobs: Vec<VecDeque<WindowJob>>,
     /// The task that holds the processor while interrupts are off.
     holder: Option<usize>,
     /// The cycle.
@@ -163,7 +163,7 @@ impl<'a> Processor<'a> {
 
     /// A task is released in this cycle.
     pub fn release(&mut self, task: usize) {
-        self.jobs[task].push_back(Job {
+        self.jobs[task].push_back(WindowJob {
             released: self.now,
             left: self.system.receivers[task].wcet.cycles,
         });

@@ -59,7 +59,7 @@ enum Format {
     Pcapng {
         reader: PcapNGReader<File>,
         /// Of the current section.
-        interfaces: Vec<Interface>,
+        interfaces: Vec<CaptureInterface>,
     },
 }
 
@@ -71,7 +71,7 @@ enum Fractions {
 }
 
 /// Where packets were recorded.
-struct Interface {
+struct CaptureInterface {
     link: Linktype,
     /// Units of its times per second.
     resolution: u128,
@@ -80,7 +80,7 @@ struct Interface {
 }
 
 /// A packet as it was recorded.
-struct Recorded {
+struct CaptureRecord {
     nanoseconds: i128,
     packet: Packet,
 }
@@ -146,7 +146,7 @@ impl Packets {
         }
     }
 
-    fn arrival(&mut self, recorded: &Recorded) -> Result<Arrival, TraceError> {
+    fn arrival(&mut self, recorded: &CaptureRecord) -> Result<Arrival, TraceError> {
         let first = *self.first.get_or_insert(recorded.nanoseconds);
         let back = self.latest - recorded.nanoseconds;
         if self.count > 1 && back > 0 {
@@ -287,7 +287,7 @@ fn ethernet(link: Linktype) -> Result<(), String> {
 }
 
 /// A packet of a pcap file.
-fn record(block: &LegacyPcapBlock<'_>, fractions: Fractions) -> Result<Recorded, String> {
+fn record(block: &LegacyPcapBlock<'_>, fractions: Fractions) -> Result<CaptureRecord, String> {
     let (scale, unit, most) = match fractions {
         Fractions::Nanoseconds => (1, "nanoseconds", 1_000_000_000),
         Fractions::Microseconds => (1000, "microseconds", 1_000_000),
@@ -299,7 +299,7 @@ fn record(block: &LegacyPcapBlock<'_>, fractions: Fractions) -> Result<Recorded,
             most - 1
         ));
     }
-    Ok(Recorded {
+    Ok(CaptureRecord {
         nanoseconds: i128::from(block.ts_sec) * 1_000_000_000 + i128::from(block.ts_usec) * scale,
         packet: dissect(block.data, block.origlen),
     })
@@ -308,8 +308,8 @@ fn record(block: &LegacyPcapBlock<'_>, fractions: Fractions) -> Result<Recorded,
 /// Looks at a block of a pcapng file, which may be a packet.
 fn next_block(
     block: &Block<'_>,
-    interfaces: &mut Vec<Interface>,
-) -> Result<Option<Recorded>, String> {
+    interfaces: &mut Vec<CaptureInterface>,
+) -> Result<Option<CaptureRecord>, String> {
     match block {
         Block::SectionHeader(_) => interfaces.clear(),
         Block::InterfaceDescription(_) if interfaces.len() == INTERFACES_MOST => {
@@ -333,7 +333,7 @@ fn next_block(
             let units = u128::from(packet.ts_high) << 32 | u128::from(packet.ts_low);
             // Less than 2^64 units times 2^30; a second has at most 2^64 units.
             let since = i128::try_from(units * 1_000_000_000 / interface.resolution).unwrap_or(0);
-            return Ok(Some(Recorded {
+            return Ok(Some(CaptureRecord {
                 nanoseconds: since + i128::from(interface.offset) * 1_000_000_000,
                 packet: dissect(packet.packet_data(), packet.origlen),
             }));
@@ -352,7 +352,7 @@ fn next_block(
     Ok(None)
 }
 
-fn interface(described: &InterfaceDescriptionBlock<'_>) -> Result<Interface, String> {
+fn interface(described: &InterfaceDescriptionBlock<'_>) -> Result<CaptureInterface, String> {
     // The library refuses powers of two, and reads the offset in one byte order only.
     let power = u32::from(described.if_tsresol & 0x7f);
     let resolution = match described.if_tsresol {
@@ -364,7 +364,7 @@ fn interface(described: &InterfaceDescriptionBlock<'_>) -> Result<Interface, Str
             ));
         }
     };
-    Ok(Interface {
+    Ok(CaptureInterface {
         link: described.linktype,
         resolution,
         offset: if described.block_type == IDB_MAGIC {

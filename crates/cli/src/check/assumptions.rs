@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the answer rests on, a line per kind of assumption.
-use weir_analysis::check::{Report, Stated};
+use weir_analysis::check::{AssumedCost, CheckReport};
 use weir_model::{Origin, System};
 
 use crate::words::{Clock, list, plural, wrapped};
 
 /// The list with its heading.
-pub(super) fn text(system: &System, report: &Report, clock: Clock) -> String {
+pub(super) fn text(system: &System, report: &CheckReport, clock: Clock) -> String {
     let of = &report.assumptions;
     let mut lines = vec![
         execution_times(report),
@@ -59,7 +59,7 @@ pub(super) fn text(system: &System, report: &Report, clock: Clock) -> String {
     format!("This rests on:\n{}", lines.join("\n"))
 }
 
-fn execution_times(report: &Report) -> String {
+fn execution_times(report: &CheckReport) -> String {
     let times = &report.assumptions.execution_times;
     match (times.declared.len(), times.measured.as_slice()) {
         (0, []) => "execution times: none is stated".to_owned(),
@@ -73,7 +73,7 @@ fn execution_times(report: &Report) -> String {
     }
 }
 
-fn max_work(report: &Report) -> String {
+fn max_work(report: &CheckReport) -> String {
     let of = &report.assumptions;
     let stated = of.max_work_stated;
     match (stated, of.max_work_missing.as_slice()) {
@@ -86,7 +86,7 @@ fn max_work(report: &Report) -> String {
     }
 }
 
-fn stated(what: &str, cost: Stated, clock: Clock) -> String {
+fn stated(what: &str, cost: AssumedCost, clock: Clock) -> String {
     let origin = match cost.origin {
         Origin::Declared => "declared",
         Origin::Measured => "measured: seen, not proven",

@@ -2,7 +2,7 @@
 //! The whole answer as JSON (docs/check.md).
 use serde::Serialize;
 use weir_analysis::certificate::Certificate;
-use weir_analysis::check::Report;
+use weir_analysis::check::CheckReport;
 use weir_analysis::{Analysis, certificate};
 use weir_model::System;
 
@@ -20,7 +20,7 @@ struct Answer<'a> {
     system: About<'a>,
     sentence: String,
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a CheckReport,
     observed: Option<&'a Observed>,
     certificate: Certificate<'a>,
 }
@@ -29,7 +29,7 @@ struct Answer<'a> {
 pub(super) fn text(
     system: &System,
     analysis: &Analysis,
-    report: &Report,
+    report: &CheckReport,
     observed: Option<&Observed>,
 ) -> serde_json::Result<String> {
     let sentence = verdict::sentence(report, Clock::of(system));

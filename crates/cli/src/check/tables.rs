@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables: rows, what the limits buy, sources, flows.
-use weir_analysis::check::{Bound, Cause, Headroom, Kind, Report, Row, Source, State, Verdict};
+use weir_analysis::check::{
+    Bound, BoundState, Cause, CheckReport, Headroom, Row, RowKind, SourceRow, Verdict,
+};
 use weir_report::{Align, Emphasis, Grid, percent};
 
 use crate::tables::{Format, NONE, fold, hidden, or_none, plain};
@@ -14,7 +16,7 @@ const MOST_ROWS: usize = 40;
 const MOST_OTHERS: usize = 15;
 
 /// Every interrupt, task and bottom half.
-pub(super) fn rows(report: &Report, clock: Clock, format: Format) -> String {
+pub(super) fn rows(report: &CheckReport, clock: Clock, format: Format) -> String {
     let mut grid = Grid::new(
         &[
             ("row", Left),
@@ -80,7 +82,7 @@ pub(super) fn rows(report: &Report, clock: Clock, format: Format) -> String {
 fn place(row: &Row) -> String {
     match (row.kind, &row.vector, row.urgency) {
         (_, Some(vector), _) => vector.clone(),
-        (Kind::BottomHalf, ..) => "bottom half".to_owned(),
+        (RowKind::BottomHalf, ..) => "bottom half".to_owned(),
         (_, _, Some(urgency)) => format!("urgency {urgency}"),
         _ => NONE.to_owned(),
     }
@@ -91,23 +93,23 @@ fn tightness(deadline: Option<u64>, bound: &Bound) -> f64 {
     match (deadline, bound.slack_cycles) {
         (Some(_), None) => f64::NEG_INFINITY,
         (Some(deadline), Some(slack)) => slack as f64 / deadline.max(1) as f64,
-        (None, _) if bound.state == State::Unbounded => f64::MAX,
+        (None, _) if bound.state == BoundState::Unbounded => f64::MAX,
         (None, _) => f64::INFINITY,
     }
 }
 
 fn mark(bound: &Bound, deadline: Option<u64>) -> (&'static str, Emphasis) {
     match (bound.state, deadline) {
-        (State::Ok, Some(_)) => ("ok", Emphasis::Good),
-        (State::Ok, None) => ("", Emphasis::Plain),
-        (State::Missed, _) => ("MISSED", Emphasis::Bad),
-        (State::Unbounded, Some(_)) => ("unbounded", Emphasis::Bad),
-        (State::Unbounded, None) => ("unbounded", Emphasis::Strong),
+        (BoundState::Ok, Some(_)) => ("ok", Emphasis::Good),
+        (BoundState::Ok, None) => ("", Emphasis::Plain),
+        (BoundState::Missed, _) => ("MISSED", Emphasis::Bad),
+        (BoundState::Unbounded, Some(_)) => ("unbounded", Emphasis::Bad),
+        (BoundState::Unbounded, None) => ("unbounded", Emphasis::Strong),
     }
 }
 
 /// What would be missed or starved without the limits.
-pub(super) fn without_limits(report: &Report, clock: Clock, format: Format) -> String {
+pub(super) fn without_limits(report: &CheckReport, clock: Clock, format: Format) -> String {
     if report.rows.iter().all(|row| row.without_limits.is_none()) {
         return String::new();
     }
@@ -170,13 +172,13 @@ fn lost_mark(bound: &Bound) -> (String, Emphasis) {
 }
 
 /// What the limits buy, in a sentence.
-fn buy(report: &Report, lost: &[&Row]) -> String {
+fn buy(report: &CheckReport, lost: &[&Row]) -> String {
     let missed = lost
         .iter()
         .filter(|row| {
             row.without_limits
                 .as_ref()
-                .is_some_and(|of| of.state == State::Missed)
+                .is_some_and(|of| of.state == BoundState::Missed)
         })
         .count();
     let endless = lost.len() - missed;
@@ -211,7 +213,7 @@ fn buy(report: &Report, lost: &[&Row]) -> String {
 }
 
 /// The source that would ask for most of the processor, where each has a worst rate.
-fn flooded(report: &Report) -> String {
+fn flooded(report: &CheckReport) -> String {
     report
         .sources
         .iter()
@@ -228,7 +230,7 @@ fn flooded(report: &Report) -> String {
 }
 
 /// The sources with their limits and their headroom.
-pub(super) fn sources(report: &Report, format: Format) -> String {
+pub(super) fn sources(report: &CheckReport, format: Format) -> String {
     if report.sources.is_empty() {
         return String::new();
     }
@@ -275,7 +277,7 @@ pub(super) fn sources(report: &Report, format: Format) -> String {
     format!("{}{hidden}{critical}", grid.text())
 }
 
-fn limit(source: &Source) -> String {
+fn limit(source: &SourceRow) -> String {
     let burst = source
         .burst
         .filter(|_| matches!(source.policy, "bursty" | "bucket"));
@@ -313,7 +315,7 @@ fn up_to(headroom: &Headroom) -> String {
 }
 
 /// Which source is nearest to breaking a deadline.
-fn critical(report: &Report) -> String {
+fn critical(report: &CheckReport) -> String {
     let Some(source) = report
         .most_critical
         .as_ref()
@@ -345,7 +347,7 @@ fn critical(report: &Report) -> String {
 }
 
 /// The flows through the stages.
-pub(super) fn flows(report: &Report, clock: Clock, format: Format) -> String {
+pub(super) fn flows(report: &CheckReport, clock: Clock, format: Format) -> String {
     if report.flows.is_empty() {
         return String::new();
     }
@@ -368,7 +370,7 @@ pub(super) fn flows(report: &Report, clock: Clock, format: Format) -> String {
     });
     for flow in &shown {
         let (mark, emphasis) = match mark(&flow.bound, flow.deadline_cycles) {
-            _ if flow.bound.state == State::Ok && flow.overflows() == Some(true) => {
+            _ if flow.bound.state == BoundState::Ok && flow.overflows() == Some(true) => {
                 ("QUEUE SHORT", Emphasis::Bad)
             }
             mark => mark,

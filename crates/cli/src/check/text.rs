@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The whole answer as text of at most 100 columns.
-use weir_analysis::check::{Report, Verdict};
+use weir_analysis::check::{CheckReport, Verdict};
 use weir_model::System;
 use weir_report::Emphasis;
 
@@ -12,7 +12,7 @@ use crate::words::{Clock, title, wrapped};
 /// Everything that is printed.
 pub(super) fn text(
     system: &System,
-    report: &Report,
+    report: &CheckReport,
     seen: Option<&Observed>,
     format: Format,
 ) -> String {
@@ -31,7 +31,7 @@ pub(super) fn text(
     parts.join("\n\n")
 }
 
-fn said(report: &Report, clock: Clock, format: Format) -> String {
+fn said(report: &CheckReport, clock: Clock, format: Format) -> String {
     let word = verdict::word(report.verdict);
     let sentence = wrapped(
         &format!("{word}: {}", verdict::sentence(report, clock)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The verdict in one sentence.
-use weir_analysis::check::{Bound, Cause, Flow, Report, Row, State, Verdict};
+use weir_analysis::check::{Bound, BoundState, Cause, CheckReport, FlowRow, Row, Verdict};
 use weir_report::percent;
 
 use crate::words::{Clock, list, list_with_more, plural};
@@ -15,7 +15,7 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
 }
 
 /// The sentence behind the word and its colon.
-pub(super) fn sentence(report: &Report, clock: Clock) -> String {
+pub(super) fn sentence(report: &CheckReport, clock: Clock) -> String {
     match report.verdict {
         Verdict::Guaranteed => guaranteed(report),
         Verdict::NotGuaranteed => not_guaranteed(report, clock),
@@ -23,7 +23,7 @@ pub(super) fn sentence(report: &Report, clock: Clock) -> String {
     }
 }
 
-fn guaranteed(report: &Report) -> String {
+fn guaranteed(report: &CheckReport) -> String {
     let of = &report.assumptions;
     let mut sentence = "every deadline holds".to_owned();
     let relied_on: Vec<&str> = of
@@ -51,7 +51,7 @@ fn guaranteed(report: &Report) -> String {
     let endless: Vec<&str> = report
         .rows
         .iter()
-        .filter(|row| row.bound.state == State::Unbounded)
+        .filter(|row| row.bound.state == BoundState::Unbounded)
         .map(|row| row.name.as_str())
         .collect();
     if !endless.is_empty() {
@@ -60,7 +60,7 @@ fn guaranteed(report: &Report) -> String {
     sentence
 }
 
-fn not_proven(report: &Report) -> String {
+fn not_proven(report: &CheckReport) -> String {
     let missing = &report.assumptions.max_work_missing;
     if missing.is_empty() {
         return "nothing has a deadline: give the tasks, sources or flows that matter one"
@@ -74,7 +74,7 @@ fn not_proven(report: &Report) -> String {
     format!("{} {states} may take any time", list(missing))
 }
 
-fn not_guaranteed(report: &Report, clock: Clock) -> String {
+fn not_guaranteed(report: &CheckReport, clock: Clock) -> String {
     let rows = report.missing_rows().count();
     let flows = report.missing_flows().count();
     let (first, rows, flows) = match (report.missing_rows().next(), report.missing_flows().next()) {
@@ -94,7 +94,7 @@ fn not_guaranteed(report: &Report, clock: Clock) -> String {
     }
 }
 
-fn of_row(report: &Report, row: &Row, clock: Clock) -> String {
+fn of_row(report: &CheckReport, row: &Row, clock: Clock) -> String {
     late(
         report,
         &row.name,
@@ -104,9 +104,9 @@ fn of_row(report: &Report, row: &Row, clock: Clock) -> String {
     )
 }
 
-fn of_flow(report: &Report, flow: &Flow, clock: Clock) -> String {
+fn of_flow(report: &CheckReport, flow: &FlowRow, clock: Clock) -> String {
     let packet = format!("a packet of {}", flow.name);
-    if flow.bound.state == State::Ok {
+    if flow.bound.state == BoundState::Ok {
         let (needed, room) = (
             flow.queue_needed
                 .map_or("any number of".to_owned(), |of| of.to_string()),
@@ -125,7 +125,7 @@ fn of_flow(report: &Report, flow: &Flow, clock: Clock) -> String {
     )
 }
 
-fn late(report: &Report, name: &str, bound: &Bound, deadline: u64, clock: Clock) -> String {
+fn late(report: &CheckReport, name: &str, bound: &Bound, deadline: u64, clock: Clock) -> String {
     match (&bound.cause, bound.response_cycles) {
         (None, Some(response)) => {
             let (response, deadline) = clock.times_apart(response, deadline);

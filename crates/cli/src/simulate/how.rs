@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use miette::{IntoDiagnostic, WrapErr, miette};
 use weir_model::{Duration, System, did_you_mean};
 use weir_sim::feeds::{Feeds, FloodError, feeds};
-use weir_sim::{Compensation, Costs, Defer, Deferral, Options, Spread, Tick, Ties};
+use weir_sim::{Compensation, CostSpreads, Defer, Deferral, Options, Spread, Tick, Ties};
 
 /// How a system is simulated.
 #[derive(Debug, Clone, clap::Args)]
@@ -247,8 +247,8 @@ impl How {
         Ok((options, feeds))
     }
 
-    fn costs(&self) -> Costs {
-        let mut costs = Costs::all(self.costs);
+    fn costs(&self) -> CostSpreads {
+        let mut costs = CostSpreads::all(self.costs);
         for of in &self.costs_of {
             match of.kind {
                 Kind::Interrupts => costs.interrupts = of.spread,

@@ -4,7 +4,7 @@ use miette::IntoDiagnostic;
 use weir_model::{Policy, System};
 use weir_report::{Unfinished, WriteError};
 use weir_sim::trace::PerfettoTrace;
-use weir_sim::{Defer, Event, Observer, Options, Tally};
+use weir_sim::{Defer, Observer, Options, SimulationEvent, Tally};
 
 use crate::output::Patience;
 
@@ -101,7 +101,7 @@ struct Watch<'a> {
 
 impl Observer for Watch<'_> {
     #[inline]
-    fn event(&mut self, at: u64, event: Event) {
+    fn event(&mut self, at: u64, event: SimulationEvent) {
         if at >= self.next {
             let parts = (at - self.next) / self.part + 1;
             self.patience.advances(parts);

@@ -2,7 +2,7 @@
 //! What was chosen, as data: the text, the JSON and the plot show the same.
 use serde::Serialize;
 use weir_model::{Expiry, Limit, Place, Policy, System};
-use weir_tune::{Choice, Found, Key, Measure, Outcome, Session, Task, hertz};
+use weir_tune::{Choice, Measure, MeasureKey, Outcome, Session, TuningSolution, TuningTask, hertz};
 
 /// A tuned system.
 #[derive(Debug, Serialize)]
@@ -178,14 +178,14 @@ fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> Source {
 }
 
 /// Those of which none other has both less overhead and a shorter delay; and the chosen one.
-fn front(task: &Task, tuned: &Outcome) -> Vec<Alternative> {
-    let mut all: Vec<&Found> = tuned.alternatives.iter().collect();
-    let chosen: Key = tuned.found.measure.key();
+fn front(task: &TuningTask, tuned: &Outcome) -> Vec<Alternative> {
+    let mut all: Vec<&TuningSolution> = tuned.alternatives.iter().collect();
+    let chosen: MeasureKey = tuned.found.measure.key();
     all.push(&tuned.found);
     // By delay, of equals the cheapest first; what stands before is quicker, so only a cheaper one
     // is worth a row.
     all.sort_by(|a, b| {
-        let delay = |of: &Found| of.measure.longest_delay.unwrap_or(u64::MAX);
+        let delay = |of: &TuningSolution| of.measure.longest_delay.unwrap_or(u64::MAX);
         delay(a)
             .cmp(&delay(b))
             .then(a.measure.overhead.total_cmp(&b.measure.overhead))
@@ -214,7 +214,7 @@ fn front(task: &Task, tuned: &Outcome) -> Vec<Alternative> {
 const LEAST_GAIN: f64 = 0.02;
 
 /// `3 on a timer of 110 Hz (bursts 3, 2, 7); uart strict`.
-fn words(task: &Task, found: &Found) -> String {
+fn words(task: &TuningTask, found: &TuningSolution) -> String {
     let mut parts = Vec::new();
     let bursts: Vec<String> = found
         .plan

@@ -7,7 +7,7 @@ use serde::Serialize;
 use weir_model::{Place, Policy, Rate, Silicon, Source, System};
 
 use crate::identifier::c_identifier;
-use crate::refusal::{Reason, Refused};
+use crate::refusal::{Refusal, RefusalReason};
 
 pub use header::silicon_header;
 pub use module::silicon_module;
@@ -77,14 +77,14 @@ impl<'a> SiliconPlan<'a> {
     ///
     /// # Errors
     /// No limit is in hardware, or names are none in C, or not different there.
-    pub fn new(system: &'a System) -> Result<Self, Refused> {
-        let refused = |reasons| Refused {
+    pub fn new(system: &'a System) -> Result<Self, Refusal> {
+        let refused = |reasons| Refusal {
             system: system.name.clone(),
             chip: PLACE.to_owned(),
             reasons,
         };
         let Some(silicon) = system.silicon else {
-            return Err(refused(vec![Reason {
+            return Err(refused(vec![RefusalReason {
                 place: format!("system `{}`", system.name),
                 what: "no limit is in hardware".to_owned(),
                 right: "say place = \"hardware\" in the `limit` of the sources that silicon is to limit".to_owned(),
@@ -109,7 +109,7 @@ impl<'a> SiliconPlan<'a> {
                 .find(is_taken)
                 .filter(|_| !identifier.is_empty())
             {
-                reasons.push(Reason {
+                reasons.push(RefusalReason {
                     place: format!("source `{}`", source.name),
                     what: format!(
                         "in C its name `{identifier}` is one of those of `{}`",
@@ -140,9 +140,9 @@ impl<'a> SiliconPlan<'a> {
 }
 
 /// The name in C; empty, with a reason, if it is none.
-fn identifier(what: &str, name: &str, reasons: &mut Vec<Reason>) -> String {
+fn identifier(what: &str, name: &str, reasons: &mut Vec<RefusalReason>) -> String {
     c_identifier(name).unwrap_or_else(|error| {
-        reasons.push(Reason {
+        reasons.push(RefusalReason {
             place: format!("{what} `{name}`"),
             what: format!("it cannot be called so in C: {error}"),
             right: "give it another name".to_owned(),

@@ -64,7 +64,7 @@ fn write_module(out: &mut String, plan: &SiliconPlan<'_>, file: &str) -> fmt::Re
 }
 
 /// A port of `weir_limit`.
-struct Port {
+struct ModulePort {
     is_input: bool,
     /// `[15:0] `, or nothing.
     range: String,
@@ -73,10 +73,10 @@ struct Port {
     has: bool,
 }
 
-fn all_ports(silicon: &Silicon) -> Vec<Port> {
+fn all_ports(silicon: &Silicon) -> Vec<ModulePort> {
     let lines = format!("[{}:0] ", silicon.sources.saturating_sub(1));
     let messages = silicon.messages;
-    let port = |is_input, range: &str, name, has| Port {
+    let port = |is_input, range: &str, name, has| ModulePort {
         is_input,
         range: range.to_owned(),
         name,
@@ -111,7 +111,7 @@ fn all_ports(silicon: &Silicon) -> Vec<Port> {
 fn ports(out: &mut String, plan: &SiliconPlan<'_>) -> fmt::Result {
     writeln!(out, "module {} (", plan.module)?;
     let ports = all_ports(&plan.silicon);
-    let ports: Vec<&Port> = ports.iter().filter(|port| port.has).collect();
+    let ports: Vec<&ModulePort> = ports.iter().filter(|port| port.has).collect();
     for (index, port) in ports.iter().enumerate() {
         let direction = if port.is_input { "input" } else { "output" };
         let comma = if index + 1 == ports.len() { "" } else { "," };

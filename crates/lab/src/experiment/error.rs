@@ -91,7 +91,7 @@ pub enum ExperimentError {
     /// No code can be generated for a system.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Generate(#[from] Box<weir_generate::Refused>),
+    Generate(#[from] Box<weir_generate::Refusal>),
     /// The firmware cannot be compiled.
     #[error(transparent)]
     #[diagnostic(transparent)]

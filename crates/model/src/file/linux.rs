@@ -5,7 +5,7 @@ use miette::SourceSpan;
 use toml_edit::Item;
 
 use super::leaf::{Text, Truth, Whole};
-use super::sections::Port;
+use super::sections::PortNumber;
 use super::value::{Form, Shape, Value, choice, mismatch, printable, section};
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::ExactTime;
@@ -103,7 +103,7 @@ section! {
     /// How `weir linux` recognises a receiver: a socket is its if it has everything that is stated.
     Match "[receiver.match]" {
         /// The port that it listens at.
-        optional port: Port, default "any", example "502";
+        optional port: PortNumber, default "any", example "502";
         /// Its control group, or one above.
         optional cgroup: Cgroup, default "any", example "\"/plant/control\"";
         /// The name of its program, as `ps -o comm` shows it: of a longer one the first 15 bytes
@@ -117,9 +117,9 @@ section! {
 
 /// The name of a network interface, as the kernel allows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Interface(pub String);
+pub(crate) struct InterfaceName(pub String);
 
-impl Value for Interface {
+impl Value for InterfaceName {
     const SHAPE: Shape = Shape {
         name: "interface",
         wanted: "the name of a network interface in quotes, for example \"eth0\"",

@@ -2,7 +2,7 @@
 //! The sections of the system file. Their comments, defaults and examples are the reference
 //! (docs/system-file.md).
 use super::leaf::{Amount, Name, StatedCost, Text, Truth, Vector, Whole, Worst};
-use super::linux::{Interface, Linux, Match};
+use super::linux::{InterfaceName, Linux, Match};
 use super::value::{List, choice, section, words};
 use crate::exact::{ExactRate, ExactTime};
 use crate::system::{Network, Policy, Timing};
@@ -12,7 +12,7 @@ pub(crate) type Number32 = Whole<0, 4_294_967_295>;
 /// A count of at least one.
 pub(crate) type Count = Whole<1, 4_611_686_018_427_387_904>;
 /// A port of TCP or UDP.
-pub(crate) type Port = Whole<1, 65535>;
+pub(crate) type PortNumber = Whole<1, 65535>;
 /// What divides the clock for a timer.
 pub(crate) type Divisor = Whole<1, 4_294_967_295>;
 
@@ -221,7 +221,7 @@ section! {
         /// §2.2). Only of sources with flows or moderation.
         optional queue: Count, default "not stated", example "64";
         /// The network interface that it is a queue of, for `weir linux`.
-        optional interface: Interface, default "none", example "\"eth0\"";
+        optional interface: InterfaceName, default "none", example "\"eth0\"";
     }
 }
 
@@ -461,7 +461,7 @@ section! {
         /// The other side's address or network.
         optional address: Network, default "any", example "\"192.0.2.0/24\"";
         /// The destination port of TCP or UDP.
-        optional port: Port, default "any", example "502";
+        optional port: PortNumber, default "any", example "502";
     }
 }
 

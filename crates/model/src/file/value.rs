@@ -33,7 +33,7 @@ pub(crate) enum Form {
     /// One of these words.
     Choice(&'static [Word]),
     /// A table: what it is about, and its keys.
-    Section(&'static [&'static str], &'static [Entry]),
+    Section(&'static [&'static str], &'static [KeySpec]),
     /// An array.
     List(&'static Shape),
     /// One or the other.
@@ -72,7 +72,7 @@ pub(crate) struct Word {
 
 /// A key of a section.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct KeySpec {
     /// As it is written.
     pub key: &'static str,
     /// Its value.
@@ -99,32 +99,32 @@ pub(crate) trait Value: Sized {
 
 /// The value of a key.
 #[derive(Debug)]
-pub(crate) struct Key<T> {
+pub(crate) struct KeyValue<T> {
     /// Where the value stands; of a key that is not there, where its section does.
     pub at: SourceSpan,
-    state: State<T>,
+    state: ValueState<T>,
 }
 
 #[derive(Debug)]
-enum State<T> {
+enum ValueState<T> {
     Absent,
     /// Reported already.
     Bad,
     Read(T),
 }
 
-impl<T> Key<T> {
+impl<T> KeyValue<T> {
     /// The value, if there is a good one.
     pub fn get(&self) -> Option<&T> {
         match &self.state {
-            State::Read(value) => Some(value),
-            State::Absent | State::Bad => None,
+            ValueState::Read(value) => Some(value),
+            ValueState::Absent | ValueState::Bad => None,
         }
     }
 
     /// The file does not have the key.
     pub fn is_absent(&self) -> bool {
-        matches!(self.state, State::Absent)
+        matches!(self.state, ValueState::Absent)
     }
 
     /// The file has the key, be it with a bad value.
@@ -133,31 +133,31 @@ impl<T> Key<T> {
     }
 }
 
-impl<T: Clone> Key<T> {
+impl<T: Clone> KeyValue<T> {
     /// The value, or what holds if the file does not state it; none if it states a bad one.
     pub fn or(&self, default: T) -> Option<T> {
         match &self.state {
-            State::Absent => Some(default),
-            State::Bad => None,
-            State::Read(value) => Some(value.clone()),
+            ValueState::Absent => Some(default),
+            ValueState::Bad => None,
+            ValueState::Read(value) => Some(value.clone()),
         }
     }
 
     /// The value; `Some(None)` if the file does not state it and none if it states a bad one.
     pub fn optional(&self) -> Option<Option<T>> {
         match &self.state {
-            State::Absent => Some(None),
-            State::Bad => None,
-            State::Read(value) => Some(Some(value.clone())),
+            ValueState::Absent => Some(None),
+            ValueState::Bad => None,
+            ValueState::Read(value) => Some(Some(value.clone())),
         }
     }
 }
 
-impl<T: Value> Key<T> {
+impl<T: Value> KeyValue<T> {
     /// Reads the key described by `entry` from its section, which stands at `section`.
     pub fn read(
         table: &dyn TableLike,
-        entry: &Entry,
+        entry: &KeySpec,
         section: SourceSpan,
         problems: &mut Problems<'_>,
     ) -> Self {
@@ -182,16 +182,16 @@ impl<T: Value> Key<T> {
             return Self {
                 at: section,
                 state: if entry.required {
-                    State::Bad
+                    ValueState::Bad
                 } else {
-                    State::Absent
+                    ValueState::Absent
                 },
             };
         };
         let at = place(item)
             .or_else(|| key.span().map(SourceSpan::from))
             .unwrap_or(section);
-        let state = T::read(item, at, problems).map_or(State::Bad, State::Read);
+        let state = T::read(item, at, problems).map_or(ValueState::Bad, ValueState::Read);
         Self { at, state }
     }
 }
@@ -205,7 +205,7 @@ fn place(item: &Item) -> Option<SourceSpan> {
 #[derive(Debug)]
 pub(crate) struct List<T>(Vec<T>);
 
-impl<T> Key<List<T>> {
+impl<T> KeyValue<List<T>> {
     /// The elements that could be read.
     pub fn elements(&self) -> &[T] {
         self.get().map_or(&[], |list| &list.0)
@@ -296,7 +296,7 @@ pub(crate) fn printable(text: &str) -> String {
 pub(crate) fn refuse_unknown(
     table: &dyn TableLike,
     shape: &Shape,
-    entries: &[Entry],
+    entries: &[KeySpec],
     section: SourceSpan,
     problems: &mut Problems<'_>,
 ) {
@@ -327,7 +327,7 @@ pub(crate) fn refuse_unknown(
 }
 
 /// `key = example`, or the header of a section.
-pub(crate) fn assignment(entry: &Entry) -> String {
+pub(crate) fn assignment(entry: &KeySpec) -> String {
     match entry.shape.form {
         Form::List(_) => format!("[[{}]]", entry.key),
         _ => format!("{} = {}", entry.key, entry.example),
@@ -350,7 +350,7 @@ fn first_sentence(docs: &[&str]) -> String {
     }
 }
 
-/// Defines a section: a struct of [`Key`]s which knows its keys, their defaults and examples, and
+/// Defines a section: a struct of [`KeyValue`]s which knows its keys, their defaults and examples, and
 /// is read from a table.
 macro_rules! section {
     (@required required) => { true };
@@ -372,12 +372,12 @@ macro_rules! section {
         pub(crate) struct $section {
             /// Where it begins.
             pub at: miette::SourceSpan,
-            $( $(#[doc = $docs])+ pub $key: crate::file::value::Key<$type>, )*
+            $( $(#[doc = $docs])+ pub $key: crate::file::value::KeyValue<$type>, )*
         }
 
         impl $section {
-            const ENTRIES: &'static [crate::file::value::Entry] = &[
-                $( crate::file::value::Entry {
+            const ENTRIES: &'static [crate::file::value::KeySpec] = &[
+                $( crate::file::value::KeySpec {
                     key: section!(@name $key $($name)?),
                     shape: &<$type as crate::file::value::Value>::SHAPE,
                     required: section!(@required $need),
@@ -410,7 +410,7 @@ macro_rules! section {
                 let mut next = || entries.next();
                 Some(Self {
                     at,
-                    $( $key: crate::file::value::Key::read(table, next()?, at, problems), )*
+                    $( $key: crate::file::value::KeyValue::read(table, next()?, at, problems), )*
                 })
             }
         }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use miette::SourceSpan;
 use weir_target::{Misfit, Range};
 
-use super::timers::{Bank, Counter};
-use super::units::{Clock, Digits};
+use super::timers::{Bank, BankCounter};
+use super::units::{CycleClock, Digits};
 use crate::diagnostics::{Problem, Problems};
 use crate::system::Interval;
 
 /// An interval that wants to be counted.
 #[derive(Debug)]
-pub(crate) struct Use {
+pub(crate) struct IntervalWish {
     /// For the reader: "the limit of `encoder`".
     pub who: String,
     /// Where the interval or the rate is stated.
@@ -32,12 +32,12 @@ pub(crate) struct Use {
 /// Gives every use its ticks; none where it cannot be, which is reported.
 pub(crate) fn allocate(
     bank: &Bank,
-    uses: &[&Use],
-    clock: Clock,
+    uses: &[&IntervalWish],
+    clock: CycleClock,
     problems: &mut Problems<'_>,
 ) -> Vec<Option<Interval>> {
     one_per_channel(bank, uses, problems);
-    let mut of_counter: BTreeMap<usize, Vec<&Use>> = BTreeMap::new();
+    let mut of_counter: BTreeMap<usize, Vec<&IntervalWish>> = BTreeMap::new();
     for &one in uses {
         if let Some(channel) = bank.channels.get(one.channel) {
             of_counter.entry(channel.counter).or_default().push(one);
@@ -59,8 +59,8 @@ pub(crate) fn allocate(
         .collect()
 }
 
-fn one_per_channel(bank: &Bank, uses: &[&Use], problems: &mut Problems<'_>) {
-    let mut first: HashMap<usize, &Use> = HashMap::new();
+fn one_per_channel(bank: &Bank, uses: &[&IntervalWish], problems: &mut Problems<'_>) {
+    let mut first: HashMap<usize, &IntervalWish> = HashMap::new();
     for &one in uses {
         let Some(before) = first.insert(one.channel, one) else {
             continue;
@@ -83,9 +83,9 @@ fn one_per_channel(bank: &Bank, uses: &[&Use], problems: &mut Problems<'_>) {
 
 /// The prescaler of a counter: the one that is stated, else the smallest with which all fit.
 fn divisor(
-    counter: &Counter,
-    uses: &[&Use],
-    clock: Clock,
+    counter: &BankCounter,
+    uses: &[&IntervalWish],
+    clock: CycleClock,
     problems: &mut Problems<'_>,
 ) -> Option<u64> {
     if let Some((wanted, at)) = stated(counter, uses, problems)? {
@@ -112,7 +112,7 @@ fn divisor(
         }
         return all.then_some(wanted);
     }
-    let fit = |one: &Use| -> Vec<u64> {
+    let fit = |one: &IntervalWish| -> Vec<u64> {
         let fits = |&divisor: &u64| one.range.ticks(one.cycles, divisor).is_ok();
         counter.divisors.iter().copied().filter(fits).collect()
     };
@@ -149,8 +149,8 @@ fn divisor(
 
 /// The prescaler that the uses of a counter state; none, reported, if they state different ones.
 fn stated(
-    counter: &Counter,
-    uses: &[&Use],
+    counter: &BankCounter,
+    uses: &[&IntervalWish],
     problems: &mut Problems<'_>,
 ) -> Option<Option<(u64, SourceSpan)>> {
     let mut all = uses.iter().filter_map(|one| one.prescaler);
@@ -175,7 +175,7 @@ fn stated(
 }
 
 /// Why not even the best prescaler helps.
-fn misfit(counter: &Counter, one: &Use) -> Misfit {
+fn misfit(counter: &BankCounter, one: &IntervalWish) -> Misfit {
     let largest = counter.divisors.last().copied().unwrap_or(1);
     match one.range.ticks(one.cycles, largest) {
         Err(Misfit::TooLong) => Misfit::TooLong,
@@ -184,11 +184,11 @@ fn misfit(counter: &Counter, one: &Use) -> Misfit {
 }
 
 fn unfit(
-    counter: &Counter,
-    one: &Use,
+    counter: &BankCounter,
+    one: &IntervalWish,
     prescaler: Option<u64>,
     misfit: Misfit,
-    clock: Clock,
+    clock: CycleClock,
 ) -> Problem {
     let range = &one.range;
     let usable = |divisor: &&u64| **divisor >= range.least_divisor;

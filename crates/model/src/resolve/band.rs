@@ -2,12 +2,12 @@
 //! A limit lies between what is expected of its source and what is tolerated; after rounding.
 use miette::SourceSpan;
 
-use super::units::{Clock, Digits};
+use super::units::{CycleClock, Digits};
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::{ExactRate, Round};
 use crate::file::leaf::Worst;
 use crate::file::sections::{self as raw, Source};
-use crate::file::value::Key;
+use crate::file::value::KeyValue;
 use crate::system::{Interval, Rates};
 
 /// The rates of a source, which must not contradict each other.
@@ -21,7 +21,7 @@ pub(crate) fn rates(source: &Source, problems: &mut Problems<'_>) -> Option<Rate
         });
     }
     let rate = source.rate.get()?;
-    let hertz = |key: &Key<ExactRate>| key.get().map(|rate| rate.rate.hertz());
+    let hertz = |key: &KeyValue<ExactRate>| key.get().map(|rate| rate.rate.hertz());
     let expected = hertz(&rate.expected);
     if let Some((tolerated, expected)) = hertz(&rate.tolerated).zip(expected) {
         if tolerated < expected {
@@ -99,9 +99,9 @@ impl Near {
 
 /// Reports a limit outside of its source's band.
 pub(crate) fn check(
-    rates: &Key<raw::Rates>,
+    rates: &KeyValue<raw::Rates>,
     limit: &Effective,
-    clock: Clock,
+    clock: CycleClock,
     problems: &mut Problems<'_>,
 ) {
     let Some(rates) = rates.get() else {

@@ -4,16 +4,16 @@ use miette::SourceSpan;
 use weir_target::{Board, Events};
 
 use super::cpu::Processor;
-use super::units::Clock;
+use super::units::CycleClock;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::Amount;
 use crate::file::sections as raw;
-use crate::file::value::Key;
+use crate::file::value::KeyValue;
 use crate::system::{EventCosts, Policy, Timing};
 
 /// Which table of costs holds for a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Table {
+pub(crate) enum CostTable {
     /// An ordinary interrupt.
     Off,
     Poll,
@@ -26,7 +26,7 @@ pub(crate) enum Table {
 /// An event that must have a cost, and how to get it.
 type Need = (&'static str, fn(&Events) -> Option<u64>);
 
-impl Table {
+impl CostTable {
     /// Where it stands in costs.toml and below [cpu.costs].
     pub fn path(self) -> Vec<&'static str> {
         let (policy, timing) = match self {
@@ -73,13 +73,14 @@ pub(crate) fn unlimited(
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) -> Option<EventCosts> {
-    events(processor, Table::Off, None, at, problems).map(|events| costs(Table::Off, &events))
+    events(processor, CostTable::Off, None, at, problems)
+        .map(|events| costs(CostTable::Off, &events))
 }
 
 /// The events of `table`, on `channel` if it has one; `at` is the limit that needs them.
 pub(crate) fn events(
     processor: &Processor<'_>,
-    table: Table,
+    table: CostTable,
     channel: Option<&str>,
     at: SourceSpan,
     problems: &mut Problems<'_>,
@@ -135,8 +136,8 @@ pub(crate) fn events(
 }
 
 /// As the analysis takes them; an event that does not exist costs nothing.
-pub(crate) fn costs(table: Table, events: &Events) -> EventCosts {
-    let shared = table == Table::Shared;
+pub(crate) fn costs(table: CostTable, events: &Events) -> EventCosts {
+    let shared = table == CostTable::Shared;
     EventCosts {
         request_served: events.request_served.unwrap_or(0),
         request_refused: events.request_refused.unwrap_or(0),
@@ -155,12 +156,12 @@ pub(crate) fn costs(table: Table, events: &Events) -> EventCosts {
     }
 }
 
-fn written(costs: &raw::Costs, table: Table) -> Option<&raw::Events> {
+fn written(costs: &raw::Costs, table: CostTable) -> Option<&raw::Events> {
     match table {
-        Table::Off => costs.off.get(),
-        Table::Poll => costs.poll.get(),
-        Table::Shared => costs.shared.get(),
-        Table::Own(Policy::Bursty, timing) => {
+        CostTable::Off => costs.off.get(),
+        CostTable::Poll => costs.poll.get(),
+        CostTable::Shared => costs.shared.get(),
+        CostTable::Own(Policy::Bursty, timing) => {
             let timings = costs.bursty.get()?;
             match timing {
                 Timing::Lazy => timings.lazy.get(),
@@ -168,14 +169,14 @@ fn written(costs: &raw::Costs, table: Table) -> Option<&raw::Events> {
                 Timing::OneShot => timings.one_shot.get(),
             }
         }
-        Table::Own(Policy::Strict, timing) => timed(&costs.strict, timing),
-        Table::Own(Policy::Paced, timing) => timed(&costs.paced, timing),
-        Table::Own(Policy::Bucket, timing) => timed(&costs.bucket, timing),
-        Table::Own(Policy::Off | Policy::Poll, _) => None,
+        CostTable::Own(Policy::Strict, timing) => timed(&costs.strict, timing),
+        CostTable::Own(Policy::Paced, timing) => timed(&costs.paced, timing),
+        CostTable::Own(Policy::Bucket, timing) => timed(&costs.bucket, timing),
+        CostTable::Own(Policy::Off | Policy::Poll, _) => None,
     }
 }
 
-fn timed(timings: &Key<raw::Timings>, timing: Timing) -> Option<&raw::Events> {
+fn timed(timings: &KeyValue<raw::Timings>, timing: Timing) -> Option<&raw::Events> {
     let timings = timings.get()?;
     match timing {
         Timing::Lazy => timings.lazy.get(),
@@ -184,8 +185,8 @@ fn timed(timings: &Key<raw::Timings>, timing: Timing) -> Option<&raw::Events> {
     }
 }
 
-fn read(events: &raw::Events, clock: Clock, problems: &mut Problems<'_>) -> Option<Events> {
-    let mut amount = |key: &Key<Amount>| match key.optional()? {
+fn read(events: &raw::Events, clock: CycleClock, problems: &mut Problems<'_>) -> Option<Events> {
+    let mut amount = |key: &KeyValue<Amount>| match key.optional()? {
         None => Some(None),
         Some(amount) => clock.amount(amount, key.at, problems).map(Some),
     };

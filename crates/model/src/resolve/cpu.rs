@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor: a board's or the file's own.
 use miette::SourceSpan;
-use weir_target::{Board, Flavour, Rules};
+use weir_target::{Board, Flavour, PortRules};
 
 use super::costs;
-use super::units::Clock;
+use super::units::CycleClock;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::Text;
 use crate::file::sections::{self as raw, Root};
-use crate::file::value::{Key, printable};
+use crate::file::value::{KeyValue, printable};
 use crate::system::{Cpu, EventCosts, Nesting, TaskModel};
 
 /// The flavour of a port that holds if the file names none.
@@ -18,7 +18,7 @@ const FLAVOUR: &str = "c";
 #[derive(Debug)]
 pub(crate) struct Processor<'a> {
     pub cpu: Cpu,
-    pub clock: Clock,
+    pub clock: CycleClock,
     pub hardware: Hardware,
     /// What the file says of the limiters' costs.
     pub costs: Option<&'a raw::Costs>,
@@ -47,7 +47,7 @@ impl Processor<'_> {
 
     /// What the flavour of the board's port can do; none: there is no board, or nothing in software
     /// that is analysed.
-    pub fn rules(&self) -> Option<&'static Rules> {
+    pub fn rules(&self) -> Option<&'static PortRules> {
         let (board, flavour) = self.board()?;
         board.rules(flavour)
     }
@@ -66,7 +66,7 @@ pub(crate) fn resolve<'a>(
     };
     let clock_hz = clock(cpu, board, problems);
     let nesting = nesting(cpu, board, problems);
-    let clock = Clock { hz: clock_hz? };
+    let clock = CycleClock { hz: clock_hz? };
     let longest_instruction = match board.filter(|_| cpu.longest_instruction.is_absent()) {
         Some(board) => Some(board.interrupt.longest_instruction_cycles),
         None => stated(
@@ -204,7 +204,11 @@ fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -
 }
 
 /// The slice, rounded down: the shorter it is, the more often tasks are switched.
-fn time_slice(cpu: &raw::Cpu, clock: Clock, problems: &mut Problems<'_>) -> Option<Option<u64>> {
+fn time_slice(
+    cpu: &raw::Cpu,
+    clock: CycleClock,
+    problems: &mut Problems<'_>,
+) -> Option<Option<u64>> {
     if cpu.time_slice.is_stated() && cpu.tasks.get() == Some(&TaskModel::Cooperative) {
         problems.add(
             Problem::new(
@@ -222,7 +226,7 @@ fn time_slice(cpu: &raw::Cpu, clock: Clock, problems: &mut Problems<'_>) -> Opti
 
 /// The value of a key that a system without a board must have.
 pub(crate) fn stated<'a, T>(
-    key: &'a Key<T>,
+    key: &'a KeyValue<T>,
     name: &str,
     example: &str,
     section: SourceSpan,

@@ -3,7 +3,7 @@
 use miette::SourceSpan;
 use weir_target::Range;
 
-use super::costs::{self, Table};
+use super::costs::{self, CostTable};
 use super::cpu::{self, Processor};
 use super::timers::Bank;
 use super::{levels, limits, sources};
@@ -15,7 +15,7 @@ use crate::system::{EventCosts, Policy, Timing};
 
 /// A limiter that a channel may serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Limiter {
+pub enum LimiterShape {
     /// A policy with its timing and burst, with the channel for itself.
     Own(Policy, Timing, u32),
     /// One of several whose counts the channel clears (regehr2005 §3.5).
@@ -85,7 +85,7 @@ impl Hardware<'_> {
     /// What a limiter on the channel of this index can count, by divisor in ascending order; empty:
     /// the channel cannot serve it.
     #[must_use]
-    pub fn ranges(&self, channel: usize, limiter: Limiter) -> Vec<TickRange> {
+    pub fn ranges(&self, channel: usize, limiter: LimiterShape) -> Vec<TickRange> {
         let Some((range, counter)) = self
             .range(channel, limiter)
             .zip(self.bank.counter_of(channel))
@@ -103,17 +103,17 @@ impl Hardware<'_> {
         counter.divisors.iter().filter_map(with).collect()
     }
 
-    fn range(&self, channel: usize, limiter: Limiter) -> Option<Range> {
+    fn range(&self, channel: usize, limiter: LimiterShape) -> Option<Range> {
         let bits = self.bank.counter_of(channel)?.bits;
         let rules = self.processor.rules();
         match limiter {
-            Limiter::Shared => {
+            LimiterShape::Shared => {
                 let name = &self.bank.channels.get(channel)?.name;
                 rules
                     .is_none_or(|rules| rules.shares(name, bits))
                     .then(|| Range::of_period(bits))
             }
-            Limiter::Own(policy, timing, burst) => {
+            LimiterShape::Own(policy, timing, burst) => {
                 let burst = u64::from(burst);
                 let Some(rules) = rules else {
                     return Some(Range::of_core(policy, burst, bits));
@@ -127,12 +127,17 @@ impl Hardware<'_> {
     /// What a limiter on the channel costs the source of this index; none: the source cannot be
     /// limited so.
     #[must_use]
-    pub fn costs(&self, source: usize, channel: usize, limiter: Limiter) -> Option<EventCosts> {
+    pub fn costs(
+        &self,
+        source: usize,
+        channel: usize,
+        limiter: LimiterShape,
+    ) -> Option<EventCosts> {
         let source = self.root.source.elements().get(source)?;
         let mut problems = Problems::of(self.text);
-        let is_polled = matches!(limiter, Limiter::Own(Policy::Poll, ..));
+        let is_polled = matches!(limiter, LimiterShape::Own(Policy::Poll, ..));
         if !is_polled {
-            let shared = limiter == Limiter::Shared;
+            let shared = limiter == LimiterShape::Shared;
             limits::is_line(source, shared, &self.processor, &mut problems)?;
         }
         let level = levels::of_source(source, &self.processor, &mut problems)?;
@@ -147,7 +152,7 @@ impl Hardware<'_> {
         &self,
         source: &Source,
         channel: usize,
-        limiter: Limiter,
+        limiter: LimiterShape,
         problems: &mut Problems<'_>,
     ) -> Option<EventCosts> {
         let table = table(limiter);
@@ -156,7 +161,7 @@ impl Hardware<'_> {
         let costs = costs::costs(table, &events);
         let handler = self.processor.clock.cost(&source.handler, problems)?;
         let registers = sources::registers(source, handler, &self.processor, problems)?;
-        Some(if limiter == Limiter::Shared {
+        Some(if limiter == LimiterShape::Shared {
             costs
         } else {
             sources::with_registers(costs, registers)
@@ -169,16 +174,16 @@ impl Hardware<'_> {
         let name = self.bank.channels.get(channel).map(|of| of.name.as_str());
         let mut problems = Problems::of(self.text);
         let at = SourceSpan::from(0);
-        costs::events(&self.processor, Table::Shared, name, at, &mut problems)
+        costs::events(&self.processor, CostTable::Shared, name, at, &mut problems)
             .and_then(|events| events.expiry_base)
             .unwrap_or(0)
     }
 }
 
-fn table(limiter: Limiter) -> Table {
+fn table(limiter: LimiterShape) -> CostTable {
     match limiter {
-        Limiter::Shared => Table::Shared,
-        Limiter::Own(Policy::Poll, ..) => Table::Poll,
-        Limiter::Own(policy, timing, _) => Table::Own(policy, timing),
+        LimiterShape::Shared => CostTable::Shared,
+        LimiterShape::Own(Policy::Poll, ..) => CostTable::Poll,
+        LimiterShape::Own(policy, timing, _) => CostTable::Own(policy, timing),
     }
 }

@@ -11,7 +11,7 @@ use crate::Level;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::{Name, Vector};
 use crate::file::sections::{Number32, Source};
-use crate::file::value::Key;
+use crate::file::value::KeyValue;
 use crate::system::Nesting;
 
 /// Where the interrupt of a source stands.
@@ -96,7 +96,7 @@ pub(crate) fn of_vector(board: &Board, vector: &str) -> Option<Level> {
 }
 
 /// Reports a group or an order beside a board.
-pub(crate) fn refuse_own<T>(key: &Key<T>, board: &Board, problems: &mut Problems<'_>) {
+pub(crate) fn refuse_own<T>(key: &KeyValue<T>, board: &Board, problems: &mut Problems<'_>) {
     if key.is_stated() {
         refuse_place(key.at, board, problems);
     }
@@ -119,8 +119,8 @@ fn refuse_place(at: SourceSpan, board: &Board, problems: &mut Problems<'_>) {
 /// Where an interrupt of a system without a board stands.
 pub(crate) fn own(
     name: &str,
-    group: &Key<Number32>,
-    order: &Key<Number32>,
+    group: &KeyValue<Number32>,
+    order: &KeyValue<Number32>,
     section: SourceSpan,
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
@@ -148,7 +148,7 @@ pub(crate) fn own(
 
 /// An interrupt and who has it.
 #[derive(Debug)]
-pub(crate) struct Taken<'a> {
+pub(crate) struct VectorOwner<'a> {
     pub level: &'a Level,
     pub at: SourceSpan,
     /// For the reader: "the source `encoder`".
@@ -156,9 +156,9 @@ pub(crate) struct Taken<'a> {
 }
 
 /// Reports vectors, and places in a group, that two have.
-pub(crate) fn unique(taken: &[Taken<'_>], problems: &mut Problems<'_>) {
-    let mut vectors: HashMap<&str, &Taken<'_>> = HashMap::new();
-    let mut places: HashMap<(u32, u32), &Taken<'_>> = HashMap::new();
+pub(crate) fn unique(taken: &[VectorOwner<'_>], problems: &mut Problems<'_>) {
+    let mut vectors: HashMap<&str, &VectorOwner<'_>> = HashMap::new();
+    let mut places: HashMap<(u32, u32), &VectorOwner<'_>> = HashMap::new();
     for one in taken {
         if let Some(before) = vectors.insert(&one.level.vector, one) {
             problems.add(

@@ -4,7 +4,7 @@ use miette::SourceSpan;
 
 use crate::diagnostics::{Problem, Problems};
 use crate::file::sections::Limit;
-use crate::file::value::Key;
+use crate::file::value::KeyValue;
 
 /// Which keys of a limit are stated.
 pub(super) struct Keys(Vec<(&'static str, bool, SourceSpan)>);
@@ -22,7 +22,7 @@ impl Keys {
     ];
 
     pub fn of(limit: &Limit) -> Self {
-        fn key<T>(name: &'static str, key: &Key<T>) -> (&'static str, bool, SourceSpan) {
+        fn key<T>(name: &'static str, key: &KeyValue<T>) -> (&'static str, bool, SourceSpan) {
             (name, key.is_stated(), key.at)
         }
         Self(vec![

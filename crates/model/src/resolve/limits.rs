@@ -3,11 +3,11 @@
 use miette::SourceSpan;
 use weir_target::Range;
 
-use super::allocate::Use;
-use super::costs::{self, Table};
+use super::allocate::IntervalWish;
+use super::costs::{self, CostTable};
 use super::cpu::Processor;
 use super::limit_keys::Keys;
-use super::timers::{Bank, Found};
+use super::timers::{Bank, TimerKind};
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::Round;
 use crate::file::leaf::{Name, Vector, Whole};
@@ -16,7 +16,7 @@ use crate::system::{Place, Policy, Timing};
 
 /// A limit before the prescalers of its timer are known.
 #[derive(Debug)]
-pub(crate) enum Plan {
+pub(crate) enum LimitDraft {
     Off,
     Hardware {
         policy: Policy,
@@ -27,9 +27,9 @@ pub(crate) enum Plan {
         is_level: bool,
     },
     Own {
-        table: Table,
+        table: CostTable,
         burst: u32,
-        wish: Use,
+        wish: IntervalWish,
     },
     Shared {
         timer: usize,
@@ -46,9 +46,9 @@ pub(crate) fn plan(
     processor: &Processor<'_>,
     bank: &Bank,
     problems: &mut Problems<'_>,
-) -> Option<Plan> {
+) -> Option<LimitDraft> {
     if source.limit.is_absent() {
-        return Some(Plan::Off);
+        return Some(LimitDraft::Off);
     }
     let limit = source.limit.get()?;
     let policy = *limit.policy.get()?;
@@ -59,7 +59,7 @@ pub(crate) fn plan(
             "policy = \"off\", which lets everything through",
             problems,
         );
-        return Some(Plan::Off);
+        return Some(LimitDraft::Off);
     }
     if limit.place.or(Place::Software)? == Place::Hardware {
         return hardware(limit, policy, processor, problems);
@@ -72,7 +72,7 @@ fn hardware(
     policy: Policy,
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
-) -> Option<Plan> {
+) -> Option<LimitDraft> {
     if !matches!(policy, Policy::Strict | Policy::Bucket | Policy::Bursty) {
         problems.add(
             Problem::new(
@@ -99,7 +99,7 @@ fn hardware(
     }
     let Whole(burst) = limit.burst.or(Whole(1))?;
     let (cycles, at) = interval(limit, burst, processor, problems)?;
-    Some(Plan::Hardware {
+    Some(LimitDraft::Hardware {
         policy,
         burst: u32::try_from(burst).ok()?,
         cycles,
@@ -118,7 +118,7 @@ fn software(
     processor: &Processor<'_>,
     bank: &Bank,
     problems: &mut Problems<'_>,
-) -> Option<Plan> {
+) -> Option<LimitDraft> {
     if let Some((board, _)) = processor
         .board()
         .filter(|(board, _)| board.channels().next().is_none())
@@ -205,8 +205,10 @@ fn software(
     let Name(timer) = limit.timer.get()?;
     let burst = limit.burst.or(Whole(1))?.0;
     match bank.find(timer, limit.timer.at, problems)? {
-        Found::Shared(timer) => shared(source, limit, policy, timer, burst, processor, problems),
-        Found::Channel(channel) => own(
+        TimerKind::Shared(timer) => {
+            shared(source, limit, policy, timer, burst, processor, problems)
+        }
+        TimerKind::Channel(channel) => own(
             source, limit, policy, channel, burst, processor, bank, problems,
         ),
     }
@@ -220,7 +222,7 @@ fn shared(
     burst: u64,
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
-) -> Option<Plan> {
+) -> Option<LimitDraft> {
     const WHY: &str =
         "a shared timer clears counts: it serves policy = \"bursty\" with timing = \"eager\"";
     if policy != Policy::Bursty {
@@ -270,7 +272,7 @@ fn shared(
     .into_iter()
     .find(|key| key.0)
     .map_or(limit.timer.at, |key| key.1);
-    Some(Plan::Shared {
+    Some(LimitDraft::Shared {
         timer,
         burst: u32::try_from(burst).ok()?,
         at_least,
@@ -291,17 +293,17 @@ fn own(
     processor: &Processor<'_>,
     bank: &Bank,
     problems: &mut Problems<'_>,
-) -> Option<Plan> {
+) -> Option<LimitDraft> {
     let rules = processor.rules();
     let default = rules
         .filter(|_| policy == Policy::Strict)
         .map_or(Timing::Lazy, |rules| rules.strict_timing);
     let timing = limit.timing.optional()?.unwrap_or(default);
     let table = if policy == Policy::Poll {
-        Table::Poll
+        CostTable::Poll
     } else {
         is_line(source, false, processor, problems)?;
-        Table::Own(policy, timing)
+        CostTable::Own(policy, timing)
     };
     let (cycles, at) = interval(limit, burst, processor, problems)?;
     let counter = bank.counter_of(channel)?;
@@ -367,10 +369,10 @@ fn own(
     };
     let name = source.name.get().map_or("", |name| name.0.as_str());
     let prescaler = limit.prescaler.optional()?;
-    Some(Plan::Own {
+    Some(LimitDraft::Own {
         table,
         burst: u32::try_from(burst).ok()?,
-        wish: Use {
+        wish: IntervalWish {
             who: format!("the limit of `{name}`"),
             at,
             channel,
@@ -466,7 +468,7 @@ pub(crate) fn is_line(
 
 /// Reports a second source with a timer of its own, in a flavour that has one.
 pub(crate) fn refuse_second(
-    sources: &[(&Source, &Plan)],
+    sources: &[(&Source, &LimitDraft)],
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) {
@@ -476,13 +478,13 @@ pub(crate) fn refuse_second(
     else {
         return;
     };
-    let own = |plan: &Plan| matches!(plan, Plan::Own { .. });
+    let own = |plan: &LimitDraft| matches!(plan, LimitDraft::Own { .. });
     let Some((first, _)) = sources.iter().find(|(_, plan)| own(plan)) else {
         return;
     };
     for (source, plan) in sources {
         let other = !std::ptr::eq(*source, *first);
-        if other && (own(plan) || matches!(plan, Plan::Shared { .. })) {
+        if other && (own(plan) || matches!(plan, LimitDraft::Shared { .. })) {
             problems.add(
                 Problem::new(
                     format!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use miette::SourceSpan;
 use toml_edit::{Item, Table};
 
-use super::units::Clock;
+use super::units::CycleClock;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Truth, Whole};
 use crate::file::linux as raw;
@@ -24,7 +24,11 @@ const PERIODS: std::ops::RangeInclusive<Duration> =
 const SHARE_MOST: u32 = 95;
 
 /// What the file says to `weir linux`. None, and at least one problem, if that is wrong.
-pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) -> Option<Linux> {
+pub(crate) fn resolve(
+    root: &Root,
+    clock: CycleClock,
+    problems: &mut Problems<'_>,
+) -> Option<Linux> {
     let interfaces = interfaces(root);
     let matches = matches(root, problems);
     let section = stated(root, problems);
@@ -60,21 +64,21 @@ pub(crate) fn resolve(root: &Root, clock: Clock, problems: &mut Problems<'_>) ->
 }
 
 /// The section, or an empty one where it would be.
-fn stated<'a>(root: &'a Root, problems: &mut Problems<'_>) -> Option<Stated<'a>> {
+fn stated<'a>(root: &'a Root, problems: &mut Problems<'_>) -> Option<LinuxSection<'a>> {
     if root.linux.is_stated() {
-        return root.linux.get().map(Stated::There);
+        return root.linux.get().map(LinuxSection::There);
     }
     let nothing = Item::Table(Table::new());
     raw::Linux::read(&nothing, root.linux.at, problems)
-        .map(|section| Stated::Absent(Box::new(section)))
+        .map(|section| LinuxSection::Absent(Box::new(section)))
 }
 
-enum Stated<'a> {
+enum LinuxSection<'a> {
     There(&'a raw::Linux),
     Absent(Box<raw::Linux>),
 }
 
-impl std::ops::Deref for Stated<'_> {
+impl std::ops::Deref for LinuxSection<'_> {
     type Target = raw::Linux;
 
     fn deref(&self) -> &raw::Linux {
@@ -88,7 +92,7 @@ impl std::ops::Deref for Stated<'_> {
 fn interfaces(root: &Root) -> Option<Vec<Interface>> {
     let mut interfaces = Vec::new();
     for (source, of) in root.source.elements().iter().enumerate() {
-        if let Some(raw::Interface(name)) = of.interface.optional()? {
+        if let Some(raw::InterfaceName(name)) = of.interface.optional()? {
             interfaces.push(Interface { source, name });
         }
     }
@@ -150,7 +154,11 @@ fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
 }
 
 /// What the file says that an interrupt costs beside its handler; zero if nothing.
-fn overhead(section: &raw::Linux, clock: Clock, problems: &mut Problems<'_>) -> Option<Duration> {
+fn overhead(
+    section: &raw::Linux,
+    clock: CycleClock,
+    problems: &mut Problems<'_>,
+) -> Option<Duration> {
     let stated = &section.interrupt_overhead;
     let cycles = clock.optional(stated, problems)?.unwrap_or(0);
     wall_time(cycles, clock, stated.at, problems)
@@ -159,7 +167,7 @@ fn overhead(section: &raw::Linux, clock: Clock, problems: &mut Problems<'_>) -> 
 /// What the file says of the top half; `Some(None)` if nothing.
 fn top_half(
     section: &raw::Linux,
-    clock: Clock,
+    clock: CycleClock,
     problems: &mut Problems<'_>,
 ) -> Option<Option<TopHalf>> {
     const EITHER: &str = "write `runtime` and `period`, or `urgency`";
@@ -214,7 +222,7 @@ fn top_half(
 /// So many cycles, rounded down to whole nanoseconds.
 fn wall_time(
     cycles: u64,
-    clock: Clock,
+    clock: CycleClock,
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) -> Option<Duration> {

@@ -21,13 +21,13 @@ mod units;
 
 use std::collections::HashMap;
 
-pub use hardware::{Hardware, HardwareChannel, Limiter, TickRange, with_hardware};
+pub use hardware::{Hardware, HardwareChannel, LimiterShape, TickRange, with_hardware};
 
 use crate::System;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::Name;
 use crate::file::sections::Root;
-use crate::file::value::Key;
+use crate::file::value::KeyValue;
 
 /// The system that `root` describes. None, and at least one problem, if it describes none.
 pub(crate) fn system(
@@ -89,7 +89,7 @@ fn names<'a>(root: &'a Root, problems: &mut Problems<'_>) -> (Names<'a>, Names<'
 
 fn unique<'a>(
     what: &str,
-    names: impl Iterator<Item = &'a Key<Name>>,
+    names: impl Iterator<Item = &'a KeyValue<Name>>,
     problems: &mut Problems<'_>,
 ) -> Names<'a> {
     let mut first: HashMap<&str, (usize, miette::SourceSpan)> = HashMap::new();
@@ -119,7 +119,7 @@ fn unique<'a>(
 
 /// The index that `key` refers to.
 fn refer(
-    key: &Key<Name>,
+    key: &KeyValue<Name>,
     what: &str,
     plural: &str,
     names: &Names<'_>,

@@ -4,8 +4,8 @@ use super::cpu::Processor;
 use super::{Names, refer};
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Amount, Whole};
-use crate::file::sections::{self as raw, Port, Root};
-use crate::file::value::Key;
+use crate::file::sections::{self as raw, PortNumber, Root};
+use crate::file::value::KeyValue;
 use crate::system::{Flow, Protocol, Receiver, Selector};
 
 /// Where a flow leads; none where there is no such.
@@ -117,7 +117,7 @@ fn one(
     })
 }
 
-fn port(key: &Key<Port>) -> Option<Option<u16>> {
+fn port(key: &KeyValue<PortNumber>) -> Option<Option<u16>> {
     match key.optional()? {
         None => Some(None),
         Some(Whole(port)) => u16::try_from(port).ok().map(Some),
@@ -161,7 +161,7 @@ pub(crate) fn flows(
 }
 
 /// The packets of a flow; all if the file does not say. None if no packet can match.
-fn selector(key: &Key<raw::Selector>, problems: &mut Problems<'_>) -> Option<Selector> {
+fn selector(key: &KeyValue<raw::Selector>, problems: &mut Problems<'_>) -> Option<Selector> {
     if key.is_absent() {
         return Some(Selector::default());
     }

@@ -4,11 +4,11 @@ use miette::SourceSpan;
 use toml_edit::{Item, Table};
 
 use super::band::Near;
-use super::units::{Clock, Digits};
+use super::units::{CycleClock, Digits};
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Truth, Whole};
 use crate::file::sections::{self as raw, Limit, Output, Root};
-use crate::file::value::{Key, Value};
+use crate::file::value::{KeyValue, Value};
 use crate::system::{Place, Policy};
 use crate::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconReset};
 
@@ -80,7 +80,7 @@ fn shape(
     problems: &mut Problems<'_>,
 ) -> Option<Silicon> {
     let bits = |bits: u64| u32::try_from(bits).ok();
-    let truth = |key: &Key<Truth>, default| Some(key.or(Truth(default))?.0);
+    let truth = |key: &KeyValue<Truth>, default| Some(key.or(Truth(default))?.0);
     let phase_bits = stated.phase_bits.or(Whole(PHASE_BITS))?.0;
     let rate_bits = stated.rate_bits.optional()?.map(|bits| bits.0);
     if let Some(rate_bits) = rate_bits.filter(|&bits| bits > phase_bits) {
@@ -162,7 +162,7 @@ impl Block {
         &self,
         cycles: u64,
         at: SourceSpan,
-        clock: Clock,
+        clock: CycleClock,
         problems: &mut Problems<'_>,
     ) -> Option<u32> {
         let silicon = self.of?;
@@ -210,7 +210,12 @@ impl Block {
     }
 
     /// Reports a burst that does not fit.
-    pub fn holds(&self, burst: u32, limit: &Key<Limit>, problems: &mut Problems<'_>) -> Option<()> {
+    pub fn holds(
+        &self,
+        burst: u32,
+        limit: &KeyValue<Limit>,
+        problems: &mut Problems<'_>,
+    ) -> Option<()> {
         let silicon = self.of?;
         let most = (1_u32 << silicon.burst_bits).saturating_sub(1).max(1);
         if burst <= most {

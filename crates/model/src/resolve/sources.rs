@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use weir_target::Flavour;
 
-use super::allocate::{Use, allocate};
+use super::allocate::{IntervalWish, allocate};
 use super::band::{self, Effective, Near};
-use super::costs::{self, Table};
+use super::costs::{self, CostTable};
 use super::cpu::Processor;
-use super::levels::{self, Taken};
-use super::limits::{self, Plan};
+use super::levels::{self, VectorOwner};
+use super::limits::{self, LimitDraft};
 use super::silicon::Block;
 use super::timers::Bank;
 use super::units::Digits;
@@ -35,11 +35,11 @@ pub(crate) fn resolve(
         .iter()
         .map(|source| levels::of_source(source, processor, problems))
         .collect();
-    let plans: Vec<Option<Plan>> = raw
+    let plans: Vec<Option<LimitDraft>> = raw
         .iter()
         .map(|source| limits::plan(source, processor, &bank, problems))
         .collect();
-    let known: Vec<(&raw::Source, &Plan)> = raw
+    let known: Vec<(&raw::Source, &LimitDraft)> = raw
         .iter()
         .zip(&plans)
         .filter_map(|(source, plan)| Some((source, plan.as_ref()?)))
@@ -49,10 +49,10 @@ pub(crate) fn resolve(
     // The shared timers' uses first, then those of the sources that have one, in their order.
     let of_timers = bank.uses();
     let of_sources = plans.iter().flatten().filter_map(|plan| match plan {
-        Plan::Own { wish, .. } => Some(wish),
+        LimitDraft::Own { wish, .. } => Some(wish),
         _ => None,
     });
-    let uses: Vec<&Use> = of_timers.iter().chain(of_sources).collect();
+    let uses: Vec<&IntervalWish> = of_timers.iter().chain(of_sources).collect();
     unique(&bank, raw, &levels, &uses, problems);
     let mut counted = allocate(&bank, &uses, processor.clock, problems).into_iter();
     let periods: Vec<Option<Interval>> = counted.by_ref().take(of_timers.len()).collect();
@@ -88,14 +88,14 @@ fn unique(
     bank: &Bank,
     sources: &[raw::Source],
     levels: &[Option<Level>],
-    uses: &[&Use],
+    uses: &[&IntervalWish],
     problems: &mut Problems<'_>,
 ) {
-    let mut taken: Vec<Taken<'_>> = sources
+    let mut taken: Vec<VectorOwner<'_>> = sources
         .iter()
         .zip(levels)
         .filter_map(|(source, level)| {
-            Some(Taken {
+            Some(VectorOwner {
                 level: level.as_ref()?,
                 at: source.vector.at,
                 by: format!("the source `{}`", source.name.get()?.0),
@@ -109,7 +109,7 @@ fn unique(
             continue;
         }
         seen.push(one.channel);
-        taken.extend(bank.channels.get(one.channel).map(|channel| Taken {
+        taken.extend(bank.channels.get(one.channel).map(|channel| VectorOwner {
             level: &channel.level,
             at: one.channel_at,
             by: one.who.clone(),
@@ -129,7 +129,7 @@ fn timers(
         let channel = bank.channels.get(timer.channel)?;
         let events = costs::events(
             processor,
-            Table::Shared,
+            CostTable::Shared,
             Some(&channel.name),
             timer.at,
             problems,
@@ -160,7 +160,7 @@ impl Context<'_> {
     /// `counted` gives the next limit with a timer of its own its interval.
     fn limit(
         &self,
-        plan: &Plan,
+        plan: &LimitDraft,
         counted: &mut impl Iterator<Item = Option<Interval>>,
         problems: &mut Problems<'_>,
     ) -> Option<Limit> {
@@ -177,8 +177,8 @@ impl Context<'_> {
             costs: self.processor.cpu.unlimited,
         };
         match plan {
-            Plan::Off => Some(none),
-            &Plan::Hardware {
+            LimitDraft::Off => Some(none),
+            &LimitDraft::Hardware {
                 policy,
                 burst,
                 cycles,
@@ -221,7 +221,7 @@ impl Context<'_> {
                 );
                 Some(limit)
             }
-            Plan::Own { table, burst, wish } => {
+            LimitDraft::Own { table, burst, wish } => {
                 let counted = counted.next().flatten();
                 let channel = self.bank.channels.get(wish.channel)?;
                 let events = costs::events(
@@ -234,8 +234,10 @@ impl Context<'_> {
                 let counted = counted?;
                 self.check(wish.events, counted, wish.at, problems);
                 let (policy, timing) = match *table {
-                    Table::Own(policy, timing) => (policy, timing),
-                    Table::Poll | Table::Off | Table::Shared => (Policy::Poll, Timing::Eager),
+                    CostTable::Own(policy, timing) => (policy, timing),
+                    CostTable::Poll | CostTable::Off | CostTable::Shared => {
+                        (Policy::Poll, Timing::Eager)
+                    }
                 };
                 Some(Limit {
                     policy,
@@ -253,7 +255,7 @@ impl Context<'_> {
                     costs: costs::costs(*table, &events?),
                 })
             }
-            &Plan::Shared {
+            &LimitDraft::Shared {
                 timer,
                 burst,
                 at_least,
@@ -263,7 +265,7 @@ impl Context<'_> {
                 let channel = self.bank.channels.get(shared.channel)?;
                 let events = costs::events(
                     self.processor,
-                    Table::Shared,
+                    CostTable::Shared,
                     Some(&channel.name),
                     self.source.limit.at,
                     problems,
@@ -281,7 +283,7 @@ impl Context<'_> {
                     lag: 0,
                     expiry: Some(Expiry::Shared(timer)),
                     silicon: None,
-                    costs: costs::costs(Table::Shared, &events?),
+                    costs: costs::costs(CostTable::Shared, &events?),
                 })
             }
         }

@@ -3,7 +3,7 @@
 use miette::SourceSpan;
 use weir_target::{Board, Range};
 
-use super::allocate::Use;
+use super::allocate::IntervalWish;
 use super::cpu::{Processor, stated};
 use super::levels;
 use crate::Level;
@@ -14,7 +14,7 @@ use crate::file::sections::{Root, Timer};
 
 /// A counter with its prescaler.
 #[derive(Debug)]
-pub(crate) struct Counter {
+pub(crate) struct BankCounter {
     pub name: String,
     pub bits: u32,
     /// In ascending order.
@@ -23,7 +23,7 @@ pub(crate) struct Counter {
 
 /// A compare channel of a counter.
 #[derive(Debug)]
-pub(crate) struct Channel {
+pub(crate) struct BankChannel {
     pub name: String,
     pub counter: usize,
     pub level: Level,
@@ -31,7 +31,7 @@ pub(crate) struct Channel {
 
 /// A timer that limits share, before its prescaler is known.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedChannel {
     pub name: String,
     pub at: SourceSpan,
     pub channel: usize,
@@ -44,16 +44,16 @@ pub(crate) struct Shared {
 /// What there is.
 #[derive(Debug, Default)]
 pub(crate) struct Bank {
-    pub counters: Vec<Counter>,
-    pub channels: Vec<Channel>,
-    pub shared: Vec<Shared>,
+    pub counters: Vec<BankCounter>,
+    pub channels: Vec<BankChannel>,
+    pub shared: Vec<SharedChannel>,
     /// Names of timers that could not be resolved: whoever uses them is not to blame.
     bad: Vec<String>,
 }
 
 /// What a limit's `timer` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum TimerKind {
     /// A channel of its own, by its index.
     Channel(usize),
     /// A shared timer, by its index.
@@ -68,7 +68,7 @@ impl Bank {
             bank.counters = board
                 .timers
                 .iter()
-                .map(|timer| Counter {
+                .map(|timer| BankCounter {
                     name: timer.name.clone(),
                     bits: timer.bits,
                     divisors: timer.divisors.clone(),
@@ -77,7 +77,7 @@ impl Bank {
             bank.channels = board
                 .channels()
                 .filter_map(|channel| {
-                    Some(Channel {
+                    Some(BankChannel {
                         name: channel.name(),
                         counter: channel.index,
                         level: levels::of_vector(board, channel.vector)?,
@@ -217,12 +217,12 @@ impl Bank {
             return None;
         }
         divisors.sort_unstable();
-        self.counters.push(Counter {
+        self.counters.push(BankCounter {
             name: name.clone(),
             bits: u32::try_from(bits?.0).ok()?,
             divisors,
         });
-        self.channels.push(Channel {
+        self.channels.push(BankChannel {
             name: name.clone(),
             counter: self.counters.len() - 1,
             level: level?,
@@ -277,7 +277,7 @@ impl Bank {
             (None, None) => return None,
         };
         let prescaler = timer.prescaler.optional()?;
-        self.shared.push(Shared {
+        self.shared.push(SharedChannel {
             name: timer.name.get()?.0.clone(),
             at: timer.at,
             channel,
@@ -314,16 +314,21 @@ impl Bank {
 
     /// What the `timer` of a limit refers to. None: nothing, which is reported, or a timer that was
     /// reported.
-    pub fn find(&self, name: &str, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Found> {
+    pub fn find(
+        &self,
+        name: &str,
+        at: SourceSpan,
+        problems: &mut Problems<'_>,
+    ) -> Option<TimerKind> {
         if let Some(shared) = self.shared.iter().position(|timer| timer.name == name) {
-            return Some(Found::Shared(shared));
+            return Some(TimerKind::Shared(shared));
         }
         if let Some(channel) = self
             .channels
             .iter()
             .position(|channel| channel.name == name)
         {
-            return Some(Found::Channel(channel));
+            return Some(TimerKind::Channel(channel));
         }
         if self.bad.iter().any(|bad| bad == name) {
             return None;
@@ -356,16 +361,16 @@ impl Bank {
     }
 
     /// The counter of a channel.
-    pub fn counter_of(&self, channel: usize) -> Option<&Counter> {
+    pub fn counter_of(&self, channel: usize) -> Option<&BankCounter> {
         self.counters.get(self.channels.get(channel)?.counter)
     }
 
     /// What the shared timers ask of their counters.
-    pub fn uses(&self) -> Vec<Use> {
+    pub fn uses(&self) -> Vec<IntervalWish> {
         self.shared
             .iter()
             .filter_map(|timer| {
-                Some(Use {
+                Some(IntervalWish {
                     who: format!("the timer `{}`", timer.name),
                     at: timer.wish,
                     channel: timer.channel,

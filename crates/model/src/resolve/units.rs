@@ -5,16 +5,16 @@ use miette::SourceSpan;
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::{CYCLES_MOST, ExactTime, Round};
 use crate::file::leaf::{Amount, StatedCost};
-use crate::file::value::Key;
+use crate::file::value::KeyValue;
 use crate::{Cost, Origin};
 
 /// A clock that times are counted with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
+pub(crate) struct CycleClock {
     pub hz: u64,
 }
 
-impl Clock {
+impl CycleClock {
     /// A time that must not be taken for longer than it is: a period, a deadline. At least one
     /// cycle.
     pub fn at_most(
@@ -66,14 +66,14 @@ impl Clock {
     }
 
     /// The amount of a key, 0 if the file does not state it.
-    pub fn amount_of(self, key: &Key<Amount>, problems: &mut Problems<'_>) -> Option<u64> {
+    pub fn amount_of(self, key: &KeyValue<Amount>, problems: &mut Problems<'_>) -> Option<u64> {
         self.amount(key.or(Amount::Zero)?, key.at, problems)
     }
 
     /// The time of a key, rounded down; `Some(None)` if the file does not state it.
     pub fn optional(
         self,
-        key: &Key<ExactTime>,
+        key: &KeyValue<ExactTime>,
         problems: &mut Problems<'_>,
     ) -> Option<Option<u64>> {
         match key.optional()? {
@@ -83,7 +83,7 @@ impl Clock {
     }
 
     /// The cost of a key; 0, by default, if the file does not state it.
-    pub fn cost(self, key: &Key<StatedCost>, problems: &mut Problems<'_>) -> Option<Cost> {
+    pub fn cost(self, key: &KeyValue<StatedCost>, problems: &mut Problems<'_>) -> Option<Cost> {
         let Some(stated) = key.optional()? else {
             return Some(Cost {
                 cycles: 0,
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn numbers_for_the_reader_are_short() {
-        let clock = Clock { hz: 4_000_000 };
+        let clock = CycleClock { hz: 4_000_000 };
         assert_eq!(clock.text(), "4MHz");
         assert_eq!(clock.rate_text(1, 36364, Digits::Nearest), "109.999Hz");
         assert_eq!(clock.rate_text(3, 36416, Digits::Nearest), "329.525Hz");
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_the_reader_is_told_to_write_is_on_the_safe_side() {
-        let clock = Clock { hz: 4_000_000 };
+        let clock = CycleClock { hz: 4_000_000 };
         // 0.23843313...
         let cycles = 16383 * 1024;
         assert_eq!(clock.rate_text(1, cycles, Digits::Up), "0.238434Hz");

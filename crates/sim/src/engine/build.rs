@@ -13,7 +13,7 @@ use weir_model::{Expiry, Level, Nesting, Place, Policy, Source, System};
 use crate::SimulationError;
 use crate::accounting::Accounting;
 use crate::agenda::{Agenda, NEVER};
-use crate::limiter::{Limiter, Orders, core_config};
+use crate::limiter::{Orders, TimedLimiter, core_config};
 use crate::observer::{Observer, Track};
 use crate::options::{Options, Target};
 use crate::ranks::Ranks;
@@ -21,13 +21,13 @@ use crate::ready::Ready;
 use crate::selectors::Selectors;
 use crate::tally::{FlowTally, SourceTally, Tally, TaskTally};
 
-use super::costs::Costs;
-use super::devices::Device;
-use super::frames::Interrupt;
+use super::costs::PacketCostTable;
+use super::devices::DeviceRing;
+use super::frames::RankedInterrupt;
 use super::halves::Halves;
-use super::lines::{Gate, Line};
+use super::lines::{Gate, SourceLine};
 use super::tasks::{Releases, Task, scramble};
-use super::{Engine, Running, Slots, Stream};
+use super::{Engine, ProcessorState, Slots, Stream};
 
 /// Packets that wait where the system does not say how many can: enough that nobody misses what is
 /// lost, and a bound on the memory of a run.
@@ -63,13 +63,13 @@ impl<'a, O: Observer> Engine<'a, O> {
             timer_ranks: ranks.timers.clone(),
             clears: clears(system, options),
             frames: Vec::new(),
-            costs: Costs::new(system),
+            costs: PacketCostTable::new(system),
             tasks: tasks(system, options),
             ready: Ready::new(),
             halves: Halves::new(system, options.defer)?,
             begun: None,
             accounting: Accounting::new(system, options)?,
-            running: Running::Idle,
+            running: ProcessorState::Idle,
             since: 0,
             ends_at: NEVER,
             attention: true,
@@ -113,7 +113,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             let is_level = self.options.feeds.iter().any(|feed| {
                 feed.to == Target::Source(index) && matches!(feed.pattern, Pattern::Level { .. })
             });
-            let mut line = Line {
+            let mut line = SourceLine {
                 limiter: None,
                 gate: None,
                 request_rank: ranks.requests[index],
@@ -136,7 +136,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 handler: source.handler.cycles,
                 work: source.work.cycles,
                 max_work: source.max_work.unwrap_or(1),
-                device: self.system.brings_packets(index).then(|| Device {
+                device: self.system.brings_packets(index).then(|| DeviceRing {
                     ring: VecDeque::new(),
                     size: device_size(source),
                     moderated: self.moderated.iter().position(|&other| other == index),
@@ -155,11 +155,13 @@ impl<'a, O: Observer> Engine<'a, O> {
                     Some(Expiry::Shared(_)) => 64,
                     _ => source.limit.bits,
                 };
-                let (limiter, first) = Limiter::start(&config, source.limit.interval.tick, bits, 0)
-                    .map_err(|error| SimulationError::Limit {
-                        source_name: source.name.clone(),
-                        error,
-                    })?;
+                let (limiter, first) =
+                    TimedLimiter::start(&config, source.limit.interval.tick, bits, 0).map_err(
+                        |error| SimulationError::Limit {
+                            source_name: source.name.clone(),
+                            error,
+                        },
+                    )?;
                 if source.limit.place == Place::Hardware {
                     line.gate = Some(Gate {
                         limiter,
@@ -262,7 +264,7 @@ struct AllRanks {
 
 /// All interrupts of a run by rank: the higher group first, in a group the lower order. The clock
 /// tick ranks above all.
-fn ranks(system: &System, options: &Options) -> (Vec<Interrupt>, AllRanks) {
+fn ranks(system: &System, options: &Options) -> (Vec<RankedInterrupt>, AllRanks) {
     let mut all: Vec<(Level, Track)> = Vec::new();
     for (index, source) in system.sources.iter().enumerate() {
         let limited = options.limits && source.limit.policy != Policy::Off;
@@ -282,11 +284,11 @@ fn ranks(system: &System, options: &Options) -> (Vec<Interrupt>, AllRanks) {
     };
     all.sort_by_key(|(level, _)| (std::cmp::Reverse(group(level)), level.order));
     // As TICK_RANK says.
-    let mut interrupts = vec![Interrupt {
+    let mut interrupts = vec![RankedInterrupt {
         track: Track::Tick,
         group: u32::MAX,
     }];
-    interrupts.extend(all.iter().map(|(level, track)| Interrupt {
+    interrupts.extend(all.iter().map(|(level, track)| RankedInterrupt {
         track: *track,
         group: group(level),
     }));

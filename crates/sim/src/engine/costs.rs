@@ -17,14 +17,14 @@ pub(super) struct PacketCosts {
 
 /// What packets cost.
 #[derive(Debug)]
-pub(super) struct Costs {
+pub(super) struct PacketCostTable {
     /// Of each flow.
     pub flows: Vec<PacketCosts>,
     /// Of each source those of its packets without a receiver: as the dearest of its flows.
     pub orphans: Vec<PacketCosts>,
 }
 
-impl Costs {
+impl PacketCostTable {
     pub fn new(system: &System) -> Self {
         let of = |flow: &weir_model::Flow| PacketCosts {
             top_half: flow.top_half.cycles,

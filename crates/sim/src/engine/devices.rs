@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use weir_arrivals::What;
 
 use crate::agenda::NEVER;
-use crate::observer::{Event, Loss, Observer, Queue};
+use crate::observer::{Loss, Observer, Queue, SimulationEvent};
 use crate::options::{Defer, Target};
 
 use super::Engine;
 
 /// A packet on its way.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Packet {
+pub(super) struct QueuedPacket {
     pub source: u32,
     /// Its flow; none: it has no receiver.
     pub flow: Option<u32>,
@@ -24,14 +24,14 @@ pub(super) struct Packet {
 }
 
 /// A device that holds packets: a queue of a network card.
-pub(super) struct Device {
-    pub ring: VecDeque<Packet>,
+pub(super) struct DeviceRing {
+    pub ring: VecDeque<QueuedPacket>,
     pub size: usize,
     /// Its queue in the moderator, if it moderates.
     pub moderated: Option<usize>,
 }
 
-impl Device {
+impl DeviceRing {
     /// The packets that an interrupt takes that is taken now.
     pub fn ready(&self, most: u64) -> usize {
         usize::try_from(most).map_or(self.ring.len(), |most| self.ring.len().min(most))
@@ -71,7 +71,7 @@ impl<O: Observer> Engine<'_, O> {
                 let tally = &mut self.tally.sources[source];
                 tally.arrived += 1;
                 tally.gaps.arrived(self.now);
-                self.tell(Event::Arrived(source));
+                self.tell(SimulationEvent::Arrived(source));
                 if self.lines[source].device.is_none() {
                     self.ask(source);
                     return;
@@ -104,14 +104,14 @@ impl<O: Observer> Engine<'_, O> {
             _ => (device.ring.len() < device.size, true),
         };
         if accepted {
-            device.ring.push_back(Packet {
+            device.ring.push_back(QueuedPacket {
                 source: source as u32,
                 flow: flow.map(|flow| flow as u32),
                 arrived: now,
                 spent: 0,
             });
             let depth = device.ring.len() as u64;
-            self.tell(Event::Depth(Queue::Device(source), depth));
+            self.tell(SimulationEvent::Depth(Queue::Device(source), depth));
             self.moderation_changed();
             if interrupts {
                 self.ask(source);
@@ -178,7 +178,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    fn packet_at(&mut self, source: usize, place: usize) -> Option<&mut Packet> {
+    fn packet_at(&mut self, source: usize, place: usize) -> Option<&mut QueuedPacket> {
         self.lines[source].device.as_mut()?.ring.get_mut(place)
     }
 
@@ -211,7 +211,7 @@ impl<O: Observer> Engine<'_, O> {
             .device
             .as_ref()
             .map_or(0, |device| device.ring.len() as u64);
-        self.tell(Event::Depth(Queue::Device(source), depth));
+        self.tell(SimulationEvent::Depth(Queue::Device(source), depth));
         self.moderation_changed();
         let running = self.urgency_of_tasks();
         self.halves.put_off(running);

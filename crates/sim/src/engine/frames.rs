@@ -3,15 +3,15 @@
 
 use weir_model::Nesting;
 
-use crate::observer::{Event, Observer, Track};
+use crate::observer::{Observer, SimulationEvent, Track};
 use crate::tally::Stage;
 
 use super::lines::Service;
-use super::{Engine, Running};
+use super::{Engine, ProcessorState};
 
 /// An interrupt, as the controller knows it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Interrupt {
+pub(super) struct RankedInterrupt {
     /// What it is.
     pub track: Track,
     /// Higher groups preempt lower ones, if interrupts nest.
@@ -74,14 +74,14 @@ impl<O: Observer> Engine<'_, O> {
         };
         let cycles = frame.left;
         self.frames.push(frame);
-        self.runs(Running::Interrupt, cycles, track, false);
+        self.runs(ProcessorState::Interrupt, cycles, track, false);
     }
 
     /// An interrupt goes on that another had preempted.
     pub(super) fn resume_frame(&mut self) {
         if let Some(frame) = self.frames.last() {
             let (cycles, track) = (frame.left, frame.track);
-            self.runs(Running::Interrupt, cycles, track, true);
+            self.runs(ProcessorState::Interrupt, cycles, track, true);
         }
     }
 
@@ -157,9 +157,9 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn masked(&mut self, source: usize, masked: bool) {
         if masked {
             self.tally.sources[source].masked += 1;
-            self.tell(Event::Masked(source));
+            self.tell(SimulationEvent::Masked(source));
         } else {
-            self.tell(Event::Unmasked(source));
+            self.tell(SimulationEvent::Unmasked(source));
         }
     }
 }

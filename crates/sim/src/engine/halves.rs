@@ -10,17 +10,17 @@ use weir_core_sys::predict::{History, Prediction, Predictor};
 use weir_model::System;
 
 use crate::SimulationError;
-use crate::observer::{Event, Loss, Observer, Queue, Track};
+use crate::observer::{Loss, Observer, Queue, SimulationEvent, Track};
 use crate::options::{Batches, By, Defer, Ties};
 
 use super::build::UNSTATED;
-use super::devices::Packet;
-use super::{Engine, Running, Thread};
+use super::devices::QueuedPacket;
+use super::{Engine, ProcessorState, Work};
 
 /// Packets that wait for their bottom halves, in the order in which they are handled.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    packets: VecDeque<Packet>,
+pub(super) struct HalfQueue {
+    packets: VecDeque<QueuedPacket>,
     /// Cycles that the bottom half of the first one costs, once it has begun, and those that are
     /// left.
     begun: Option<(u64, u64)>,
@@ -31,7 +31,7 @@ pub(super) struct Waiting {
 pub(super) struct Halves {
     mode: Defer,
     /// Of each class.
-    queues: Vec<Waiting>,
+    queues: Vec<HalfQueue>,
     urgencies: Vec<u8>,
     /// Packets in all classes.
     packets: usize,
@@ -44,7 +44,7 @@ pub(super) struct Halves {
     orphans: Vec<usize>,
     /// The next bottom half to begin is the first after none has waited.
     wakes: bool,
-    predicted: Option<Predicted>,
+    predicted: Option<Predictions>,
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ struct FlowState {
 }
 
 /// What is known of the devices whose packets' receivers are predicted.
-struct Predicted {
+struct Predictions {
     by: By,
     /// Of each source.
     predictors: Vec<Predictor>,
@@ -125,7 +125,7 @@ impl Halves {
         let pending = Pending::new(&of_core).map_err(|_| too_many)?;
         let mut halves = Self {
             mode,
-            queues: classes.iter().map(|_| Waiting::default()).collect(),
+            queues: classes.iter().map(|_| HalfQueue::default()).collect(),
             urgencies: classes,
             packets: 0,
             begun: Vec::new(),
@@ -136,7 +136,7 @@ impl Halves {
             predicted: None,
         };
         if let Defer::Predicted(by, _) = mode {
-            let predicted = Predicted::new(system, by, &halves.flows, urgencies)?;
+            let predicted = Predictions::new(system, by, &halves.flows, urgencies)?;
             halves.predicted = Some(predicted);
         }
         Ok(halves)
@@ -174,7 +174,7 @@ impl Halves {
     /// What the timeline shows while the bottom half of the first packet in a class runs.
     pub fn track(&self, class: usize) -> Track {
         match self.queues[class].packets.front() {
-            Some(Packet {
+            Some(QueuedPacket {
                 flow: Some(flow), ..
             }) => Track::BottomHalf(*flow as usize),
             Some(packet) => Track::Orphan(packet.source as usize),
@@ -189,7 +189,7 @@ impl Halves {
         }
     }
 
-    fn class_of(&self, packet: &Packet) -> u8 {
+    fn class_of(&self, packet: &QueuedPacket) -> u8 {
         match self.mode {
             Defer::Immediate => 0,
             Defer::Exact(_) => packet
@@ -200,7 +200,7 @@ impl Halves {
     }
 
     /// How many packets like this wait, and can.
-    fn count_of(&mut self, packet: &Packet) -> (&mut usize, usize) {
+    fn count_of(&mut self, packet: &QueuedPacket) -> (&mut usize, usize) {
         match packet.flow {
             Some(flow) => {
                 let flow = &mut self.flows[flow as usize];
@@ -231,7 +231,7 @@ impl Halves {
 
     /// A packet waits for its bottom half. None if there is no room; else how many of its flow
     /// wait.
-    fn push(&mut self, packet: Packet) -> Option<usize> {
+    fn push(&mut self, packet: QueuedPacket) -> Option<usize> {
         let class = self.class_of(&packet);
         let (count, room) = self.count_of(&packet);
         if *count >= room {
@@ -250,7 +250,7 @@ impl Halves {
 
     /// The bottom half of the first packet in a class is done: it, its cycles, and how many of its
     /// flow still wait.
-    fn pop(&mut self, class: usize) -> Option<(Packet, u64, usize)> {
+    fn pop(&mut self, class: usize) -> Option<(QueuedPacket, u64, usize)> {
         let packet = self.queues[class].packets.pop_front()?;
         self.packets -= 1;
         let cycles = self.queues[class]
@@ -325,7 +325,7 @@ impl Halves {
     }
 }
 
-impl Predicted {
+impl Predictions {
     /// In the beginning every receiver waits.
     fn new(
         system: &System,
@@ -359,7 +359,7 @@ impl Predicted {
 
 impl<O: Observer> Engine<'_, O> {
     /// A packet that an interrupt has taken waits for its bottom half.
-    pub(super) fn defer(&mut self, packet: Packet) {
+    pub(super) fn defer(&mut self, packet: QueuedPacket) {
         let (source, flow) = (
             packet.source as usize,
             packet.flow.map(|flow| flow as usize),
@@ -382,7 +382,7 @@ impl<O: Observer> Engine<'_, O> {
     /// A bottom half that costs nothing is none: the handler has done it all, and the receiver is
     /// told at once. Where the receiver is only predicted, finding it out is the bottom half's
     /// work.
-    fn is_done_in_the_top_half(&self, packet: &Packet) -> bool {
+    fn is_done_in_the_top_half(&self, packet: &QueuedPacket) -> bool {
         let costs = packet.flow.map(|flow| self.costs.flows[flow as usize]);
         let is_free = costs.is_some_and(|costs| costs.bottom_half == 0);
         let is_known = !matches!(self.options.defer, Defer::Predicted(..));
@@ -391,7 +391,7 @@ impl<O: Observer> Engine<'_, O> {
 
     fn tell_half_depth(&mut self, source: usize, flow: Option<usize>, depth: usize) {
         let queue = flow.map_or(Queue::Orphans(source), Queue::Deferred);
-        self.tell(Event::Depth(queue, depth as u64));
+        self.tell(SimulationEvent::Depth(queue, depth as u64));
     }
 
     /// The bottom half of the first packet in a queue begins, or goes on.
@@ -411,7 +411,12 @@ impl<O: Observer> Engine<'_, O> {
                 (cycles, false)
             }
         };
-        self.runs(Running::Thread(Thread::Half(queue)), cycles, track, resumes);
+        self.runs(
+            ProcessorState::Thread(Work::Half(queue)),
+            cycles,
+            track,
+            resumes,
+        );
     }
 
     /// The running bottom half is done: its packet is delivered.
@@ -428,7 +433,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// The bottom half of a packet is done, in so many cycles.
-    fn hand_to_receiver(&mut self, packet: Packet, cycles: u64) {
+    fn hand_to_receiver(&mut self, packet: QueuedPacket, cycles: u64) {
         let source = packet.source as usize;
         let flow = packet.flow.map(|flow| flow as usize);
         let receiver = flow.map(|flow| self.halves.flows[flow].receiver);
@@ -451,7 +456,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    fn is_late(&self, flow: usize, packet: &Packet) -> bool {
+    fn is_late(&self, flow: usize, packet: &QueuedPacket) -> bool {
         let deadline = self.system.flows[flow].deadline;
         deadline.is_some_and(|deadline| self.now - packet.arrived > deadline)
     }

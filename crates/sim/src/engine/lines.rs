@@ -5,16 +5,16 @@
 use weir_model::{EventCosts, Policy};
 
 use crate::agenda::NEVER;
-use crate::limiter::{Limiter, Orders, SERVE};
-use crate::observer::{Event, Loss, Observer};
+use crate::limiter::{Orders, SERVE, TimedLimiter};
+use crate::observer::{Loss, Observer, SimulationEvent};
 
 use super::Engine;
-use super::devices::Device;
+use super::devices::DeviceRing;
 
 /// A source's line.
-pub(super) struct Line {
+pub(super) struct SourceLine {
     /// In software: asked in the source's interrupts.
-    pub limiter: Option<Limiter>,
+    pub limiter: Option<TimedLimiter>,
     /// In hardware: between the device and the interrupt controller.
     pub gate: Option<Gate>,
     /// The source's rank, and its own timer's; none for a source that is only polled, or a timer
@@ -45,14 +45,14 @@ pub(super) struct Line {
     pub work: u64,
     /// The most units that one interrupt does.
     pub max_work: u64,
-    pub device: Option<Device>,
+    pub device: Option<DeviceRing>,
 }
 
 /// A limiter in hardware: it notes one request that comes too early and delivers it when the limit
 /// opens (regehr2005 §3.4). It delivers at once what may pass: the way through silicon, K of
 /// docs/analysis.md, is in the bounds and not in the runs.
 pub(super) struct Gate {
-    pub limiter: Limiter,
+    pub limiter: TimedLimiter,
     pub open: bool,
     /// When the request arrived that is noted.
     pub noted: Option<u64>,
@@ -123,7 +123,7 @@ impl<O: Observer> Engine<'_, O> {
 
     pub(super) fn lose(&mut self, source: usize, why: Loss) {
         self.tally.sources[source].lost.add(why);
-        self.tell(Event::Lost(source, why));
+        self.tell(SimulationEvent::Lost(source, why));
     }
 
     /// What is pending asks the processor if it is enabled.

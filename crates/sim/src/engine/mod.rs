@@ -25,22 +25,22 @@ use weir_model::System;
 use crate::SimulationError;
 use crate::accounting::Accounting;
 use crate::agenda::{Agenda, NEVER};
-use crate::observer::{Event, Observer, Track};
+use crate::observer::{Observer, SimulationEvent, Track};
 use crate::options::{Options, Target};
 use crate::ranks::Ranks;
 use crate::ready::Ready;
 use crate::selectors::Selectors;
 use crate::tally::{Stage, Tally};
 
-use costs::Costs;
-use frames::{Frame, Interrupt};
+use costs::PacketCostTable;
+use frames::{Frame, RankedInterrupt};
 use halves::Halves;
-use lines::Line;
+use lines::SourceLine;
 use tasks::Task;
 
 /// A level of urgency between interrupts and idleness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Thread {
+enum Work {
     /// The task with this index.
     Task(usize),
     /// The bottom half of the first packet in this queue of [`Halves`].
@@ -49,11 +49,11 @@ enum Thread {
 
 /// What the processor does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Running {
+enum ProcessorState {
     Idle,
     /// The topmost of the frames.
     Interrupt,
-    Thread(Thread),
+    Thread(Work),
 }
 
 /// What has a slot in the agenda; the slots of a kind follow each other.
@@ -89,13 +89,13 @@ pub(crate) struct Engine<'a, O> {
     slots: Slots,
     streams: Vec<Stream>,
 
-    lines: Vec<Line>,
+    lines: Vec<SourceLine>,
     selectors: Selectors,
     moderator: Option<Moderator<W64>>,
     /// Of each queue of the moderator its source.
     moderated: Vec<usize>,
     /// By rank, 0 the highest.
-    interrupts: Vec<Interrupt>,
+    interrupts: Vec<RankedInterrupt>,
     /// Of the interrupts those that ask and are let through.
     asking: Ranks,
     timer_ranks: Vec<usize>,
@@ -104,15 +104,15 @@ pub(crate) struct Engine<'a, O> {
     /// What the interrupts under way have still to do; the last one runs.
     frames: Vec<Frame>,
 
-    costs: Costs,
+    costs: PacketCostTable,
     tasks: Vec<Task>,
     ready: Ready,
     halves: Halves,
     /// Cooperative tasks: what has begun and runs to its end before anything else of its kind.
-    begun: Option<Thread>,
+    begun: Option<Work>,
     accounting: Accounting,
 
-    running: Running,
+    running: ProcessorState,
     /// Since when what runs has run without a break.
     since: u64,
     /// When what runs comes to an end if nothing preempts it.
@@ -188,7 +188,7 @@ impl<O: Observer> Engine<'_, O> {
             self.take(rank);
             return;
         }
-        if self.running == Running::Interrupt {
+        if self.running == ProcessorState::Interrupt {
             return;
         }
         if !self.frames.is_empty() {
@@ -197,7 +197,7 @@ impl<O: Observer> Engine<'_, O> {
             return;
         }
         let wanted = self.choose_thread();
-        if wanted.is_some_and(|thread| self.running == Running::Thread(thread)) {
+        if wanted.is_some_and(|thread| self.running == ProcessorState::Thread(thread)) {
             return;
         }
         self.leave();
@@ -214,8 +214,8 @@ impl<O: Observer> Engine<'_, O> {
             return;
         }
         match self.running {
-            Running::Idle => self.tally.stages.add(Stage::Idle, cycles),
-            Running::Interrupt => {
+            ProcessorState::Idle => self.tally.stages.add(Stage::Idle, cycles),
+            ProcessorState::Interrupt => {
                 if let Some(frame) = self.frames.last_mut() {
                     frame.left -= cycles;
                 }
@@ -223,7 +223,7 @@ impl<O: Observer> Engine<'_, O> {
                     self.tally.tasks[victim].interrupted += cycles;
                 }
             }
-            Running::Thread(Thread::Half(queue)) => {
+            ProcessorState::Thread(Work::Half(queue)) => {
                 self.halves.ran(queue, cycles);
                 self.tally.stages.add(Stage::BottomHalves, cycles);
                 if let Some(victim) = self.ready.first() {
@@ -235,7 +235,7 @@ impl<O: Observer> Engine<'_, O> {
                     }
                 }
             }
-            Running::Thread(Thread::Task(task)) => self.task_ran(task, cycles),
+            ProcessorState::Thread(Work::Task(task)) => self.task_ran(task, cycles),
         }
     }
 
@@ -243,9 +243,9 @@ impl<O: Observer> Engine<'_, O> {
     fn leave(&mut self) {
         self.settle();
         if let Some(track) = self.track() {
-            self.tell(Event::Stops(track));
+            self.tell(SimulationEvent::Stops(track));
         }
-        self.running = Running::Idle;
+        self.running = ProcessorState::Idle;
         self.ends_at = NEVER;
     }
 
@@ -254,46 +254,46 @@ impl<O: Observer> Engine<'_, O> {
         self.settle();
         self.attention = true;
         match self.running {
-            Running::Idle => {}
-            Running::Interrupt => self.finish_frame(),
-            Running::Thread(Thread::Task(task)) => self.finish_task(task),
-            Running::Thread(Thread::Half(queue)) => self.finish_half(queue),
+            ProcessorState::Idle => {}
+            ProcessorState::Interrupt => self.finish_frame(),
+            ProcessorState::Thread(Work::Task(task)) => self.finish_task(task),
+            ProcessorState::Thread(Work::Half(queue)) => self.finish_half(queue),
         }
     }
 
     /// What ran is over; the next dispatch finds something else.
     fn ended(&mut self, track: Track) {
-        self.tell(Event::Ends(track));
-        if matches!(self.running, Running::Thread(_)) {
+        self.tell(SimulationEvent::Ends(track));
+        if matches!(self.running, ProcessorState::Thread(_)) {
             self.begun = None;
         }
-        self.running = Running::Idle;
+        self.running = ProcessorState::Idle;
         self.ends_at = NEVER;
     }
 
-    fn runs(&mut self, what: Running, cycles: u64, track: Track, resumes: bool) {
+    fn runs(&mut self, what: ProcessorState, cycles: u64, track: Track, resumes: bool) {
         self.running = what;
         self.since = self.now;
         self.ends_at = self.now.saturating_add(cycles);
         self.tell(if resumes {
-            Event::Resumes(track)
+            SimulationEvent::Resumes(track)
         } else {
-            Event::Starts(track)
+            SimulationEvent::Starts(track)
         });
     }
 
     /// What the timeline shows as running.
     fn track(&self) -> Option<Track> {
         match self.running {
-            Running::Idle => None,
-            Running::Interrupt => self.frames.last().map(|frame| frame.track),
-            Running::Thread(Thread::Task(task)) => Some(Track::Task(task)),
-            Running::Thread(Thread::Half(queue)) => Some(self.halves.track(queue)),
+            ProcessorState::Idle => None,
+            ProcessorState::Interrupt => self.frames.last().map(|frame| frame.track),
+            ProcessorState::Thread(Work::Task(task)) => Some(Track::Task(task)),
+            ProcessorState::Thread(Work::Half(queue)) => Some(self.halves.track(queue)),
         }
     }
 
     #[inline]
-    fn tell(&mut self, event: Event) {
+    fn tell(&mut self, event: SimulationEvent) {
         self.observer.event(self.now, event);
     }
 }

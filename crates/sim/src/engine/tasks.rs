@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use weir_model::TaskModel;
 
 use crate::agenda::NEVER;
-use crate::observer::{Event, Observer, Queue, Track};
+use crate::observer::{Observer, Queue, SimulationEvent, Track};
 use crate::tally::Stage;
 
-use super::{Engine, Running, Thread};
+use super::{Engine, ProcessorState, Work};
 
 /// A task.
 pub(super) struct Task {
@@ -105,7 +105,7 @@ impl<O: Observer> Engine<'_, O> {
             self.agenda.set(self.slots.releases + task, next);
         }
         self.tally.tasks[task].released += 1;
-        self.tell(Event::Released(task));
+        self.tell(SimulationEvent::Released(task));
         if self.tasks[task].job.is_none() {
             self.begin_job(task, now);
         }
@@ -136,9 +136,9 @@ impl<O: Observer> Engine<'_, O> {
                 events.len()
             }
         };
-        self.tell(Event::Depth(Queue::Backlog(task), depth as u64));
+        self.tell(SimulationEvent::Depth(Queue::Backlog(task), depth as u64));
         if matches!(self.tasks[task].releases, Releases::Events(_)) {
-            self.tell(Event::Released(task));
+            self.tell(SimulationEvent::Released(task));
             if self.tasks[task].job.is_none() {
                 self.begin_job(task, now);
             }
@@ -175,7 +175,7 @@ impl<O: Observer> Engine<'_, O> {
     /// A closed loop's time is over.
     pub(super) fn end_loop(&mut self, task: usize) {
         self.agenda.set(self.slots.loop_ends + task, NEVER);
-        if self.running == Running::Thread(Thread::Task(task)) {
+        if self.running == ProcessorState::Thread(Work::Task(task)) {
             self.settle();
         }
         self.end_job(task);
@@ -237,19 +237,19 @@ impl<O: Observer> Engine<'_, O> {
                 events.front().copied()
             }
         };
-        if self.running == Running::Thread(Thread::Task(task)) {
+        if self.running == ProcessorState::Thread(Work::Task(task)) {
             self.ended(Track::Task(task));
             self.ready.pop(urgency);
         } else {
             // A closed loop can end under an interrupt.
             self.ready.remove(task, urgency);
-            self.begun = self.begun.filter(|&thread| thread != Thread::Task(task));
+            self.begun = self.begun.filter(|&thread| thread != Work::Task(task));
         }
         if late {
-            self.tell(Event::Missed(task));
+            self.tell(SimulationEvent::Missed(task));
         }
         if let Some(depth) = depth {
-            self.tell(Event::Depth(Queue::Backlog(task), depth));
+            self.tell(SimulationEvent::Depth(Queue::Backlog(task), depth));
         }
         self.attention = true;
         match next {
@@ -259,13 +259,13 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// The most urgent of tasks and bottom halves.
-    pub(super) fn choose_thread(&mut self) -> Option<Thread> {
+    pub(super) fn choose_thread(&mut self) -> Option<Work> {
         if self.begun.is_some() {
             return self.begun;
         }
         match self.halves.choose(self.urgency_of_tasks()) {
-            Some(class) => Some(Thread::Half(class)),
-            None => self.ready.first().map(Thread::Task),
+            Some(class) => Some(Work::Half(class)),
+            None => self.ready.first().map(Work::Task),
         }
     }
 
@@ -275,21 +275,26 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     /// A task or a bottom half goes on, or begins.
-    pub(super) fn enter(&mut self, thread: Thread) {
+    pub(super) fn enter(&mut self, thread: Work) {
         if self.system.cpu.tasks == TaskModel::Cooperative {
             self.begun = Some(thread);
         }
         match thread {
-            Thread::Task(task) => {
+            Work::Task(task) => {
                 let of = &mut self.tasks[task];
                 let Some(job) = &mut of.job else {
                     return;
                 };
                 let resumes = std::mem::replace(&mut job.started, true);
                 let cycles = job.left.min(of.slice);
-                self.runs(Running::Thread(thread), cycles, Track::Task(task), resumes);
+                self.runs(
+                    ProcessorState::Thread(thread),
+                    cycles,
+                    Track::Task(task),
+                    resumes,
+                );
             }
-            Thread::Half(queue) => self.enter_half(queue),
+            Work::Half(queue) => self.enter_half(queue),
         }
     }
 

@@ -5,12 +5,12 @@ const NANOSECONDS: u64 = 1_000_000_000;
 
 /// The processor's clock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Clock {
+pub(super) struct TraceClock {
     /// Cycles per second, at least 1.
     pub hz: u64,
 }
 
-impl Clock {
+impl TraceClock {
     /// The whole nanoseconds in so many cycles, [`i64::MAX`] at most (292 years): Perfetto counts
     /// them with a sign.
     pub fn nanoseconds(self, cycles: u64) -> u64 {
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn a_cycle_of_16_mhz_is_62_and_a_half_nanoseconds() {
-        let clock = Clock { hz: 16_000_000 };
+        let clock = TraceClock { hz: 16_000_000 };
         let first: Vec<u64> = (0..4).map(|cycles| clock.nanoseconds(cycles)).collect();
         assert_eq!(first, [0, 62, 125, 187]);
         // After a year not a nanosecond off.
@@ -44,7 +44,7 @@ mod tests {
         fn the_nanoseconds_are_those_of_the_fraction(hz in 1_u64..=1 << 40, cycles: u64) {
             let exact = u128::from(cycles) * 1_000_000_000 / u128::from(hz);
             let expected = u64::try_from(exact).unwrap_or(u64::MAX).min(i64::MAX as u64);
-            prop_assert_eq!(Clock { hz }.nanoseconds(cycles), expected);
+            prop_assert_eq!(TraceClock { hz }.nanoseconds(cycles), expected);
         }
     }
 }

@@ -13,13 +13,13 @@ use std::io::{self, Write};
 use prost::Message;
 use weir_model::System;
 
-use self::clock::Clock;
+use self::clock::TraceClock;
 use self::messages::{
     EventType, InternedData, SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, Trace,
     TracePacket, TrackEvent,
 };
 use self::tracks::{Declarations, Note, Uuids};
-use crate::observer::{Event, Observer, Track};
+use crate::observer::{Observer, SimulationEvent, Track};
 
 /// So many bytes are gathered before they are written.
 const BUFFER: usize = 64 * 1024;
@@ -36,19 +36,19 @@ pub struct PerfettoTrace<W> {
     buffer: Vec<u8>,
     /// The packet that is being written: a trace is its packets' traces, one after the other.
     packet: Trace,
-    clock: Clock,
+    clock: TraceClock,
     uuids: Uuids,
     running: Option<Track>,
     /// By uuid: the flow that joins the parts of a job that was preempted; 0: it was not yet.
     parts: Vec<u64>,
     /// The flow of the job that is preempted next.
     next_flow: u64,
-    lines: Vec<Line>,
+    lines: Vec<LineTrack>,
 }
 
 /// What was told of a source.
 #[derive(Debug, Clone, Copy, Default)]
-struct Line {
+struct LineTrack {
     masked: bool,
     /// The instant of the last notes, in nanoseconds.
     at: u64,
@@ -68,14 +68,14 @@ impl<W: Write> PerfettoTrace<W> {
             packet: Trace {
                 packet: vec![TracePacket::default()],
             },
-            clock: Clock {
+            clock: TraceClock {
                 hz: system.cpu.clock_hz,
             },
             uuids,
             running: None,
             parts: vec![0; uuids.end() as usize],
             next_flow: 1,
-            lines: vec![Line::default(); system.sources.len()],
+            lines: vec![LineTrack::default(); system.sources.len()],
         };
         let Declarations { tracks, names } = Declarations::of(system);
         trace.write(TracePacket {
@@ -200,29 +200,29 @@ fn track_event(what: EventType, uuid: u64) -> TrackEvent {
 }
 
 impl<W: Write> Observer for PerfettoTrace<W> {
-    fn event(&mut self, at: u64, event: Event) {
+    fn event(&mut self, at: u64, event: SimulationEvent) {
         let at = self.clock.nanoseconds(at);
         match event {
-            Event::Arrived(source) => self.note_at_source(at, source, Note::Arrived),
-            Event::Lost(source, why) => self.note_at_source(at, source, Note::Lost(why)),
-            Event::Masked(source) => {
+            SimulationEvent::Arrived(source) => self.note_at_source(at, source, Note::Arrived),
+            SimulationEvent::Lost(source, why) => self.note_at_source(at, source, Note::Lost(why)),
+            SimulationEvent::Masked(source) => {
                 if !std::mem::replace(&mut self.lines[source].masked, true) {
                     let uuid = self.uuids.source(source);
                     self.named(at, EventType::SliceBegin, uuid, Note::Masked.iid(), None);
                 }
             }
-            Event::Unmasked(source) => self.unmask(at, source),
-            Event::Starts(track) => {
+            SimulationEvent::Unmasked(source) => self.unmask(at, source),
+            SimulationEvent::Starts(track) => {
                 self.running = Some(track);
                 self.begin(at, self.uuids.track(track), None);
             }
-            Event::Resumes(track) => {
+            SimulationEvent::Resumes(track) => {
                 self.running = Some(track);
                 let uuid = self.uuids.track(track);
                 let flow = *self.job(uuid);
                 self.begin(at, uuid, (flow != 0).then_some(flow));
             }
-            Event::Stops(track) => {
+            SimulationEvent::Stops(track) => {
                 self.running = None;
                 let uuid = self.uuids.track(track);
                 // A part that was resumed has the flow since its begin.
@@ -234,17 +234,19 @@ impl<W: Write> Observer for PerfettoTrace<W> {
                 let flow = *self.job(uuid);
                 self.end(at, uuid, first.then_some(flow));
             }
-            Event::Ends(track) => {
+            SimulationEvent::Ends(track) => {
                 self.running = None;
                 let uuid = self.uuids.track(track);
                 *self.job(uuid) = 0;
                 self.end(at, uuid, None);
             }
-            Event::Released(task) => {
+            SimulationEvent::Released(task) => {
                 self.note(at, self.uuids.track(Track::Task(task)), Note::Released)
             }
-            Event::Missed(task) => self.note(at, self.uuids.track(Track::Task(task)), Note::Missed),
-            Event::Depth(queue, waiting) => self.write(TracePacket {
+            SimulationEvent::Missed(task) => {
+                self.note(at, self.uuids.track(Track::Task(task)), Note::Missed)
+            }
+            SimulationEvent::Depth(queue, waiting) => self.write(TracePacket {
                 timestamp: Some(at),
                 track_event: Some(TrackEvent {
                     counter_value: Some(i64::try_from(waiting).unwrap_or(i64::MAX)),
@@ -259,7 +261,7 @@ impl<W: Write> Observer for PerfettoTrace<W> {
 /// Watches if it is there: for what is asked for at run time.
 impl<O: Observer> Observer for Option<O> {
     #[inline]
-    fn event(&mut self, at: u64, event: Event) {
+    fn event(&mut self, at: u64, event: SimulationEvent) {
         if let Some(observer) = self {
             observer.event(at, event);
         }

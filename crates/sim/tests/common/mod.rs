@@ -7,7 +7,8 @@ pub mod limits;
 use weir_arrivals::Pattern;
 use weir_model::System;
 use weir_sim::{
-    Costs, Defer, Event, Feed, Observer, Options, Spread, Tally, Target, Ties, simulate_observed,
+    CostSpreads, Defer, Feed, Observer, Options, SimulationEvent, Spread, Tally, Target, Ties,
+    simulate_observed,
 };
 
 /// A processor of 1 MHz, so that a cycle is a microsecond. Interrupts take 10 cycles beside their
@@ -43,7 +44,7 @@ pub fn options(duration: u64) -> Options {
     Options {
         duration,
         seed: 1,
-        costs: Costs::all(Spread::Worst),
+        costs: CostSpreads::all(Spread::Worst),
         limits: true,
         moderation: true,
         defer: Defer::Exact(Ties::Run),
@@ -69,17 +70,17 @@ pub fn feed(system: &System, to: &str, pattern: &str) -> Feed {
 
 /// All that is told.
 #[derive(Default)]
-pub struct Log(pub Vec<(u64, Event)>);
+pub struct Log(pub Vec<(u64, SimulationEvent)>);
 
 impl Observer for Log {
-    fn event(&mut self, at: u64, event: Event) {
+    fn event(&mut self, at: u64, event: SimulationEvent) {
         self.0.push((at, event));
     }
 }
 
 impl Log {
     /// The instants of an event.
-    pub fn instants(&self, wanted: Event) -> Vec<u64> {
+    pub fn instants(&self, wanted: SimulationEvent) -> Vec<u64> {
         let events = self.0.iter();
         events
             .filter(|(_, event)| *event == wanted)

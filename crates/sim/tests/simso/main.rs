@@ -10,7 +10,7 @@ mod python;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use weir_sim::{Event, Track};
+use weir_sim::{SimulationEvent, Track};
 
 use python::{SimSoTask, simso};
 
@@ -19,9 +19,9 @@ const DURATION: u64 = 400_000;
 const SETS: u64 = 12;
 
 /// The responses of the jobs of a track, in cycles; they end in the order of their releases.
-fn responses(log: &common::Log, released: Event, track: Track) -> Vec<u64> {
+fn responses(log: &common::Log, released: SimulationEvent, track: Track) -> Vec<u64> {
     let releases = log.instants(released);
-    let ends = log.instants(Event::Ends(track));
+    let ends = log.instants(SimulationEvent::Ends(track));
     ends.iter()
         .zip(releases)
         .map(|(end, release)| end - release)
@@ -45,9 +45,14 @@ fn compare(interrupt: SimSoTask, tasks: &[SimSoTask]) {
     let rate = CLOCK as f64 / interrupt.period as f64;
     options.feeds = vec![common::feed(&system, "stream", &format!("{rate}Hz"))];
     let (_, log) = common::run(&system, &options);
-    let mut ours = vec![responses(&log, Event::Arrived(0), Track::Request(0))];
+    let mut ours = vec![responses(
+        &log,
+        SimulationEvent::Arrived(0),
+        Track::Request(0),
+    )];
     ours.extend(
-        (0..tasks.len()).map(|task| responses(&log, Event::Released(task), Track::Task(task))),
+        (0..tasks.len())
+            .map(|task| responses(&log, SimulationEvent::Released(task), Track::Task(task))),
     );
 
     let mut all = vec![interrupt];

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use weir_model::{Nesting, System};
 use weir_sim::trace::PerfettoTrace;
-use weir_sim::{Event, Loss, Observer, Queue, Track};
+use weir_sim::{Loss, Observer, Queue, SimulationEvent, Track};
 
 use self::reader::{Seen, Slice, read};
 
@@ -16,7 +16,7 @@ fn system() -> System {
     weir_model::parse("system.toml", include_str!("system.toml")).unwrap()
 }
 
-fn written(events: &[(u64, Event)], end: u64) -> Vec<u8> {
+fn written(events: &[(u64, SimulationEvent)], end: u64) -> Vec<u8> {
     let mut trace = PerfettoTrace::new(Vec::new(), &system());
     for &(at, event) in events {
         trace.event(at, event);
@@ -24,7 +24,7 @@ fn written(events: &[(u64, Event)], end: u64) -> Vec<u8> {
     trace.finish(end).unwrap()
 }
 
-fn seen(events: &[(u64, Event)], end: u64) -> Seen {
+fn seen(events: &[(u64, SimulationEvent)], end: u64) -> Seen {
     read(&written(events, end))
 }
 
@@ -91,22 +91,22 @@ fn a_preempted_job_is_parts_that_a_flow_joins() {
     let (task, eth, timer) = (Track::Task(1), Track::Request(0), Track::Expiry(0));
     let seen = seen(
         &[
-            (16, Event::Starts(task)),
-            (32, Event::Stops(task)),
-            (32, Event::Starts(eth)),
-            (48, Event::Stops(eth)),
-            (48, Event::Starts(timer)),
-            (64, Event::Ends(timer)),
-            (64, Event::Resumes(eth)),
-            (80, Event::Ends(eth)),
-            (80, Event::Resumes(task)),
-            (96, Event::Stops(task)),
-            (96, Event::Starts(eth)),
-            (112, Event::Ends(eth)),
-            (112, Event::Resumes(task)),
-            (128, Event::Ends(task)),
-            (144, Event::Starts(task)),
-            (160, Event::Ends(task)),
+            (16, SimulationEvent::Starts(task)),
+            (32, SimulationEvent::Stops(task)),
+            (32, SimulationEvent::Starts(eth)),
+            (48, SimulationEvent::Stops(eth)),
+            (48, SimulationEvent::Starts(timer)),
+            (64, SimulationEvent::Ends(timer)),
+            (64, SimulationEvent::Resumes(eth)),
+            (80, SimulationEvent::Ends(eth)),
+            (80, SimulationEvent::Resumes(task)),
+            (96, SimulationEvent::Stops(task)),
+            (96, SimulationEvent::Starts(eth)),
+            (112, SimulationEvent::Ends(eth)),
+            (112, SimulationEvent::Resumes(task)),
+            (128, SimulationEvent::Ends(task)),
+            (144, SimulationEvent::Starts(task)),
+            (160, SimulationEvent::Ends(task)),
         ],
         160,
     );
@@ -130,19 +130,19 @@ fn a_preempted_job_is_parts_that_a_flow_joins() {
 #[test]
 fn a_source_shows_what_it_asks_and_when_it_is_masked() {
     let mut events = vec![
-        (16, Event::Arrived(0)),
-        (16, Event::Masked(0)),
+        (16, SimulationEvent::Arrived(0)),
+        (16, SimulationEvent::Masked(0)),
         // Some ports mask what is masked.
-        (32, Event::Masked(0)),
-        (48, Event::Unmasked(0)),
-        (64, Event::Unmasked(0)),
-        (80, Event::Masked(0)),
+        (32, SimulationEvent::Masked(0)),
+        (48, SimulationEvent::Unmasked(0)),
+        (64, SimulationEvent::Unmasked(0)),
+        (80, SimulationEvent::Masked(0)),
     ];
     // A burst in one cycle is told once, per reason.
-    events.extend([(96, Event::Arrived(0)); 600]);
-    events.extend(Loss::ALL.map(|why| (96, Event::Lost(0, why))));
-    events.extend(Loss::ALL.map(|why| (96, Event::Lost(0, why))));
-    events.push((96, Event::Arrived(1)));
+    events.extend([(96, SimulationEvent::Arrived(0)); 600]);
+    events.extend(Loss::ALL.map(|why| (96, SimulationEvent::Lost(0, why))));
+    events.extend(Loss::ALL.map(|why| (96, SimulationEvent::Lost(0, why))));
+    events.push((96, SimulationEvent::Arrived(1)));
     let seen = seen(&events, 112);
     let masked = |begin, end| Slice {
         name: "masked".to_owned(),
@@ -177,12 +177,12 @@ fn a_source_shows_what_it_asks_and_when_it_is_masked() {
 fn releases_misses_and_queues_are_shown() {
     let seen = seen(
         &[
-            (1, Event::Released(1)),
-            (2, Event::Missed(0)),
-            (3, Event::Depth(Queue::Device(1), 3)),
-            (3, Event::Depth(Queue::Orphans(0), 2)),
-            (4, Event::Depth(Queue::Deferred(1), 1)),
-            (5, Event::Depth(Queue::Backlog(0), u64::MAX)),
+            (1, SimulationEvent::Released(1)),
+            (2, SimulationEvent::Missed(0)),
+            (3, SimulationEvent::Depth(Queue::Device(1), 3)),
+            (3, SimulationEvent::Depth(Queue::Orphans(0), 2)),
+            (4, SimulationEvent::Depth(Queue::Deferred(1), 1)),
+            (5, SimulationEvent::Depth(Queue::Backlog(0), u64::MAX)),
         ],
         5,
     );
@@ -213,12 +213,12 @@ fn the_bytes_are_those_of_perfettos_messages() {
     let task = Track::Task(1);
     let bytes = written(
         &[
-            (16, Event::Starts(task)),
-            (32, Event::Stops(task)),
-            (48, Event::Resumes(task)),
-            (64, Event::Ends(task)),
-            (64, Event::Released(1)),
-            (64, Event::Depth(Queue::Device(0), 300)),
+            (16, SimulationEvent::Starts(task)),
+            (32, SimulationEvent::Stops(task)),
+            (48, SimulationEvent::Resumes(task)),
+            (64, SimulationEvent::Ends(task)),
+            (64, SimulationEvent::Released(1)),
+            (64, SimulationEvent::Depth(Queue::Device(0), 300)),
         ],
         64,
     );
@@ -290,7 +290,7 @@ fn a_full_disk_is_reported_at_the_end() {
     for room in [0, 1000, 100_000] {
         let mut trace = PerfettoTrace::new(Disk(room), &system());
         for at in 0..100_000 {
-            trace.event(at, Event::Arrived(0));
+            trace.event(at, SimulationEvent::Arrived(0));
         }
         let error = trace.finish(100_000).err().expect("the disk is full");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
@@ -312,7 +312,7 @@ fn a_long_run_does_not_stay_in_memory() {
     let written = Cell::new(0);
     let mut trace = PerfettoTrace::new(Counted(&written), &system());
     for at in 0..100_000 {
-        trace.event(at, Event::Arrived(0));
+        trace.event(at, SimulationEvent::Arrived(0));
     }
     let before = written.get();
     trace.finish(100_000).unwrap();
@@ -339,9 +339,9 @@ fn what_was_written_before_a_flush_fails_is_not_called_whole() {
 #[test]
 fn an_observer_can_be_left_out_at_run_time() {
     let mut none: Option<PerfettoTrace<Vec<u8>>> = None;
-    none.event(0, Event::Arrived(0));
+    none.event(0, SimulationEvent::Arrived(0));
     let mut some = Some(PerfettoTrace::new(Vec::new(), &system()));
-    some.event(0, Event::Arrived(0));
+    some.event(0, SimulationEvent::Arrived(0));
     let notes = read(&some.unwrap().finish(0).unwrap()).notes;
     assert_eq!(notes.len(), 1);
 }

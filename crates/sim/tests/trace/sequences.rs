@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
-use weir_sim::{Event, Queue, Track};
+use weir_sim::{Queue, SimulationEvent, Track};
 
 use crate::reader::{Seen, Slice};
 use crate::seen;
@@ -16,7 +16,7 @@ enum Step {
     /// Ends what runs and goes on with what was preempted last.
     Back,
     /// Only tells.
-    Tell(Event),
+    Tell(SimulationEvent),
 }
 
 fn track() -> impl Strategy<Value = Track> {
@@ -33,13 +33,13 @@ fn track() -> impl Strategy<Value = Track> {
 
 fn step() -> impl Strategy<Value = Step> {
     let told = prop_oneof![
-        (0..2_usize).prop_map(Event::Arrived),
-        (0..2_usize).prop_map(Event::Masked),
-        (0..2_usize).prop_map(Event::Unmasked),
-        (0..2_usize).prop_map(Event::Released),
-        (0..2_usize).prop_map(Event::Missed),
+        (0..2_usize).prop_map(SimulationEvent::Arrived),
+        (0..2_usize).prop_map(SimulationEvent::Masked),
+        (0..2_usize).prop_map(SimulationEvent::Unmasked),
+        (0..2_usize).prop_map(SimulationEvent::Released),
+        (0..2_usize).prop_map(SimulationEvent::Missed),
         (0..2_usize, 0..1000_u64)
-            .prop_map(|(queue, waiting)| Event::Depth(Queue::Deferred(queue), waiting)),
+            .prop_map(|(queue, waiting)| SimulationEvent::Depth(Queue::Deferred(queue), waiting)),
     ];
     prop_oneof![4 => track().prop_map(Step::To), 4 => Just(Step::Back), 3 => told.prop_map(Step::Tell)]
 }
@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// The parts of the jobs of a run, in cycles, and the events that tell of them.
 #[derive(Debug, Default)]
 struct Run {
-    events: Vec<(u64, Event)>,
+    events: Vec<(u64, SimulationEvent)>,
     /// Of each job its track and its parts.
     jobs: Vec<(Track, Vec<(u64, u64)>)>,
     /// The jobs that have begun and not ended; the last one runs.
@@ -82,12 +82,12 @@ impl Run {
         run
     }
 
-    fn tell(&mut self, event: Event) {
+    fn tell(&mut self, event: SimulationEvent) {
         match event {
-            Event::Masked(source) => {
+            SimulationEvent::Masked(source) => {
                 self.masked.entry(source).or_insert(self.now);
             }
-            Event::Unmasked(source) => {
+            SimulationEvent::Unmasked(source) => {
                 let begin = self.masked.remove(&source);
                 self.masks
                     .extend(begin.map(|begin| (source, begin, self.now)));
@@ -113,12 +113,12 @@ impl Run {
         }
         if let Some(running) = self.running() {
             self.part();
-            self.tell(Event::Stops(running));
+            self.tell(SimulationEvent::Stops(running));
         }
         self.under_way.push(self.jobs.len());
         self.jobs.push((track, Vec::new()));
         self.since = self.now;
-        self.tell(Event::Starts(track));
+        self.tell(SimulationEvent::Starts(track));
     }
 
     fn go_back(&mut self) {
@@ -126,11 +126,11 @@ impl Run {
             return;
         };
         self.part();
-        self.tell(Event::Ends(running));
+        self.tell(SimulationEvent::Ends(running));
         self.under_way.pop();
         if let Some(track) = self.running() {
             self.since = self.now;
-            self.tell(Event::Resumes(track));
+            self.tell(SimulationEvent::Resumes(track));
         }
     }
 }
@@ -180,17 +180,17 @@ fn notes(run: &Run) -> Vec<(u64, String, String)> {
         .events
         .iter()
         .filter_map(|&(at, event)| match event {
-            Event::Arrived(source) => Some((
+            SimulationEvent::Arrived(source) => Some((
                 nanoseconds(at),
                 format!("plant/sources/{}", names[source]),
                 "arrived",
             )),
-            Event::Released(task) => Some((
+            SimulationEvent::Released(task) => Some((
                 nanoseconds(at),
                 format!("plant/tasks/{}", tasks[task]),
                 "released",
             )),
-            Event::Missed(task) => Some((
+            SimulationEvent::Missed(task) => Some((
                 nanoseconds(at),
                 format!("plant/tasks/{}", tasks[task]),
                 "deadline missed",
@@ -255,7 +255,7 @@ fn check(run: &Run, seen: Seen) -> Result<(), TestCaseError> {
         .events
         .iter()
         .filter_map(|&(at, event)| match event {
-            Event::Depth(Queue::Deferred(queue), waiting) => Some((
+            SimulationEvent::Depth(Queue::Deferred(queue), waiting) => Some((
                 nanoseconds(at),
                 format!(
                     "plant/queues/{}: for the bottom half",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 use weir_analysis::analyse;
 use weir_analysis::units::Part;
-use weir_generate::{Plan, chip, header};
+use weir_generate::{ChipPlan, chip, header};
 use weir_model::{Expiry, Policy, System};
 
 use super::attack::{AttackedLine, START};
@@ -350,7 +350,7 @@ impl Recipe<'_> {
         more: &[String],
     ) -> Result<PathBuf, ExperimentError> {
         let chip = chip(ATMEGA128.name()).map_err(|error| self.wrong(&error.to_string()))?;
-        let plan = Plan::new(system, chip).map_err(Box::new)?;
+        let plan = ChipPlan::new(system, chip).map_err(Box::new)?;
         let folder = bench.folder(name)?;
         let path = folder.join("weir_system.h");
         std::fs::write(&path, header(&plan, &format!("{name}.toml")))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use weir_model::Duration;
-use weir_sim::{Batches, Compensation, Costs, Defer, Deferral, Spread, Ties};
+use weir_sim::{Batches, Compensation, CostSpreads, Defer, Deferral, Spread, Ties};
 
 use crate::experiment::series::formula::Template;
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
@@ -58,9 +58,9 @@ pub(super) struct CostsSpec {
 }
 
 impl CostsSpec {
-    pub(super) fn costs(&self) -> Costs {
+    pub(super) fn costs(&self) -> CostSpreads {
         let spread = |of: &Option<Quantity<Spread>>| of.as_ref().map_or(Spread::Worst, |of| of.0);
-        Costs {
+        CostSpreads {
             interrupts: spread(&self.interrupts),
             bottom_halves: spread(&self.bottom_halves),
             tasks: spread(&self.tasks),
