@@ -213,8 +213,7 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
-        #[source]
+        /// What the system says. Part of the message, so no source of it: it would be shown twice.
         cause: io::Error,
     },
     /// The file is too large to be a system file; it was not read.

@@ -23,11 +23,16 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> Option<Root> {
         Err(error) => {
             let at = error.span().unwrap_or(0..0);
             let message = printable_lines(error.message());
-            problems.add(Problem::new(
-                format!("this is not TOML: {message}"),
-                at.into(),
-                "here",
-            ));
+            let help = if message.starts_with("duplicate key") {
+                "a table has each key once: leave one of the two out"
+            } else if message.starts_with("number too ") {
+                "whole numbers of TOML go from -9223372036854775808 to 9223372036854775807"
+            } else {
+                "a line is `key = value`, `[section]` or `[[section]]`; texts and quantities stand in quotes (https://toml.io)"
+            };
+            problems.add(
+                Problem::new(format!("this is not TOML: {message}"), at.into(), "here").help(help),
+            );
             return None;
         }
     };

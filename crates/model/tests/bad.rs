@@ -45,11 +45,15 @@ mod file {
             text[..span.offset()].starts_with("schema = 1\n[cpu"),
             "{span:?}"
         );
-        for text in [
-            "schema = 1\nname = \"a\"\nname = \"b\"",
-            "schema = 99999999999999999999",
+        for (text, help) in [
+            ("schema = 1\nname = \"a\"\nname = \"b\"", "each key once"),
+            ("schema = 99999999999999999999", "9223372036854775807"),
+            ("schema = 1\nname = a", "in quotes"),
         ] {
-            assert!(refused(text).problems()[0].message().contains("not TOML"));
+            let error = refused(text);
+            let problem = &error.problems()[0];
+            assert!(problem.message().contains("not TOML"));
+            assert!(problem.advice().unwrap().contains(help), "{problem:?}");
         }
     }
 
@@ -109,6 +113,7 @@ mod file {
             error.to_string().contains("cannot read no/such.toml"),
             "{error}"
         );
+        assert_eq!(shown(&error).matches("No such file").count(), 1);
     }
 }
 
@@ -164,6 +169,14 @@ mod keys {
             );
         }
         says(&source("max_work = «0»"), "0 is out of range", "from 1 to");
+        says(
+            &format!(
+                "{}\n[[receiver]]\nname = \"t\"\nurgency = «-1»\nperiod = \"1ms\"\nwcet = \"1us\"",
+                source("")
+            ),
+            "-1 is out of range",
+            "for `weir linux` one from 0 to 99",
+        );
         says(
             &task("period = «10»"),
             "10 has no unit",
@@ -383,7 +396,7 @@ mod bands {
         says(
             &limited("{ expected = \"2kHz\" }", "rate = «\"1kHz\"»"),
             "lets 1kHz through, less than the 2kHz expected",
-            "",
+            "ask for 2kHz or more; with 1 cycle per tick",
         );
         says(
             &limited("{ tolerated = \"500Hz\" }", "interval = «\"1ms\"»"),
@@ -395,7 +408,7 @@ mod bands {
                 "rate = { expected = \"2kHz\" }\nlimit = { policy = \"strict\", place = \"hardware\", rate = «\"1kHz\"» }",
             ),
             "less than the 2kHz expected",
-            "",
+            "ask for 2kHz or more",
         );
     }
 
@@ -408,7 +421,7 @@ mod bands {
                 "rate = «\"400Hz\"», prescaler = 1024",
             ),
             "lets 390.625Hz through, less than the 396Hz expected",
-            "never above",
+            "ask for 400.642Hz or more",
         );
         // What the help offers is right: the limit above it.
         let advice = problem.advice().unwrap();

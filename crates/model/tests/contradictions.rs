@@ -100,16 +100,19 @@ mod limits {
                 "`burst` does not go with policy = \"strict\"",
             ),
             (
-                "policy = \"strict\", trigger = «\"level\"», rate = \"1kHz\", timer = \"TIMER1A\"",
-                "`trigger` does not go with a limit in software",
-            ),
-            (
                 "policy = \"strict\", place = \"hardware\", timer = «\"TIMER1A\"», rate = \"1kHz\"",
                 "`timer` does not go with a limit in hardware",
             ),
         ] {
             says(&source(&format!("limit = {{ {limit} }}")), message, "");
         }
+        says(
+            &source(
+                "limit = { policy = \"strict\", trigger = «\"level\"», rate = \"1kHz\", timer = \"TIMER1A\" }",
+            ),
+            "`trigger` does not go with a limit in software",
+            "or write place = \"hardware\"",
+        );
     }
 
     #[test]

@@ -169,6 +169,12 @@ mod the_fast_flavour {
             "limits with 8-bit timers",
             "TIMER0, TIMER2",
         );
+        // It takes no prescaler of 1.
+        says(
+            &text("policy = \"strict\", rate = \"4kHz\", timer = \"TIMER0\", prescaler = «2»"),
+            "no prescaler 2",
+            "one of 8, 32,",
+        );
         says(
             &text("policy = «\"bucket\"», rate = \"4kHz\", timer = \"TIMER0\""),
             "bursts of 2 to 60",

@@ -65,7 +65,7 @@ fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Ran
     }
 }
 
-/// core/limit.h counts in a byte.
+/// The bursts that the flavour `c` has: core/include/weir/limit.h counts them in a byte.
 fn c_bursts(policy: Policy) -> RangeInclusive<u64> {
     1..=if policy.counts() { 255 } else { 1 }
 }

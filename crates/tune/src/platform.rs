@@ -4,7 +4,7 @@
 pub use weir_model::TickRange as Range;
 use weir_model::{EventCosts, Level, Policy, Timing};
 
-/// The largest burst: core/limit.h counts it in a byte.
+/// The largest burst: core/include/weir/limit.h counts it in a byte.
 pub const MOST_BURST: u32 = 255;
 
 /// The timers of a processor.

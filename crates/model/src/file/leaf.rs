@@ -106,13 +106,35 @@ impl<const MIN: u64, const MAX: u64> Value for Whole<MIN, MAX> {
             return Some(Self(good));
         }
         problems.add(
-            Problem::new(
-                format!("{number} is out of range"),
-                at,
-                "too small or too large",
-            )
-            .help(format!("write a whole number from {MIN} to {MAX}")),
+            out_of_range(number, at).help(format!("write a whole number from {MIN} to {MAX}")),
         );
+        None
+    }
+}
+
+fn out_of_range(number: i64, at: SourceSpan) -> Problem {
+    let message = format!("{number} is out of range");
+    Problem::new(message, at, "too small or too large")
+}
+
+/// How urgent a receiver is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Urgency(pub u8);
+
+impl Value for Urgency {
+    const SHAPE: Shape = Whole::<0, 255>::SHAPE;
+
+    fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
+        let Some(number) = item.as_integer() else {
+            mismatch::<Self>(item, at, problems);
+            return None;
+        };
+        if let Ok(good) = u8::try_from(number) {
+            return Some(Self(good));
+        }
+        problems.add(out_of_range(number, at).help(
+            "write a whole number from 0 to 255; for `weir linux` one from 0 to 99, the priorities of SCHED_FIFO",
+        ));
         None
     }
 }

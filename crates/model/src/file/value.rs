@@ -350,8 +350,8 @@ fn first_sentence(docs: &[&str]) -> String {
     }
 }
 
-/// Defines a section: a struct of [`KeyValue`]s which knows its keys, their defaults and examples, and
-/// is read from a table.
+/// Defines a section: a struct of [`KeyValue`]s which knows its keys, their defaults and examples,
+/// and is read from a table.
 macro_rules! section {
     (@required required) => { true };
     (@required optional) => { false };

@@ -90,13 +90,17 @@ fn divisor(
 ) -> Option<u64> {
     if let Some((wanted, at)) = stated(counter, uses, problems)? {
         if !counter.divisors.contains(&wanted) {
+            let least = uses.iter().map(|one| one.range.least_divisor);
+            let least = least.fold(1, u64::max);
+            let usable = counter.divisors.iter().copied();
+            let usable: Vec<u64> = usable.filter(|&divisor| divisor >= least).collect();
             problems.add(
                 Problem::new(
                     format!("{} has no prescaler {wanted}", counter.name),
                     at,
                     "unknown prescaler",
                 )
-                .help(format!("its prescalers are {}", list(&counter.divisors))),
+                .help(format!("write one of {}", list(&usable))),
             );
             return None;
         }

@@ -132,6 +132,11 @@ pub(crate) fn check(
     if let Some(expected) = rates.expected.get() {
         let most = expected.interval(events, clock.hz, Round::Down);
         if most.is_some_and(|most| cycles > most) {
+            // What was asked for may be enough, and only rounded away.
+            let above = near
+                .shorter
+                .filter(|&above| most.is_some_and(|most| above <= most));
+            let enough = above.map_or_else(|| expected.rate.to_string(), to_ask);
             problems.add(
                 Problem::new(
                     format!(
@@ -143,7 +148,7 @@ pub(crate) fn check(
                 )
                 .and_at(rates.expected.at, "expected")
                 .help(format!(
-                    "{}; a limit is rounded so that it is never above what was asked for",
+                    "ask for {enough} or more; {}; a limit is rounded so that it is never above what was asked for",
                     nearest()
                 )),
             );

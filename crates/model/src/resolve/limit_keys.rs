@@ -37,8 +37,15 @@ impl Keys {
         ])
     }
 
-    /// Reports those of `names` that are stated, for they mean nothing with `with`.
-    pub fn refuse(&self, names: &[&str], with: &str, problems: &mut Problems<'_>) -> bool {
+    /// Reports those of `names` that are stated, for they mean nothing with `with`; the user may
+    /// leave them out `or_else` do something. Is none of them stated?
+    pub fn refuse(
+        &self,
+        names: &[&str],
+        with: &str,
+        or_else: &str,
+        problems: &mut Problems<'_>,
+    ) -> bool {
         let mut none = true;
         for (name, _, at) in self
             .0
@@ -51,7 +58,7 @@ impl Keys {
                     *at,
                     "contradicts",
                 )
-                .help(format!("leave `{name}` out, or choose another policy")),
+                .help(format!("leave `{name}` out, or {or_else}")),
             );
             none = false;
         }

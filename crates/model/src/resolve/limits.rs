@@ -57,6 +57,7 @@ pub(crate) fn plan(
         keys.refuse(
             &Keys::ALL,
             "policy = \"off\", which lets everything through",
+            "choose another policy",
             problems,
         );
         return Some(LimitDraft::Off);
@@ -92,10 +93,11 @@ fn hardware(
     keys.refuse(
         &["timing", "timer", "prescaler"],
         "a limit in hardware, which counts by itself",
+        "leave `place` out",
         problems,
     );
     if policy == Policy::Strict {
-        keys.refuse(&["burst"], ONE_AT_A_TIME, problems);
+        keys.refuse(&["burst"], ONE_AT_A_TIME, "choose another policy", problems);
     }
     let Whole(burst) = limit.burst.or(Whole(1))?;
     let (cycles, at) = interval(limit, burst, processor, problems)?;
@@ -139,6 +141,7 @@ fn software(
     if !keys.refuse(
         &["trigger"],
         "a limit in software, whose port knows how its lines ask",
+        "write place = \"hardware\"",
         problems,
     ) {
         return None;
@@ -148,6 +151,7 @@ fn software(
         && !keys.refuse(
             &["burst"],
             &format!("{quoted}, which lets one through at a time"),
+            "choose another policy",
             problems,
         )
     {
@@ -157,6 +161,7 @@ fn software(
         && !keys.refuse(
             &["timing"],
             &format!("{quoted}, which masks nothing"),
+            "choose another policy",
             problems,
         )
     {
@@ -253,6 +258,7 @@ fn shared(
     if !keys.refuse(
         &["interval", "prescaler"],
         "a shared timer, which has its own",
+        "name a channel of its own as `timer`",
         problems,
     ) {
         return None;

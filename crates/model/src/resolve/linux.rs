@@ -7,14 +7,14 @@ use toml_edit::{Item, Table};
 
 use super::units::CycleClock;
 use crate::diagnostics::{Problem, Problems};
-use crate::file::leaf::{Truth, Whole};
+use crate::file::leaf::{Truth, Urgency, Whole};
 use crate::file::linux as raw;
 use crate::file::sections::Root;
 use crate::file::value::Value;
 use crate::linux::{Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 
 /// The highest priority of SCHED_FIFO.
-const URGENCY_MOST: u64 = 99;
+const URGENCY_MOST: u8 = 99;
 /// The shortest runtime of SCHED_DEADLINE (the kernel's DL_SCALE).
 const RUNTIME_LEAST: Duration = Duration::from_nanos(1024);
 /// The bounds of its periods (sched_deadline_period_min_us and _max_us, the latter rounded down).
@@ -136,7 +136,7 @@ fn matches(root: &Root, problems: &mut Problems<'_>) -> Option<Vec<Match>> {
 fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
     let mut are = true;
     for receiver in root.receiver.elements() {
-        if let Some(Whole(urgency)) = receiver.urgency.get().filter(|u| u.0 > URGENCY_MOST) {
+        if let Some(Urgency(urgency)) = receiver.urgency.get().filter(|u| u.0 > URGENCY_MOST) {
             are = false;
             problems.add(
                 Problem::new(

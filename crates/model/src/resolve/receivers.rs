@@ -105,7 +105,7 @@ fn one(
     let period = period?.or(interarrival?);
     Some(Receiver {
         name: receiver.name.get()?.0.clone(),
-        urgency: u8::try_from(receiver.urgency.get()?.0).ok()?,
+        urgency: receiver.urgency.get()?.0,
         period,
         jitter: jitter?,
         deadline: deadline?,

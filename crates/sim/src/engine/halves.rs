@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bottom halves: where packets wait for theirs, and which of them runs when (zhang2006 §3.2,
-//! lee2010 §4). The decisions are those of core/defer.
+//! lee2010 §4). The decisions are those of core/include/weir/defer.h.
 
 use std::collections::VecDeque;
 
