@@ -12,9 +12,9 @@ pub struct CompilerVersion {
 }
 
 impl CompilerVersion {
-    /// Of the first line that a compiler of GCC prints for `--version`, such as
-    /// `avr-gcc (GCC) 14.2.0`, or of what [`Display`] prints. None: the first word is no command,
-    /// or the last one no version of two or three numbers.
+    /// Parses the first line that a compiler of GCC prints for `--version`, such as `avr-gcc (GCC)
+    /// 14.2.0`, or what [`Display`] prints. None: the first word is no command, or the last one no
+    /// version of two or three numbers.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
@@ -31,21 +31,21 @@ impl CompilerVersion {
         numbers.next().is_none().then_some(Self { parts, command })
     }
 
-    /// Its command, such as `avr-gcc`.
+    /// The compiler's command, such as `avr-gcc`.
     #[must_use]
     pub fn command(&self) -> &str {
         &self.command
     }
 
-    /// Its number, such as `14.2.0`.
+    /// The version's number, such as `14.2.0`.
     #[must_use]
     pub fn number(&self) -> String {
         let [major, minor, patch] = self.parts;
         format!("{major}.{minor}.{patch}")
     }
 
-    /// Whether code of the two costs the same: they are of one series, such as 14.2, and differ in
-    /// corrections at most.
+    /// Does code of the two compilers cost the same? It does if they are of one series, such as
+    /// 14.2, and differ in corrections at most.
     #[must_use]
     pub fn is_of_the_series_of(&self, other: &Self) -> bool {
         self.command == other.command && self.parts[..2] == other.parts[..2]
@@ -62,7 +62,7 @@ impl Display for CompilerVersion {
 /// know the board.
 ///
 /// # Panics
-/// Not with the boards that are part of this program.
+/// Never with the boards that are part of this program.
 #[must_use]
 pub fn board_compilers(board: &str) -> Option<Vec<CompilerVersion>> {
     let version = |line: &String| {

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 
-/// More errors than this are counted, but not shown: whoever has that many did not write a system
-/// file.
+/// The most errors that are shown; the rest is counted. A file with more of them is no system file.
 const MOST_SHOWN: usize = 50;
 
 /// One error of a system file.
@@ -33,14 +32,14 @@ impl Problem {
         }
     }
 
-    /// What would be right.
+    /// Adds what would be right.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// A second place that has to do with it.
+    /// Adds a second place that has to do with the error.
     #[must_use]
     pub(crate) fn and_at(mut self, at: SourceSpan, label: impl Into<String>) -> Self {
         self.labels.push((at, label.into()));
@@ -59,7 +58,8 @@ impl Problem {
         self.help.as_deref()
     }
 
-    /// Where it is, in bytes of the text: the first place and what else has to do with it.
+    /// The places of the error, in bytes of the text: the first one, and what else has to do with
+    /// it.
     pub fn spans(&self) -> impl Iterator<Item = SourceSpan> + '_ {
         self.labels.iter().map(|label| label.0)
     }
@@ -158,7 +158,7 @@ impl Diagnostic for Diagnostics {
     }
 }
 
-/// Errors as they are found.
+/// Collects errors while a file is read.
 #[derive(Debug)]
 pub(crate) struct Problems<'a> {
     text: &'a str,
@@ -166,7 +166,7 @@ pub(crate) struct Problems<'a> {
 }
 
 impl<'a> Problems<'a> {
-    /// None yet, of this text.
+    /// An empty collection for this text.
     pub fn of(text: &'a str) -> Self {
         Self {
             text,
@@ -174,7 +174,7 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// One more. A label over several lines is cut to the first, which says where a section begins.
+    /// Adds an error. A label over several lines is cut to the first, where a section begins.
     pub fn add(&mut self, mut problem: Problem) {
         for (at, _) in &mut problem.labels {
             let begin = at.offset().min(self.text.len());
@@ -191,7 +191,7 @@ impl<'a> Problems<'a> {
         self.found.is_empty()
     }
 
-    /// What was found, in the order of the text.
+    /// The errors, in the order of the text.
     pub fn into_diagnostics(mut self, name: &str) -> Diagnostics {
         self.found
             .sort_by_key(|problem| problem.spans().next().map_or(0, |at| at.offset()));
@@ -213,7 +213,7 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says. Part of the message, so no source of it: it would be shown twice.
+        /// The system's reason. It is in the message; as its source it would be shown twice.
         cause: io::Error,
     },
     /// The file is too large to be a system file; it was not read.
@@ -249,7 +249,7 @@ pub(crate) fn nearest<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // One letter in three, or two that are swapped: more is another word.
+    // One wrong letter in three, or two swapped ones: with more it is another word.
     let most = written.chars().count() / 3;
     known
         .into_iter()
@@ -295,7 +295,7 @@ pub fn did_you_mean(written: &str, what: &str, known: &[&str]) -> String {
     }
 }
 
-/// With its first letter in upper case.
+/// The text with its first letter in upper case.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quantities as they are written, to the last digit.
 //!
-//! A limit may not be above what was asked and a cost not below what was stated, by not even a
-//! cycle, and 0.009 s is not a number of f64. So rates and times of system files stay decimal
-//! fractions until they are cycles.
+//! A limit may not be above what was asked, and a cost not below what was stated, by not even a
+//! cycle; but f64 has no 0.009. So rates and times of system files stay decimal fractions until
+//! they become cycles.
 use std::str::FromStr;
 
 use crate::quantity::{self, Duration, QuantityError, Rate};
 
-/// The most cycles that anything in a system takes; two of them can be added without overflow.
+/// The most cycles of anything in a system. Two such numbers can be added without overflow.
 pub(crate) const CYCLES_MOST: u64 = 1 << 62;
 /// The most significant digits: with a clock of 10¹² Hz the products stay within 128 bits.
 const DIGITS_MOST: usize = 18;
@@ -51,7 +51,7 @@ impl Decimal {
         })
     }
 
-    /// Times a power of ten.
+    /// The number times a power of ten.
     fn scaled(self, by: i32) -> Self {
         Self {
             exponent: self.exponent.saturating_add(by),
@@ -59,8 +59,8 @@ impl Decimal {
         }
     }
 
-    /// numerator and denominator; none if they are beyond 128 bits. `factor` goes into the
-    /// numerator.
+    /// The number as a fraction: numerator and denominator, with `factor` in the numerator. None:
+    /// one of them is beyond 128 bits.
     fn fraction(self, factor: u128) -> Option<(u128, u128)> {
         let power = 10_u128.checked_pow(self.exponent.unsigned_abs());
         let digits = self.digits.checked_mul(factor)?;
@@ -94,7 +94,7 @@ impl Round {
 /// A rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ExactRate {
-    /// As everybody else knows it.
+    /// The rate as a floating-point number.
     pub rate: Rate,
     hertz: Decimal,
 }
@@ -113,7 +113,7 @@ impl ExactRate {
         }
     }
 
-    /// Whole hertz; none if it is not whole.
+    /// The rate in hertz; none if it is no whole number.
     pub fn whole_hertz(self) -> Option<u64> {
         let (numerator, denominator) = self.hertz.fraction(1)?;
         (numerator % denominator == 0)
@@ -150,14 +150,14 @@ enum TimeForm {
 }
 
 impl ExactTime {
-    /// In cycles of a clock of `clock_hz`; none if those are more than [`CYCLES_MOST`]. Rounded
-    /// down it can be 0.
+    /// The cycles of a clock of `clock_hz`; none if they are more than [`CYCLES_MOST`]. Rounded
+    /// down they can be 0.
     pub fn cycles(self, clock_hz: u64, round: Round) -> Option<u64> {
         match self.0 {
             TimeForm::Cycles(cycles) => Some(cycles),
             TimeForm::Seconds(seconds) => match seconds.fraction(u128::from(clock_hz)) {
                 Some((numerator, denominator)) => round.divide(numerator, denominator),
-                // Below 10⁻³⁸ of anything, or beyond 10⁹ s, which its parser has refused.
+                // The number is below 10⁻³⁸, or beyond the 10⁹ s that the parser accepts.
                 None => Some(u64::from(round == Round::Up)),
             },
         }

@@ -36,7 +36,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> Option<Root> {
             return None;
         }
     };
-    // Everything else depends on it: of another version nothing is known.
+    // The schema is checked first: nothing is known of the keys of another one.
     schema(text, document.as_item(), problems)?;
     Root::read(document.as_item(), (0, text.len()).into(), problems)
 }

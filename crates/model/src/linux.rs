@@ -10,19 +10,19 @@ pub use crate::file::linux::{Accounting, LinuxMode, Predict};
 pub struct Linux {
     /// How they get it.
     pub mode: LinuxMode,
-    /// Whom they follow in the mode [`LinuxMode::Predicted`].
+    /// Whom threads follow in the mode [`LinuxMode::Predicted`].
     pub predict: Predict,
     /// Whether a receiver's new policy counts at once in the modes that follow receivers; else it
     /// is seen within some seconds.
     pub priorities_at_once: bool,
-    /// What is kept account of; none: the file does not say, so the mode decides.
+    /// What is accounted; none: the file does not say, so the mode decides.
     pub accounting: Option<Accounting>,
-    /// What an interrupt costs beside what can be measured of it; zero: the file does not say.
+    /// What an interrupt costs beside what can be measured of it; 0 if the file does not say.
     pub interrupt_overhead: Duration,
-    /// Whether a cap ends by a timer; else at a tick of the kernel's clock.
+    /// Does a cap end by a timer? Else it ends at a tick of the kernel's clock.
     pub cap_timer: bool,
-    /// Bytes of the buffer that new sockets have for what they receive, at least, 0 for as it is;
-    /// none: the file does not say, so the mode decides.
+    /// Bytes of the buffer that new sockets have for what they receive, at least; 0 leaves it as it
+    /// is. None: the file does not say, so the mode decides.
     pub receive_buffer: Option<u32>,
     /// Packets that each receive queue of a card has room for, at least; none: the file does not
     /// say.
@@ -31,22 +31,22 @@ pub struct Linux {
     /// mode decides.
     pub top_half: Option<TopHalf>,
     /// The sources that are queues of a network interface, in the file's order. Several may be of
-    /// the same.
+    /// the same interface.
     pub interfaces: Vec<Interface>,
-    /// How receivers are recognised that say more of it than their port
-    /// ([`crate::Receiver::port`]), in the file's order.
+    /// The receivers that are recognised by more than their port ([`crate::Receiver::port`]), in
+    /// the file's order.
     pub matches: Vec<Match>,
 }
 
 /// What the thread that takes packets from the device may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopHalf {
-    /// SCHED_DEADLINE: no flood takes more, whomever it is for.
+    /// SCHED_DEADLINE: no flood takes more time, whomever it is for.
     Cap {
-        /// The longest time that it runs in each period: at least 1,024 ns and at most 95 % of the
-        /// period.
+        /// The longest time that the thread runs in each period: at least 1,024 ns and at most 95 %
+        /// of the period.
         runtime: Duration,
-        /// 100 µs to 4 s.
+        /// The period, 100 µs to 4 s.
         period: Duration,
     },
     /// SCHED_FIFO of this priority, 1 to 99.
@@ -62,7 +62,8 @@ pub struct Interface {
     pub name: String,
 }
 
-/// How a receiver is recognised, beside its port: by everything that is stated, and something is.
+/// How a receiver is recognised, beside its port: by everything that is stated. At least one thing
+/// is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
     /// Index in [`crate::System::receivers`].

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::diagnostics::{Diagnostics, LoadError, Problems};
 use crate::{System, file, resolve};
 
-/// The most bytes of a system file; a thousand sources with as many tasks need less than half of
+/// The most bytes of a system file. A thousand sources with as many tasks need less than half of
 /// it.
 pub const FILE_BYTES_MOST: u64 = 1 << 20;
 
@@ -43,8 +43,8 @@ pub fn load(path: &Path) -> Result<System, LoadError> {
     Ok(parse(&path.to_string_lossy(), &text)?)
 }
 
-/// All bytes; none if they are more than `most`. What a pipe or a device holds is not known before
-/// it is read.
+/// All bytes of a file; none if they are more than `most`. The size of a pipe or a device is not
+/// known before it is read.
 fn read_at_most(from: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let read = from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;

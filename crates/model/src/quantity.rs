@@ -45,13 +45,13 @@ pub enum QuantityError {
         /// The largest value.
         most: &'static str,
     },
-    /// More digits than can be kept.
+    /// It has more digits than can be kept.
     #[error("`{text}` has too many digits: write at most 18 digits")]
     TooPrecise {
         /// The text as it was given.
         text: String,
     },
-    /// Shorter than a clock cycle where a number of cycles is wanted.
+    /// It is shorter than a clock cycle where a number of cycles is wanted.
     #[error("`{text}` is less than one cycle of a {clock} clock: write at least 1 cycle")]
     LessThanACycle {
         /// The duration.
@@ -63,13 +63,13 @@ pub enum QuantityError {
 
 const RATE_UNITS: &[(&str, f64)] = &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6)];
 const RATE_EXAMPLE: &str = "for example 20kHz, 781Hz or 4MHz";
-/// Above the clock of any chip this project knows; keeps every product with a period inside f64's
-/// exact integers.
+/// The most hertz: above the clock of any chip that Weir knows, and low enough that every product
+/// with a period is an exact integer of f64.
 const RATE_MOST: f64 = 1e12;
 
 const TIME_UNITS: &[(&str, f64)] = &[("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
 const TIME_EXAMPLE: &str = "for example 250cycles, 10us, 2ms or 1s";
-/// About 31 years: at 1 GHz still fewer cycles than f64 counts exactly enough and u64 holds.
+/// The most seconds, about 31 years: at 1 GHz still few enough cycles for f64 and u64.
 const TIME_MOST_SECONDS: f64 = 1e9;
 const CYCLES_MOST: u64 = 1 << 62;
 
@@ -110,15 +110,15 @@ impl Rate {
         (self.0.round() as u64).max(1)
     }
 
-    /// The time between two events, in cycles of a clock of `clock_hz`; not rounded.
+    /// The time between two events, in cycles of a clock of `clock_hz`, not rounded.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "clocks are far below 2^52 Hz")]
     pub fn period_cycles(self, clock_hz: u64) -> f64 {
         clock_hz as f64 / self.0
     }
 
-    /// The least whole number of cycles of a clock of `clock_hz` between two events: rounded down,
-    /// so that they are never taken for rarer than they are, and at least 1.
+    /// The least whole number of cycles of a clock of `clock_hz` between two events, at least 1.
+    /// Rounded down, so that events are never taken for rarer than they are.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -141,13 +141,14 @@ impl FromStr for Rate {
 }
 
 impl fmt::Display for Rate {
-    /// The largest unit in which the number is at least one; reads back as the same rate.
+    /// Prints the largest unit in which the number is at least one; the text reads back as the same
+    /// rate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shortest(self.0, RATE_UNITS))
     }
 }
 
-/// A span of time: in seconds, or in cycles of a clock that whoever reads it knows.
+/// A span of time: in seconds, or in cycles of a clock that the reader of the file knows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Duration {
     /// Clock cycles, at least one.
@@ -160,7 +161,7 @@ impl Duration {
     /// The duration in cycles of a clock of `clock_hz`, rounded to the nearest.
     ///
     /// # Errors
-    /// When it rounds to no cycle at all.
+    /// The duration rounds to no cycle at all.
     pub fn cycles(self, clock_hz: u64) -> Result<u64, QuantityError> {
         match self {
             Self::Cycles(cycles) => Ok(cycles),
@@ -208,7 +209,7 @@ impl FromStr for Duration {
 }
 
 impl fmt::Display for Duration {
-    /// Reads back as the same duration.
+    /// Prints a text that reads back as the same duration.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cycles(1) => f.write_str("1cycle"),
@@ -319,8 +320,7 @@ fn checked(
 fn shortest(value: f64, units: &[(&'static str, f64)]) -> String {
     let fits = units.iter().rev().find(|(_, scale)| value >= *scale);
     let (name, scale) = fits.copied().unwrap_or((units[0].0, units[0].1));
-    // Dividing may lose the last bit; then the smallest unit, in which f64 prints exactly, is the
-    // honest one.
+    // Dividing may lose the last bit. Then the smallest unit is shown, in which f64 prints exactly.
     let number = value / scale;
     if number * scale == value {
         format!("{number}{name}")

@@ -110,7 +110,7 @@ pub fn markdown() -> String {
     page
 }
 
-/// A section, and the sections in it, each once.
+/// Writes a section and the sections in it, each once.
 fn section(page: &mut String, titles: &mut Vec<&'static str>, title: &str, shape: &Shape) {
     let Form::Section(about, entries) = shape.form else {
         return;
@@ -157,7 +157,7 @@ fn section(page: &mut String, titles: &mut Vec<&'static str>, title: &str, shape
     }
 }
 
-/// The words of a choice, once.
+/// Writes the words of a choice, once.
 fn choice(page: &mut String, titles: &mut Vec<&'static str>, entry: &KeySpec, words: &[Word]) {
     if titles.contains(&entry.shape.name) {
         return;
@@ -172,7 +172,8 @@ fn choice(page: &mut String, titles: &mut Vec<&'static str>, entry: &KeySpec, wo
     }
 }
 
-/// The sections that a value has; those of a cost and a vector are explained with the values.
+/// The sections in a value, but for those of costs and vectors, which are explained with the
+/// values.
 fn sections_in(shape: &Shape) -> Vec<&Shape> {
     match &shape.form {
         Form::Section(..) => vec![shape],
@@ -284,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    /// What is shown to the reader has to be right.
+    /// The examples of the reference must be right.
     fn check(of: &str, item: &Item, shape: &Shape) {
         match shape.form {
             Form::Text => assert!(item.is_str(), "{of}"),

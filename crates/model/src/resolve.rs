@@ -2,8 +2,8 @@
 //! From what is written to what it means: names become indices, quantities cycles, limits ticks,
 //! and everything gets its cost.
 //!
-//! Everything that can be looked at is looked at, so that a file's errors are reported together. A
-//! function that gives none has reported why.
+//! All parts of the file are looked at, so that its errors are reported together. A function that
+//! returns none has reported why.
 mod allocate;
 mod band;
 mod costs;
@@ -58,11 +58,11 @@ pub(crate) fn system(
     })
 }
 
-/// Where names lead.
+/// Indices of sources and receivers by their names.
 type Names<'a> = HashMap<&'a str, usize>;
 
-/// The names of sources and receivers; reports those that are there twice, also of timers and
-/// flows.
+/// Collects the names of sources and receivers. Reports names that are used twice, also among
+/// timers and flows.
 fn names<'a>(root: &'a Root, problems: &mut Problems<'_>) -> (Names<'a>, Names<'a>) {
     let sources = unique(
         "sources",

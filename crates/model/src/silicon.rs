@@ -51,11 +51,11 @@ pub struct Silicon {
 /// The numbers of one limit in silicon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiliconLimit {
-    /// Cycles of the interval that was asked for; at most those that it came to.
+    /// Cycles of the interval that was asked for; not more than those of the interval that it got.
     pub asked: u64,
     /// What its rate register holds.
     pub rate: u32,
-    /// Clocks from a request to its delivery, at most, if the limiter is open: K.
+    /// K: clocks from a request to its delivery, at most, while the limiter is open.
     pub delay: u64,
     /// Does the line ask as long as it is high? Else with each rising edge.
     pub is_level: bool,
@@ -64,14 +64,14 @@ pub struct SiliconLimit {
 /// Why an interval cannot be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
-    /// Not even the slowest rate is slow enough; with so many phase bits it would be, if any.
+    /// Not even the slowest rate is slow enough.
     TooLong {
-        /// 9 to 32.
+        /// The fewest phase bits with which it would be, 9 to 32; none: not with any.
         phase_bits: Option<u32>,
     },
-    /// The fastest rate is too slow; with so many rate bits it would do, if any.
+    /// The fastest rate is too slow.
     TooShort {
-        /// At most the phase bits.
+        /// The fewest rate bits with which it would do, up to the phase bits; none: not with any.
         rate_bits: Option<u32>,
     },
 }
@@ -160,11 +160,11 @@ impl Silicon {
     }
 }
 
-/// Between a line's synchroniser and its output: an edge is seen in one clock, noted and delivered
-/// in the next, and at the output after that.
+/// Clocks from a line's synchroniser to its output: an edge is seen in one clock, noted and
+/// delivered in the next, and at the output after that.
 const LINE_STAGES: u64 = 3;
-/// Sources that a scan visits in a row, GROUP of rtl/limit/src/weir_limit_scan.sv: one a clock, and
-/// then one clock is the bus's.
+/// Sources that a scan visits in a row, one a clock, before it leaves one clock to the bus (GROUP
+/// of rtl/limit/src/weir_limit_scan.sv).
 const SCAN_GROUP: u64 = 8;
 
 /// The largest number of so many bits.

@@ -23,15 +23,15 @@ pub struct System {
     pub sha256: String,
     /// The processor.
     pub cpu: Cpu,
-    /// The limiter in silicon; some if a limit is in hardware.
+    /// The limiter in silicon; none if no limit is in hardware.
     pub silicon: Option<Silicon>,
-    /// What can interrupt, in the file's order.
+    /// The sources of interrupts, in the file's order.
     pub sources: Vec<Source>,
     /// The timers that limits use, in the file's order.
     pub timers: Vec<Timer>,
     /// The tasks, in the file's order.
     pub receivers: Vec<Receiver>,
-    /// What goes from a source to a receiver, in the file's order.
+    /// The flows from sources to receivers, in the file's order.
     pub flows: Vec<Flow>,
     /// What the file says to `weir linux`.
     pub linux: Linux,
@@ -44,8 +44,7 @@ impl System {
         flows.filter(move |(_, flow)| flow.source == source)
     }
 
-    /// Does a source hold packets until an interrupt takes them? Else it asks for interrupts and
-    /// knows nothing of packets.
+    /// Does a source hold packets until an interrupt takes them? Else it only asks for interrupts.
     #[must_use]
     pub fn brings_packets(&self, source: usize) -> bool {
         let held = |of: &Source| of.moderation.is_some() || of.queue.is_some();
@@ -56,7 +55,7 @@ impl System {
 /// The processor and what it costs to be interrupted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cpu {
-    /// The board whose measured costs hold, for example `atmega128`; none if the file brings its
+    /// The board whose measured costs hold, for example `atmega128`; none if the file states its
     /// own.
     pub board: Option<String>,
     /// The flavour of the port whose costs hold, for example `c` or `fast`.
@@ -65,8 +64,8 @@ pub struct Cpu {
     pub clock_hz: u64,
     /// How interrupts preempt each other.
     pub nesting: Nesting,
-    /// Cycles between a pending interrupt and its taking that no other interrupt explains: the
-    /// longest instruction, which also runs between two interrupts that follow each other.
+    /// The longest instruction, in cycles: an interrupt waits for its end, and one of them runs
+    /// between two interrupts that follow each other.
     pub longest_instruction: u64,
     /// The longest time for which any code outside interrupts keeps them all off.
     pub critical_section: Cost,
@@ -75,19 +74,19 @@ pub struct Cpu {
     /// Do tasks preempt each other, or does each run to its end?
     pub tasks: TaskModel,
     /// Cycles of execution after which tasks of the same urgency take turns (round robin), at least
-    /// 1; none: each runs to its end, first come, first served. Only of preemptive tasks. A job
-    /// begins its turn with a full slice; what is preempted by more urgent work keeps its turn and
-    /// the rest of its slice.
+    /// 1. None: each runs to its end, first come, first served. Only preemptive tasks have slices.
+    /// A job begins its turn with a full slice; a job that more urgent work preempts keeps its turn
+    /// and the rest of its slice.
     pub time_slice: Option<u64>,
-    /// What the interrupts of a source cost that no limiter looks at (`[limiter.FLAVOUR.off]` of
-    /// the board): what any source would cost without its limit. Only `request_served` happens.
+    /// What the interrupts of a source cost without a limiter (`[limiter.FLAVOUR.off]` of the
+    /// board). Only `request_served` happens.
     pub unlimited: EventCosts,
-    /// What the costs of interrupts rest on, for example
-    /// `boards/atmega128/costs.toml, avr-gcc (GCC) 5.4.0`.
+    /// The origin of the costs of interrupts, for example `boards/atmega128/costs.toml, avr-gcc
+    /// (GCC) 5.4.0`.
     pub costs_from: String,
 }
 
-/// Where an interrupt stands among the others.
+/// The rank of an interrupt among the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Level {
     /// What the chip calls it: `INT0`, `TIMER1_COMPA`, `IRQ13`.
@@ -107,41 +106,42 @@ pub struct Cost {
     pub origin: Origin,
 }
 
-/// Where a cost comes from: the analysis says on what it rests.
+/// The origin of a cost, which tells the reader of an analysis on what it rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The file states it.
     Declared,
-    /// The file states it as measured: seen, not proven.
+    /// The file states it as measured, not as proven.
     Measured,
     /// Nobody stated it; the default holds.
     Default,
 }
 
-/// What can interrupt: a line, or a queue of a network card.
+/// A source of interrupts: a line, or a queue of a network card.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// Its name; the limit's name in the generated code.
+    /// The source's name, which generated code gives to the limit.
     pub name: String,
     /// Its own interrupt.
     pub level: Level,
-    /// One run of its handler without the units of work; the registers that it saves included.
+    /// Cycles of one run of its handler without the units of work, with the registers that it
+    /// saves.
     pub handler: Cost,
     /// One unit of work (regehr2005 §5.2's t_work), beside what the flows cost.
     pub work: Cost,
     /// The most units of work that one interrupt may do. None: not stated, so nothing is proven.
     pub max_work: Option<u64>,
-    /// How often it asks.
+    /// How often the source asks.
     pub rates: Rates,
-    /// How often it may interrupt.
+    /// How often the source may interrupt.
     pub limit: Limit,
-    /// Cycles within which the handler has to have ended after the limiter let the request through;
-    /// none if nobody minds.
+    /// Cycles within which the handler has to end, after the limiter let the request through; none
+    /// if there is no deadline.
     pub deadline: Option<u64>,
     /// Moderation by the device in front of the limit; only packets are moderated.
     pub moderation: Option<Moderation>,
-    /// Packets that the device holds (its ring) until an interrupt takes them, at least 1; none:
-    /// not stated (behnke2022 §2.2). Only of sources with flows or moderation.
+    /// Packets that the device holds (its ring) until an interrupt takes them, at least 1
+    /// (behnke2022 §2.2). None: not stated. Only sources with flows or moderation have one.
     pub queue: Option<u64>,
 }
 
@@ -150,11 +150,12 @@ pub struct Source {
 pub struct Rates {
     /// What a healthy source does.
     pub expected: Option<Rate>,
-    /// What the system can do without; a limit lies between the two.
+    /// The most that the system can bear; a limit lies between the two.
     pub tolerated: Option<Rate>,
     /// What a broken source can do; none: no bound (a stuck level-triggered line).
     pub worst: Option<Rate>,
-    /// The named source of regehr2005 Table 1 that the worst rate is, if it was given by name.
+    /// The source of regehr2005 Table 1 by whose name the worst rate was stated; none if by a
+    /// number.
     pub worst_name: Option<&'static str>,
 }
 
@@ -178,8 +179,8 @@ pub struct Limit {
     pub lag: u32,
     /// The interrupt that ends an interval; none in hardware and if the policy is off.
     pub expiry: Option<Expiry>,
-    /// What the limiter in silicon is told; none in software, and of an ideal limiter in hardware,
-    /// which keeps any interval and delivers at once.
+    /// The settings of the limiter in silicon. None in software, and for an ideal limiter in
+    /// hardware, which keeps any interval and delivers at once.
     pub silicon: Option<SiliconLimit>,
     /// What its interrupts cost.
     pub costs: EventCosts,
@@ -195,7 +196,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// An interval that is counted in cycles.
+    /// An interval of so many cycles, which are its ticks.
     #[must_use]
     pub const fn of_cycles(cycles: u64) -> Self {
         Self {
@@ -204,7 +205,7 @@ impl Interval {
         }
     }
 
-    /// Its cycles.
+    /// The interval in cycles.
     #[must_use]
     pub const fn cycles(self) -> u64 {
         self.ticks.saturating_mul(self.tick)
@@ -244,7 +245,7 @@ pub enum Expiry {
     Shared(usize),
 }
 
-/// What a limiter's interrupts cost, in cycles at worst, the handler's body not included
+/// What a limiter's interrupts cost, in cycles at worst, without the handler's body
 /// (boards/*/costs.toml says how each is measured).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventCosts {
@@ -275,7 +276,7 @@ pub struct Timer {
     pub base: u64,
 }
 
-/// A task or a process that the system is for.
+/// A receiver: a task or a process that the system is for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Receiver {
     /// Its name.
@@ -287,24 +288,24 @@ pub struct Receiver {
     pub period: Option<u64>,
     /// Release jitter in cycles.
     pub jitter: u64,
-    /// Cycles from the release to the end; none if nobody minds.
+    /// Cycles from the release to the end; none if there is no deadline.
     pub deadline: Option<u64>,
     /// Its worst execution time alone, in cycles: of a period, or of a packet if it has none, and
     /// then a flow leads to it. With a WCET of 0 it only receives.
     pub wcet: Cost,
-    /// The longest it waits for resources that less urgent tasks hold, in cycles.
+    /// The longest wait for resources that less urgent tasks hold, in cycles.
     pub blocking: Cost,
-    /// The longest time for which it keeps interrupts off itself, in cycles.
+    /// The longest time for which the task disables interrupts, in cycles.
     pub critical_section: Cost,
     /// Packets or events that can wait for it after their bottom half (a socket's buffer), at least
     /// 1; none: not stated.
     pub backlog: Option<u64>,
-    /// The port that it listens at, 1 to 65535; none: any.
+    /// The port at which the receiver listens, 1 to 65535; none: any.
     pub port: Option<u16>,
 }
 
 impl Receiver {
-    /// Does each packet that a flow delivers release it, and not time?
+    /// Is it released by each packet that a flow delivers, and not by time?
     #[must_use]
     pub const fn works_per_packet(&self) -> bool {
         self.period.is_none() && self.wcet.cycles > 0
@@ -333,11 +334,12 @@ pub struct Flow {
     pub bottom_half: Cost,
     /// Packets that can wait for the bottom half; none: not stated.
     pub queue: Option<u64>,
-    /// Cycles from the packet's arrival to the end of its bottom half; none if nobody minds.
+    /// Cycles from the packet's arrival to the end of its bottom half; none if there is no
+    /// deadline.
     pub deadline: Option<u64>,
 }
 
-/// Which packets belong to a flow: those that have everything that is stated, so the default is all
+/// Which packets belong to a flow: those that match everything stated, so the default is all
 /// packets. No selector contradicts itself: ICMP has no port, and a frame that is not of IP neither
 /// protocol, address nor port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -348,7 +350,7 @@ pub struct Selector {
     pub pcp: Option<u8>,
     /// The protocol above IP.
     pub protocol: Option<Protocol>,
-    /// The other side.
+    /// The address or network of the other side.
     pub address: Option<Network>,
     /// The destination port of TCP or UDP, 1 to 65535.
     pub port: Option<u16>,
@@ -357,17 +359,17 @@ pub struct Selector {
 /// An IP address, or a network of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
-    /// An address of it.
+    /// An address of the network.
     pub address: IpAddr,
-    /// How many of the leading bits all its addresses share: 0 to 32 (IPv4) or 128 (IPv6), which is
-    /// a single address.
+    /// The length of the prefix in bits: 0 to 32 (IPv4) or 0 to 128 (IPv6). With the largest, the
+    /// network is a single address.
     pub prefix: u8,
 }
 
 /// How long a packet may wait in the device to share an interrupt (behnke2022).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moderation {
-    /// Cycles from the first packet that waits to the interrupt, whatever comes after it.
+    /// Cycles from the first waiting packet to the interrupt, whatever comes after it.
     pub absolute: u64,
     /// Cycles without a packet after which the interrupt comes.
     pub packet: Option<u64>,

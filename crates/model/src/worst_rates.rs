@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::Rate;
 
-/// A source of regehr2005 Table 1. It can interrupt as often as its bits fill the line; what was
-/// measured on a real device is one bit of its own rate.
+/// A source of regehr2005 Table 1. It interrupts at most as often as its bits fill the line; one
+/// that was measured on a device has one bit per interrupt.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WorstRate {
@@ -28,7 +28,7 @@ impl WorstRate {
         self.bits_per_second / self.bits_per_interrupt
     }
 
-    /// The same as a rate; none never happens with the data that Weir brings.
+    /// The worst rate; none does not occur in the data that Weir brings.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         Rate::from_hertz(self.hertz()).ok()
@@ -49,13 +49,13 @@ static ALL: LazyLock<Vec<WorstRate>> = LazyLock::new(|| {
     file.source
 });
 
-/// All of them, in ascending order of their rates.
+/// All named sources, in ascending order of their rates.
 #[must_use]
 pub fn all() -> &'static [WorstRate] {
     &ALL
 }
 
-/// The one of this name.
+/// The source of this name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static WorstRate> {
     all().iter().find(|rate| rate.id == name)
@@ -75,7 +75,7 @@ mod tests {
         assert!(rates.is_sorted(), "{rates:?}");
     }
 
-    /// regehr2005 Table 1's own number.
+    /// The number that regehr2005 Table 1 has.
     #[test]
     fn ethernet_is_as_fast_as_in_the_paper() {
         let hertz = by_name("ethernet-100").unwrap().hertz();

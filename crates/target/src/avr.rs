@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flavours of ports/avr: what its headers check (weir/avr/check.h, lean.h, fast.h), said
-//! before anything is compiled.
+//! The flavours of ports/avr. The rules repeat what its headers check (weir/avr/check.h, lean.h,
+//! fast.h), so that users hear of it before anything is compiled.
 use std::ops::RangeInclusive;
 
 use crate::{Policy, PortRules, Range, Timing};
@@ -51,8 +51,8 @@ fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Ran
         Policy::Poll => Some(core),
         _ if timing == Timing::OneShot && policy != Policy::Bursty => None,
         _ => Some(Range {
-            // The board's costs hold from there on (lean.h, WEIR_AVR_IS_LONG,
-            // WEIR_AVR_BUCKET_IS_LONG).
+            // The board's costs hold from there on (WEIR_AVR_IS_LONG and WEIR_AVR_BUCKET_IS_LONG in
+            // lean.h).
             least: if policy == Policy::Bucket && burst > 6 {
                 40
             } else {
@@ -72,7 +72,7 @@ fn c_bursts(policy: Policy) -> RangeInclusive<u64> {
 
 fn fast_bursts(policy: Policy) -> RangeInclusive<u64> {
     match policy {
-        // It counts down to below 0 in a byte.
+        // The entry counts down to below 0 in a byte.
         Policy::Bursty => 2..=128,
         Policy::Bucket => 2..=SHORT_TICKS / FAST_LEAST_TICKS,
         _ => 1..=1,
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(range.ticks(16001, 8), Ok(2001));
         assert_eq!(range.ticks(16000, 8), Ok(2000));
         assert_eq!(range.ticks(200_000, 8), Err(Misfit::TooLong));
-        // One byte of the counter tells its instants apart, and changes too fast without a
+        // One byte of the counter tells the instants apart, and changes too fast without a
         // prescaler.
         assert_eq!(range.ticks(240, 1), Err(Misfit::Divisor));
         assert_eq!(range.ticks(241, 1), Ok(241));

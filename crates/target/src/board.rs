@@ -14,7 +14,7 @@ pub struct Board {
     /// Its name: the folder's.
     pub name: String,
     chip: Option<String>,
-    /// Whose rules its limits follow.
+    /// The port whose rules its limits follow.
     pub port: Port,
     /// Its usual clock in Hz.
     pub clock_hz: u64,
@@ -22,7 +22,7 @@ pub struct Board {
     pub vectors: Vec<String>,
     /// What taking an interrupt costs.
     pub interrupt: InterruptFacts,
-    /// Its timers; none: its port cannot limit anything that Weir analyses.
+    /// Its timers; none: Weir analyses no limits on this board.
     #[serde(default, rename = "timer")]
     pub timers: Vec<TimerFacts>,
     /// Its external interrupts, which its port limits.
@@ -49,14 +49,13 @@ pub struct InterruptFacts {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimerFacts {
-    /// As its channels' and vectors' names begin: `TIMER1`.
+    /// The beginning of its channels' and vectors' names: `TIMER1`.
     pub name: String,
     /// Its width.
     pub bits: u32,
-    /// What resets its prescaler; timers with the same one share it.
+    /// The register bit that resets its prescaler; timers with the same one share it.
     pub prescaler: String,
-    /// What it can divide the clock by, in ascending order; on AVR by the clock select bits, from 1
-    /// on.
+    /// The prescalers, in ascending order; on AVR the clock select bits number them from 1.
     pub divisors: Vec<u64>,
 }
 
@@ -64,11 +63,11 @@ pub struct TimerFacts {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineFacts {
-    /// `INT0`.
+    /// Its name: `INT0`.
     pub name: String,
-    /// `PD0`; none: a wire of its own.
+    /// Its pin: `PD0`; none: a wire of its own.
     pub pin: Option<String>,
-    /// Whether its edges are sampled by the clock: such lines know the mode "any change".
+    /// Does the clock sample its edges? Such lines have the mode "any change".
     #[serde(default)]
     pub sampled: bool,
 }
@@ -83,11 +82,11 @@ pub struct Avr {
     pub flash_bytes: u32,
     /// The first address of the internal RAM in data space.
     pub ram_start: u16,
-    /// The last one.
+    /// The last address of the internal RAM.
     pub ram_end: u16,
     /// Cycles from the end of the interrupted instruction to the first one in the vector.
     pub response_cycles: u64,
-    /// Cycles more when the processor slept.
+    /// Further cycles if the processor slept.
     pub wakeup_cycles: u64,
     /// Bytes between two vectors.
     pub vector_bytes: u32,
@@ -115,10 +114,10 @@ impl Channel<'_> {
 }
 
 impl Board {
-    /// The board of these texts: board.toml and costs.toml.
+    /// Reads the board from the texts of board.toml and costs.toml.
     ///
     /// # Errors
-    /// What the reader of TOML says.
+    /// One of the texts is not TOML of this form.
     pub fn parse(facts: &str, costs: &str) -> Result<Self, toml::de::Error> {
         let mut board: Self = toml::from_str(facts)?;
         board.costs = toml::from_str(costs)?;
@@ -157,7 +156,7 @@ impl Board {
         u32::try_from(index).ok()?.checked_add(1)
     }
 
-    /// True iff this is one of its external interrupts.
+    /// Is this one of its external interrupts?
     #[must_use]
     pub fn is_line(&self, name: &str) -> bool {
         self.lines.iter().any(|line| line.name == name)
@@ -196,20 +195,21 @@ impl Board {
             .collect()
     }
 
-    /// What a flavour of its port can do; none: nothing in software that is analysed.
+    /// What a flavour of its port can do. None: Weir analyses no limit in software of it.
     #[must_use]
     pub fn rules(&self, flavour: Flavour) -> Option<&'static PortRules> {
         self.port.rules(flavour)
     }
 
-    /// What a flavour's events cost: `path` is the policy and, where it has one, the timing. Of the
-    /// `channel` if that was measured, else the worst of all. None: the flavour does not have this.
+    /// The costs of a flavour's events on `channel` if that was measured, else the worst of all
+    /// channels. `path` is the policy and, where there is one, the timing. None: the flavour does
+    /// not have this.
     #[must_use]
     pub fn events(&self, flavour: Flavour, path: &[&str], channel: Option<&str>) -> Option<Events> {
         self.costs.events(flavour.name(), path, channel)
     }
 
-    /// What a flavour can do: `bucket (eager, lazy)`, `off`, ….
+    /// The limits that a flavour has: `bucket (eager, lazy)`, `off`, ….
     #[must_use]
     pub fn abilities(&self, flavour: Flavour) -> Vec<String> {
         self.costs.abilities(flavour.name())
@@ -221,7 +221,7 @@ impl Board {
         &self.costs.compilers
     }
 
-    /// What its costs rest on.
+    /// The origin of its costs.
     #[must_use]
     pub fn costs_from(&self) -> String {
         format!(
@@ -232,7 +232,7 @@ impl Board {
     }
 }
 
-/// The texts of boards/*/board.toml and costs.toml, by build.rs.
+/// The texts of boards/*/board.toml and costs.toml, which build.rs collects.
 const TEXTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/boards.rs"));
 
 static BOARDS: LazyLock<Vec<Board>> = LazyLock::new(|| {
@@ -320,7 +320,7 @@ mod tests {
     fn every_board_of_the_repository_is_whole() {
         assert!(Board::named("atmega128").is_some());
         for board in Board::all() {
-            // A limit in software that is analysed needs channels, and lines.
+            // A limit in software that Weir analyses needs channels and lines.
             assert!(board.channels().next().is_none() || !board.lines.is_empty());
             for line in &board.lines {
                 assert!(board.vector(&line.name).is_some(), "{}", line.name);
@@ -333,7 +333,7 @@ mod tests {
         }
     }
 
-    /// What a flavour can do is said by its rules and by what was measured.
+    /// Rules and measured costs must agree on what a flavour can do.
     #[test]
     fn what_a_port_offers_was_measured_and_nothing_else() {
         for board in Board::all() {

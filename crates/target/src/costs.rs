@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! boards/*/costs.toml: what limiters cost where they were measured.
+//! The measured costs of limiters: boards/*/costs.toml.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// boards/NAME/costs.toml; the means of the paper's Table 2 are left alone. Each event has a table
-/// of its cycles by compiler.
+/// The tables of boards/NAME/costs.toml that analyses need; the means of the paper's Table 2 are
+/// skipped. Each event has a table of its cycles by compiler.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Costs {
-    /// For which it holds.
+    /// The compilers with which the costs were measured.
     pub compilers: Vec<String>,
     /// By flavour: a policy's table holds either events or a table of them per timing.
     pub limiter: BTreeMap<String, toml::Table>,
-    /// The same where the channel is known.
+    /// The costs by flavour and channel, where they depend on the channel.
     #[serde(default)]
     pub channel: BTreeMap<String, BTreeMap<String, toml::Table>>,
 }
 
-/// The worst of all compilers that a table of cycles by compiler names.
+/// The worst of the compilers that a table names.
 fn worst<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
     Ok(BTreeMap::<String, u64>::deserialize(value)?
         .into_values()
@@ -31,28 +31,28 @@ pub struct Events {
     /// The line's interrupt that runs the handler.
     #[serde(deserialize_with = "worst")]
     pub request_served: Option<u64>,
-    /// The line's that does not.
+    /// The line's interrupt that does not run it.
     #[serde(deserialize_with = "worst")]
     pub request_refused: Option<u64>,
-    /// The timer's that runs the handler.
+    /// The timer's interrupt that runs the handler.
     #[serde(deserialize_with = "worst")]
     pub expiry_served: Option<u64>,
-    /// The timer's that does not.
+    /// The timer's interrupt that does not run it.
     #[serde(deserialize_with = "worst")]
     pub expiry_empty: Option<u64>,
-    /// A shared timer's without its sources.
+    /// A shared timer's interrupt without its sources.
     #[serde(deserialize_with = "worst")]
     pub expiry_base: Option<u64>,
-    /// What a source adds to that.
+    /// What a source adds to a shared timer's interrupt.
     #[serde(deserialize_with = "worst")]
     pub clear_empty: Option<u64>,
-    /// What it adds with a request that waits.
+    /// What a source adds whose request waits.
     #[serde(deserialize_with = "worst")]
     pub clear_served: Option<u64>,
 }
 
 impl Events {
-    /// These, and `other` where these say nothing.
+    /// These costs, with those of `other` where these have none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl Events {
 }
 
 impl Costs {
-    /// As [`crate::Board::events`].
+    /// Does the same as [`crate::Board::events`].
     pub fn events(&self, flavour: &str, path: &[&str], channel: Option<&str>) -> Option<Events> {
         let at = |table: &toml::Table| -> Option<Events> {
             let (last, tables) = path.split_last()?;
@@ -84,7 +84,7 @@ impl Costs {
         of_channel.or_else(|| at(self.limiter.get(flavour)?))
     }
 
-    /// What a flavour can do: `bucket (eager, lazy)`, `off`, ….
+    /// The limits that a flavour has: `bucket (eager, lazy)`, `off`, ….
     pub fn abilities(&self, flavour: &str) -> Vec<String> {
         let Some(policies) = self.limiter.get(flavour) else {
             return Vec::new();

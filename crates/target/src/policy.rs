@@ -6,15 +6,15 @@
 pub enum Policy {
     /// Every request is served.
     Off,
-    /// A minimum time between two (LIMIT-STRICT-1).
+    /// A minimum time between two requests (LIMIT-STRICT-1).
     Strict,
     /// Strict with nominal instants (LIMIT-PACED-1).
     Paced,
-    /// N per period (LIMIT-BURSTY-1 and -2).
+    /// N requests per period (LIMIT-BURSTY-1 and -2).
     Bursty,
     /// A token bucket (LIMIT-BUCKET-1).
     Bucket,
-    /// No interrupt of its own: a timer looks after it.
+    /// The source has no interrupt of its own; a timer polls it.
     Poll,
 }
 
@@ -29,8 +29,7 @@ impl Policy {
         Self::Poll,
     ];
 
-    /// As a system file, a certificate and the costs of a board call it; C says the same in
-    /// capitals.
+    /// The name in system files, certificates and the costs of a board; C has the same in capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,7 +42,7 @@ impl Policy {
         }
     }
 
-    /// True iff a limit of this policy counts requests, so that it has a burst.
+    /// Does a limit of this policy count requests, so that it has a burst?
     #[must_use]
     pub const fn counts(self) -> bool {
         matches!(self, Self::Bursty | Self::Bucket)
@@ -65,8 +64,7 @@ impl Timing {
     /// Every timing.
     pub const ALL: [Self; 3] = [Self::Eager, Self::Lazy, Self::OneShot];
 
-    /// As a system file, a certificate and the costs of a board call it; C says the same in
-    /// capitals.
+    /// The name in system files, certificates and the costs of a board; C has the same in capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a port keeps: core/CONTRACTS.md (LIMIT-TIME-3) for all of them, and the rules of each
+//! The rules of ports: LIMIT-TIME-3 of core/CONTRACTS.md for all of them, and those of each
 //! flavour.
 use std::ops::RangeInclusive;
 
@@ -13,12 +13,12 @@ use crate::{Policy, Timing, avr};
 pub enum Port {
     /// ports/avr.
     Avr,
-    /// ports/riscv. What its limits in software cost is not measured, so none are analysed.
+    /// ports/riscv. The costs of its limits in software are not measured, so Weir analyses none.
     Riscv,
 }
 
 impl Port {
-    /// The rules of one of its flavours; none: it has no such flavour.
+    /// The rules of a flavour; none: the port has no such flavour.
     #[must_use]
     pub fn rules(self, flavour: Flavour) -> Option<&'static PortRules> {
         match (self, flavour) {
@@ -35,7 +35,7 @@ impl Port {
 pub enum Flavour {
     /// Ordinary C handlers.
     C,
-    /// Entries written by hand.
+    /// Entries in assembly.
     Fast,
 }
 
@@ -49,7 +49,7 @@ impl Flavour {
         Self::ALL.into_iter().find(|flavour| flavour.name() == name)
     }
 
-    /// As system files and costs.toml call it.
+    /// The name in system files and costs.toml.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,28 +62,29 @@ impl Flavour {
 /// What a flavour of a port can do.
 #[derive(Debug)]
 pub struct PortRules {
-    /// The bits of the timers that limits of their own run on.
+    /// The bits of the timers for one limit each.
     pub own_bits: u32,
     /// The bits of the timers that limits share (regehr2005 §3.5).
     pub shared_bits: u32,
-    /// The channel of such a timer that can be shared, by its letter; none: any.
+    /// The letter of the channel that can be shared on such a timer; none: any.
     pub shared_letter: Option<char>,
     /// How many of the board's lines, from the first, can share a timer; none: all.
     pub shared_lines: Option<usize>,
-    /// The smallest prescaler of a limit of its own.
+    /// The smallest prescaler of a limit with a timer of its own.
     pub least_divisor: u64,
-    /// True iff only one source can have a timer of its own.
+    /// Can only one source have a timer of its own?
     pub limits_one: bool,
-    /// The timing of strict limits that holds if a file states none; that of others is lazy.
+    /// The timing of strict limits if a file states none; that of other limits is lazy.
     pub strict_timing: Timing,
-    /// The ticks of a limit of its own; none: the flavour lacks this policy, timing or burst.
+    /// The ticks of a limit with a timer of its own. None: the flavour lacks this policy, timing or
+    /// burst.
     pub offers: fn(Policy, Timing, u64, u32) -> Option<Range>,
-    /// The bursts of a policy that it has.
+    /// The bursts that the flavour has for a policy.
     pub bursts: fn(Policy) -> RangeInclusive<u64>,
 }
 
 impl PortRules {
-    /// True iff limits can share the channel of this name, on a timer of so many bits.
+    /// Can limits share the channel of this name, on a timer of so many bits?
     #[must_use]
     pub fn shares(&self, channel: &str, bits: u32) -> bool {
         bits == self.shared_bits
@@ -120,7 +121,7 @@ pub enum Misfit {
 }
 
 impl Range {
-    /// All that a counter of so many bits can hold: for a timer that runs by itself.
+    /// All that a counter of so many bits can hold, for a timer that runs by itself.
     #[must_use]
     pub fn of_period(bits: u32) -> Self {
         Self {
@@ -132,7 +133,7 @@ impl Range {
         }
     }
 
-    /// LIMIT-TIME-3: an interval stays below half a wrap, divided by 2, for a bucket by N + 1.
+    /// LIMIT-TIME-3: an interval stays below half a wrap divided by 2, for a bucket by N + 1.
     #[must_use]
     pub fn of_core(policy: Policy, burst: u64, bits: u32) -> Self {
         if policy == Policy::Poll {
@@ -164,7 +165,7 @@ impl Range {
         (divisor >= self.least_divisor && least <= self.most).then_some((least, self.most))
     }
 
-    /// The ticks of at least so many cycles.
+    /// The ticks for at least so many cycles.
     ///
     /// # Errors
     /// Why that many do not fit.
@@ -173,7 +174,7 @@ impl Range {
         self.fits(ticks, divisor).map(|()| ticks)
     }
 
-    /// Whether so many ticks of so many cycles fit.
+    /// Checks that so many ticks of so many cycles fit.
     ///
     /// # Errors
     /// Why they do not.

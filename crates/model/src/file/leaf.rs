@@ -14,7 +14,7 @@ use crate::quantity::QuantityError;
 use crate::system::Network;
 use crate::worst_rates::{self, WorstRate};
 
-/// The longest name: the generators make identifiers of names.
+/// The longest name, since generated code makes identifiers of names.
 const NAME_MOST: usize = 64;
 
 /// A name that others refer to and that generated code uses.
@@ -139,7 +139,8 @@ impl Value for Urgency {
     }
 }
 
-/// Reads a quantity in quotes; a bare number gets told which quotes and unit.
+/// Reads a quantity in quotes. A bare number is answered with the unit and the quotes that it
+/// needs.
 fn quantity<T: Value, Q>(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Q>
 where
     Q: FromStr<Err = QuantityError>,
@@ -178,7 +179,7 @@ fn refuse_quantity<T: Value>(
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) {
-    // The error repeats the text, which may be anything.
+    // The error repeats the text, which may hold anything.
     let message = error.to_string().replace(text, &printable(text));
     problems.add(
         Problem::new(
@@ -218,7 +219,7 @@ impl Value for ExactTime {
     }
 }
 
-/// A time that may be nothing.
+/// A time that may be zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Amount {
     Zero,
@@ -233,7 +234,7 @@ impl FromStr for Amount {
             Ok(time) => return Ok(Self::Time(time)),
             Err(error) => error,
         };
-        // No time is zero, but a cost may be: one that is right but for that.
+        // Zero is no time, but it may be a cost.
         let (number, unit) = crate::quantity::number_and_unit(text);
         let nothing = !number.starts_with('-')
             && number.parse::<f64>() == Ok(0.0)
@@ -255,7 +256,7 @@ impl Value for Amount {
 }
 
 section! {
-    /// A cost that was measured.
+    /// A cost with what is known of it.
     MeasuredCost "cost" {
         /// The most that the work takes.
         required worst: Amount, default "", example "\"120 cycles\"";
@@ -264,7 +265,7 @@ section! {
     }
 }
 
-/// A cost, and whether it is only a measured one.
+/// A cost, and whether it was only measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StatedCost {
     pub worst: Amount,

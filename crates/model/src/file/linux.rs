@@ -19,7 +19,7 @@ choice! {
         /// Each interface's threads have the urgency of the most urgent receiver that it has in
         /// this file.
         Native = "native",
-        /// They follow the receivers that there are (zhang2006); see `predict`.
+        /// The threads follow the receivers that exist (zhang2006); see `predict`.
         Predicted = "predicted",
         /// Each packet is handed to the thread of its receiver's urgency, by XDP (lee2010).
         Exact = "exact",
@@ -37,13 +37,13 @@ choice! {
 }
 
 choice! {
-    /// What is kept account of: whom interrupts were for, and whom they were taken from.
+    /// What is accounted: whom interrupts were for, and whom they were taken from.
     Accounting "accounting" {
         /// Nothing.
         Off = "off",
-        /// The time of interrupts and of the threads that do their work, not whom it was for.
+        /// The time of interrupts and of the threads that do their work, but not whom it was for.
         Time = "time",
-        /// Whom it was for, too: each packet that a socket gets is counted.
+        /// Also whom it was for: each packet that a socket gets is counted.
         Packets = "packets",
     }
 }
@@ -61,23 +61,22 @@ section! {
         /// given it, which makes every system call on the machine a little longer
         /// (docs/linux-receivers.md); else within 2 s.
         optional priorities_at_once: Truth, default "false", example "true";
-        /// What is kept account of (docs/linux-accounting.md). It needs BPF, also in the mode
-        /// `native`.
+        /// What is accounted (docs/linux-accounting.md). It needs BPF, also in the mode `native`.
         optional accounting: Accounting, default "in the mode `native` `off`, else `packets`", example "\"packets\"";
-        /// What an interrupt costs beside its handler and its soft interrupts, the way in and out:
-        /// `accounting` adds it for each one.
+        /// What an interrupt costs beside its handler and its soft interrupts, that is, its entry
+        /// and exit: `accounting` adds it for each interrupt.
         optional interrupt_overhead: ExactTime, default "none: it is not known", example "\"1500ns\"";
-        /// Whether the cap of `top_half` ends by a timer, the scheduler's feature HRTICK_DL, which
-        /// is all of the machine's and makes switches dearer (docs/linux.md); else it ends at a
-        /// tick of the kernel's clock.
+        /// Whether the cap of `top_half` ends by a timer (the scheduler's feature HRTICK_DL). The
+        /// feature holds for the whole machine and makes switches dearer (docs/linux.md). Without
+        /// it, a cap ends at a tick of the kernel's clock.
         optional cap_timer: Truth, default "false", example "true";
-        /// Bytes of the buffer that new sockets have for what they receive, if they say nothing
-        /// themselves (`net.core.rmem_default`); never made smaller. 0 leaves it as it is. In the
+        /// Bytes of the buffer that new sockets have for what they receive, if they ask for no
+        /// other (`net.core.rmem_default`). It is never made smaller; 0 leaves it as it is. In the
         /// mode `exact` each packet takes a page of it.
         optional receive_buffer: Whole<0, 1_073_741_824>, default "in the mode `exact` 1048576; else it is left as it is", example "4194304";
-        /// Packets that each receive queue of a card has room for, or as many as it can have
-        /// (`ethtool -g`); never made smaller. A burst waits there while a cap is used up, and what
-        /// does not fit is dropped, whomever it is for. Many drivers take the link down for a
+        /// Packets that each receive queue of a card has room for, or as many as the card allows
+        /// (`ethtool -g`). It is never made smaller. A burst waits there while a cap is used up;
+        /// what does not fit is dropped, whomever it is for. Many drivers take the link down for a
         /// moment to change it.
         optional receive_ring: Whole<1, 65_536>, default "it is left as it is", example "1024";
         /// What the thread that takes packets from the device may do.
@@ -87,30 +86,31 @@ section! {
 
 section! {
     /// The thread that takes packets from the device. Either `runtime` and `period`, a hard cap
-    /// that no flood gets beyond, whomever it is for; or an `urgency`: what is more urgent loses
-    /// nothing to it, and what is less urgent may lose all.
+    /// that no flood exceeds, whomever it is for; or an `urgency`: more urgent work loses nothing
+    /// to the thread, less urgent work may lose everything.
     TopHalf "[linux.top_half]" {
-        /// The longest time that it runs in each period (SCHED_DEADLINE).
+        /// The longest time that the thread runs in each period (SCHED_DEADLINE).
         optional runtime: ExactTime, default "none: it has an urgency", example "\"1ms\"";
         /// The period that `runtime` is of: 100us to 4s.
         optional period: ExactTime, default "none: it has an urgency", example "\"10ms\"";
-        /// Its priority of SCHED_FIFO.
+        /// The thread's priority of SCHED_FIFO.
         optional urgency: Whole<1, 99>, default "none: it has a cap", example "40";
     }
 }
 
 section! {
-    /// How `weir linux` recognises a receiver: a socket is its if it has everything that is stated.
+    /// How `weir linux` recognises a receiver: a socket belongs to it if everything that is stated
+    /// holds.
     Match "[receiver.match]" {
-        /// The port that it listens at.
+        /// The port that the receiver listens at.
         optional port: PortNumber, default "any", example "502";
-        /// Its control group, or one above.
+        /// The receiver's control group, or one above it.
         optional cgroup: Cgroup, default "any", example "\"/plant/control\"";
-        /// The name of its program, as `ps -o comm` shows it: of a longer one the first 15 bytes
-        /// count. Any process can give itself any name, so `user` has to be stated, too.
+        /// The name of the receiver's program, as `ps -o comm` shows it: its first 15 bytes count.
+        /// Any process can give itself any name, so `user` has to be stated, too.
         optional command: Text, default "any", example "\"plc\"";
-        /// The user that it runs as, by name or number. What only a port says can be any user's who
-        /// binds the port first.
+        /// The user that the receiver runs as, by name or number. Without it, any user's process
+        /// that binds the port first is taken for the receiver.
         optional user: Text, default "any", example "\"plc\"";
     }
 }

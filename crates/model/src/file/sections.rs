@@ -29,14 +29,13 @@ section! {
         optional silicon: Silicon, default "one with the defaults, if a limit is in hardware", example "{ phase_bits = 16, rate_bits = 10 }";
         /// What `weir linux` does.
         optional linux: Linux, default "all as without its keys", example "{ mode = \"exact\" }";
-        /// Timers: those that several limits share and, without a board, every timer that a limit
-        /// uses.
+        /// Timers that several limits share. Without a board, every timer that a limit uses.
         optional timer: List<Timer>, default "none", example "";
-        /// What can interrupt.
+        /// The sources of interrupts.
         optional source: List<Source>, default "none", example "";
         /// The tasks that have to meet their deadlines.
         optional receiver: List<Receiver>, default "none", example "";
-        /// What goes from a source to a receiver.
+        /// The flows of packets or events from a source to a receiver.
         optional flow: List<Flow>, default "none", example "";
     }
 }
@@ -65,10 +64,10 @@ choice! {
 section! {
     /// The processor, and what it costs to be interrupted.
     Cpu "[cpu]" {
-        /// The board whose vectors, timers and measured costs hold. Without one, `clock`,
-        /// `interrupts` and the costs are the file's own.
+        /// The board whose vectors, timers and measured costs hold. Without one, the file itself
+        /// states `clock`, `interrupts` and the costs.
         optional board: Text, default "none", example "\"atmega128\"";
-        /// The flavour of the board's port, as its README.md tells them apart.
+        /// The flavour of the board's port; the port's README.md tells them apart.
         optional flavour: Text, default "\"c\"", example "\"fast\"";
         /// Cycles per second: whole hertz.
         optional clock: ExactRate, default "the board's; without a board it must be stated", example "\"16MHz\"";
@@ -86,7 +85,7 @@ section! {
         /// The longest instruction: an interrupt waits for its end, and one of them runs between
         /// two interrupts.
         optional longest_instruction: Amount, default "the board's; without a board it must be stated", example "\"4 cycles\"";
-        /// What the limiters' interrupts cost: single numbers that replace the board's or, without
+        /// What the limiters' interrupts cost: numbers that replace those of the board or, without
         /// a board, all that the limits need.
         optional costs: Costs, default "the board's", example "{ off = { request_served = \"26 cycles\" } }";
     }
@@ -95,7 +94,7 @@ section! {
 section! {
     /// What limiters cost, by policy and timing.
     Costs "[cpu.costs]" {
-        /// An ordinary interrupt that no limiter looks at. Only `request_served` happens.
+        /// An ordinary interrupt, without a limiter. Only `request_served` happens.
         optional off: Events, default "the board's", example "{ request_served = \"26 cycles\" }";
         /// Polling: the interrupt of a timer that looks at the line.
         optional poll: Events, default "the board's", example "{ expiry_served = \"35 cycles\", expiry_empty = \"34 cycles\" }";
@@ -135,23 +134,23 @@ section! {
 }
 
 section! {
-    /// The worst of each interrupt of a limiter, from its taking to its end, without the handler's
-    /// body.
+    /// The worst cost of each interrupt of a limiter, from its taking to its end, without the
+    /// handler's body.
     Events "[cpu.costs.POLICY.TIMING]" {
         /// The line's interrupt that runs the handler.
         optional request_served: Amount, default "the board's", example "\"59 cycles\"";
-        /// The line's interrupt that does not.
+        /// The line's interrupt that does not run the handler.
         optional request_refused: Amount, default "the board's", example "\"54 cycles\"";
         /// The timer's interrupt that runs the handler for a request that waited.
         optional expiry_served: Amount, default "the board's", example "\"71 cycles\"";
-        /// The timer's interrupt that does not.
+        /// The timer's interrupt that runs no handler.
         optional expiry_empty: Amount, default "the board's", example "\"60 cycles\"";
         /// Shared timers: the timer's interrupt without its sources.
         optional expiry_base: Amount, default "the board's", example "\"44 cycles\"";
-        /// Shared timers: what each source adds to that.
+        /// Shared timers: what each source adds to the timer's interrupt.
         optional clear_empty: Amount, default "the board's", example "\"12 cycles\"";
         /// Shared timers: what a source adds whose waiting request is served inside the timer's
-        /// interrupt. Absent where it takes its own.
+        /// interrupt. Left out where the request takes an interrupt of its own.
         optional clear_served: Amount, default "the board's", example "\"60 cycles\"";
     }
 }
@@ -162,18 +161,18 @@ section! {
     Timer "[[timer]]" {
         /// What the limits call it.
         required name: Name, default "", example "\"slow\"";
-        /// The board's compare channel; without a board what the chip calls the timer's interrupt.
+        /// The board's compare channel. Without a board, the chip's name of the timer's interrupt.
         optional channel: Name, default "with a board it must be stated; without one `name`", example "\"TIMER1A\"";
-        /// How often it clears the counts of its sources. Rounded so that it is never oftener than
-        /// asked. Either `rate` or `period` makes the timer a shared one.
+        /// How often the timer clears the counts of its sources. It is rounded to the next slower
+        /// rate. Either `rate` or `period` makes the timer a shared one.
         optional rate: ExactRate, default "none", example "\"110Hz\"";
         /// The time between two clearings, in place of `rate`. Never rounded to less.
         optional period: ExactTime, default "none", example "\"9ms\"";
         /// Cycles per tick.
         optional prescaler: Divisor, default "the smallest divisor with which all that use the timer fit", example "64";
-        /// Without a board: its bits, 8 to 64.
+        /// Without a board: the timer's bits, 8 to 64.
         optional width: Whole<8, 64>, default "without a board it must be stated", example "16";
-        /// Without a board: the prescalers that it has.
+        /// Without a board: the prescalers that the timer has.
         optional divisors: List<Divisor>, default "[1]", example "[1, 8, 64]";
         /// Without a board: the preemption group of its interrupt.
         optional group: Number32, default "0 if interrupts are flat; else it must be stated", example "2";
@@ -184,11 +183,11 @@ section! {
 }
 
 section! {
-    /// What can interrupt: a line, or a queue of a network card.
+    /// A source of interrupts: a line, or a queue of a network card.
     Source "[[source]]" {
-        /// Its name; limit and handler are called by it in generated code.
+        /// Its name, which generated code gives to limit and handler.
         required name: Name, default "", example "\"encoder\"";
-        /// Its interrupt: a vector of the board or, without a board, any name with `group` and
+        /// Its interrupt: a vector of the board. Without a board, any name with `group` and
         /// `order`.
         required vector: Vector, default "", example "\"INT0\"";
         /// Without a board: the preemption group of its interrupt.
@@ -197,7 +196,7 @@ section! {
         /// first.
         optional order: Number32, default "without a board it must be stated", example "13";
         /// One run of its handler without the units of work. The registers that the handler saves
-        /// are a part of it; what a limiter costs is not.
+        /// are included; the cost of a limiter is not.
         required handler: StatedCost, default "", example "\"120 cycles\"";
         /// Of the handler's cycles, those that save and restore registers (`push` and `pop`: 4 for
         /// each on AVR). The compiler of the flavour `c` spends them also in the limiter's
@@ -208,19 +207,18 @@ section! {
         /// The most units of work that one interrupt may do. A limit bounds how often a handler
         /// runs, not how long: without this, nothing is proven.
         optional max_work: Count, default "not stated, so nothing is proven", example "1";
-        /// How often it asks for an interrupt.
+        /// How often the source asks for an interrupt.
         optional rate: Rates, default "nothing is known of it, so it may come without bound", example "{ expected = \"300Hz\", tolerated = \"1kHz\", worst = \"100kHz\" }";
-        /// The time within which the handler has to have ended, after the limiter let the request
-        /// through.
+        /// The time within which the handler has to end, after the limiter let the request through.
         optional deadline: ExactTime, default "none", example "\"2ms\"";
         /// How often it may interrupt.
         optional limit: Limit, default "no limit", example "{ policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1A\" }";
         /// How long a packet may wait in the device to share an interrupt (behnke2022).
         optional moderation: Moderation, default "none: every packet interrupts", example "{ absolute = \"1ms\", packet = \"50us\", count = 8 }";
         /// The packets that the device holds (its ring) until an interrupt takes them (behnke2022
-        /// §2.2). Only of sources with flows or moderation.
+        /// §2.2). Only for sources with flows or moderation.
         optional queue: Count, default "not stated", example "64";
-        /// The network interface that it is a queue of, for `weir linux`.
+        /// The network interface whose queue it is, for `weir linux`.
         optional interface: InterfaceName, default "none", example "\"eth0\"";
     }
 }
@@ -228,9 +226,9 @@ section! {
 section! {
     /// The three rates of a source.
     Rates "[source.rate]" {
-        /// What a healthy source does: no limit may be below.
+        /// What a healthy source does; no limit may be below.
         optional expected: ExactRate, default "not stated", example "\"300Hz\"";
-        /// What the system can bear: no limit may be above.
+        /// What the system can bear; no limit may be above.
         optional tolerated: ExactRate, default "not stated", example "\"1kHz\"";
         /// What a broken source can do: a rate, or a source of regehr2005 Table 1 by its name
         /// (`weir reproduce regehr2005/table1` lists them).
@@ -242,7 +240,7 @@ words! {
     Policy "policy" {
         /// Every request is served.
         Off,
-        /// A minimum time between two (LIMIT-STRICT-1).
+        /// A minimum time between two requests (LIMIT-STRICT-1).
         Strict,
         /// Strict with nominal instants: exact in the long run, without a minimum time
         /// (LIMIT-PACED-1).
@@ -251,7 +249,7 @@ words! {
         Bursty,
         /// A bucket of `burst` tokens (LIMIT-BUCKET-1).
         Bucket,
-        /// No interrupt of its own: a timer looks after it (regehr2005 §5.2).
+        /// The source has no interrupt of its own; a timer polls it (regehr2005 §5.2).
         Poll,
     }
 }
@@ -295,21 +293,21 @@ section! {
         required policy: Policy, default "", example "\"bursty\"";
         /// When it masks the source.
         optional timing: Timing, default "\"eager\" with a shared timer and for strict of the flavour `fast`, else \"lazy\"", example "\"lazy\"";
-        /// Who enforces it.
+        /// Who enforces the limit.
         optional place: Place, default "\"software\"", example "\"hardware\"";
-        /// The rate that it lets through in the long run: one per interval (bursty: `burst` per
-        /// period). Rounded so that it is never above; the outcome must lie between the source's
-        /// `expected` and `tolerated`. With a shared timer it may be left out; if stated, the limit
-        /// may not be above.
+        /// The rate that it lets through in the long run: one request per interval (bursty: `burst`
+        /// per period). It is rounded so that it is never above; the outcome must lie between the
+        /// source's `expected` and `tolerated`. With a shared timer it may be left out; if stated,
+        /// the limit may not be above it.
         optional rate: ExactRate, default "`rate` or `interval` must be stated, but for `off` and with a shared timer", example "\"1kHz\"";
-        /// In place of `rate`: the time between two (bursty: the period; bucket: between two
-        /// tokens). Never rounded to less.
+        /// In place of `rate`: the time between two requests (bursty: the period; bucket: between
+        /// two tokens). Never rounded to less.
         optional interval: ExactTime, default "see `rate`", example "\"1ms\"";
         /// Bursty: the requests per period. Bucket: its tokens.
         optional burst: Whole<1, 255>, default "1", example "4";
         /// The board's compare channel, or the name of a `[[timer]]`.
         optional timer: Name, default "must be stated for limits in software", example "\"TIMER1A\"";
-        /// Cycles per tick of the timer. Channels of one timer have it in common.
+        /// Cycles per tick of the timer. All channels of one timer have the same.
         optional prescaler: Divisor, default "the smallest divisor with which all that use the timer fit", example "8";
         /// In hardware: how the line asks.
         optional trigger: Trigger, default "\"edge\"", example "\"level\"";
@@ -344,7 +342,7 @@ choice! {
     Output "output" {
         /// A pulse of one clock for each delivery, for interrupt controllers that latch edges.
         Pulse = "pulse",
-        /// High from a delivery until it is acknowledged or, of a level, until that falls.
+        /// High from a delivery until it is acknowledged or, for a level, until the level falls.
         Held = "held",
     }
 }
@@ -367,7 +365,7 @@ section! {
         optional rate_bits: Whole<1, 32>, default "as `phase_bits`", example "10";
         /// Bits of a burst; 0 is strict only.
         optional burst_bits: Whole<0, 8>, default "those that the largest burst of the file needs; 0 if all are 1", example "4";
-        /// Bits of the count of requests that were held back; 0: no count.
+        /// Bits of the count of requests that were held back; 0: none are counted.
         optional held_bits: Whole<0, 16>, default "8", example "0";
         /// Stages of each line's synchroniser: 0, 2 or 3.
         optional synchroniser: Whole<0, 3>, default "2", example "3";
@@ -383,8 +381,8 @@ section! {
         optional overload: Truth, default "true", example "false";
         /// Can a source's limit be locked until reset?
         optional lock: Truth, default "true", example "false";
-        /// Has it an input and an output for streams of interrupt numbers (MSI)? What waits there
-        /// for the other side is in no bound.
+        /// Has it an input and an output for streams of interrupt numbers (MSI)? The time that a
+        /// message waits for the other side is in no bound.
         optional messages: Truth, default "false", example "true";
         /// Does it let lines through while its clock is stopped?
         optional bypass: Truth, default "true", example "false";
@@ -399,15 +397,15 @@ section! {
         /// The longest wait of a packet for its interrupt, whatever comes after it. Without it, a
         /// packet timer can starve, and a count may never be reached.
         required absolute: ExactTime, default "", example "\"1ms\"";
-        /// The interrupt comes when no packet came for so long.
+        /// The time without a packet after which the interrupt comes.
         optional packet: ExactTime, default "none", example "\"50us\"";
-        /// The interrupt comes with so many packets.
+        /// The number of packets after which the interrupt comes.
         optional count: Count, default "none", example "8";
     }
 }
 
 section! {
-    /// A task that the system is for.
+    /// A receiver: a task or process that the system is for.
     Receiver "[[receiver]]" {
         /// Its name.
         required name: Name, default "", example "\"control\"";
@@ -417,13 +415,13 @@ section! {
         optional period: ExactTime, default "none: the packets of its flows release it", example "\"10ms\"";
         /// In place of `period`: the least time between two releases.
         optional interarrival: ExactTime, default "see `period`", example "\"10ms\"";
-        /// How late after its nominal instant it may be released.
+        /// How late after its nominal instant a release may come.
         optional jitter: Amount, default "\"0 cycles\"", example "\"100us\"";
         /// From its release to its end; without a period: from the delivery of a packet. It may be
-        /// above the period.
+        /// longer than the period.
         optional deadline: ExactTime, default "none", example "\"10ms\"";
-        /// Its longest execution time, alone on the processor; without a period: per packet that a
-        /// flow delivers.
+        /// Its longest execution time, alone on the processor; without a period: for each packet
+        /// that a flow delivers.
         optional wcet: StatedCost, default "\"0 cycles\": it only receives", example "\"2ms\"";
         /// The longest time that it waits for what less urgent tasks hold.
         optional blocking: StatedCost, default "\"0 cycles\"", example "\"50us\"";
@@ -432,7 +430,7 @@ section! {
         /// The packets or events that can wait for it after their bottom half, as in a socket's
         /// buffer.
         optional backlog: Count, default "not stated", example "32";
-        /// Which sockets are its, for `weir linux`.
+        /// How `weir linux` recognises the receiver's sockets.
         optional matches as "match": Match, default "none", example "{ port = 502 }";
     }
 }
@@ -484,9 +482,9 @@ section! {
         optional demux: StatedCost, default "\"0 cycles\"", example "\"20 cycles\"";
         /// What is done for each packet at the receiver's urgency.
         optional bottom_half: StatedCost, default "\"0 cycles\"", example "\"300 cycles\"";
-        /// The packets that can wait for the bottom half. In the mode `exact` of `weir linux` those
-        /// of all flows to receivers of one urgency are one queue, at least 1,000 where ordinary
-        /// processes share it.
+        /// The packets that can wait for the bottom half. In the mode `exact` of `weir linux`, all
+        /// flows to receivers of one urgency share one queue, of at least 1,000 packets where
+        /// ordinary processes share it.
         optional queue: Count, default "not stated", example "16";
         /// From a packet's arrival to the end of its bottom half.
         optional deadline: ExactTime, default "none", example "\"5ms\"";

@@ -15,7 +15,8 @@ use crate::diagnostics::{Problem, Problems, did_you_mean};
 pub(crate) struct Shape {
     /// Its name in the reference: `rate`, `cost`, `[[source]]`.
     pub name: &'static str,
-    /// What is expected, to go behind "expected": "a rate with its unit, for example `20kHz`".
+    /// What is expected, as it follows the word "expected": "a rate with its unit, for example
+    /// `20kHz`".
     pub wanted: &'static str,
     /// How it is written.
     pub form: Form,
@@ -36,12 +37,12 @@ pub(crate) enum Form {
     Section(&'static [&'static str], &'static [KeySpec]),
     /// An array.
     List(&'static Shape),
-    /// One or the other.
+    /// One of two forms.
     Either(&'static Shape, &'static Shape),
 }
 
 impl Form {
-    /// What would be right; none: the name of what was wanted says it.
+    /// The help of a mismatch; none: the name of what was wanted says enough.
     fn help(&self) -> Option<String> {
         match self {
             Self::Truth => Some("write true or false, without quotes".to_owned()),
@@ -79,28 +80,28 @@ pub(crate) struct KeySpec {
     pub shape: &'static Shape,
     /// Must it be there?
     pub required: bool,
-    /// What holds without it.
+    /// What holds if the key is left out.
     pub default: &'static str,
-    /// In TOML.
+    /// An example, in TOML.
     pub example: &'static str,
     /// What it means.
     pub docs: &'static [&'static str],
 }
 
-/// What can be read from a system file.
+/// A value that can be read from a system file.
 pub(crate) trait Value: Sized {
     /// What it looks like.
     const SHAPE: Shape;
 
-    /// Reads it from `item`, which stands at `at`. None, and at least one problem more, if it is
-    /// not so.
+    /// Reads the value from `item`, which stands at `at`. None, and at least one problem more, if
+    /// it is not one.
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self>;
 }
 
 /// The value of a key.
 #[derive(Debug)]
 pub(crate) struct KeyValue<T> {
-    /// Where the value stands; of a key that is not there, where its section does.
+    /// Where the value stands; for a key that is left out, where its section stands.
     pub at: SourceSpan,
     state: ValueState<T>,
 }
@@ -108,7 +109,7 @@ pub(crate) struct KeyValue<T> {
 #[derive(Debug)]
 enum ValueState<T> {
     Absent,
-    /// Reported already.
+    /// The value is wrong, which has been reported.
     Bad,
     Read(T),
 }
@@ -134,7 +135,7 @@ impl<T> KeyValue<T> {
 }
 
 impl<T: Clone> KeyValue<T> {
-    /// The value, or what holds if the file does not state it; none if it states a bad one.
+    /// The value, or `default` if the file does not state it; none if it states a bad one.
     pub fn or(&self, default: T) -> Option<T> {
         match &self.state {
             ValueState::Absent => Some(default),
@@ -221,7 +222,8 @@ impl<T: Value> Value for List<T> {
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
         let mut elements = Vec::new();
-        // Those that cannot be read are reported; the others are still worth looking at.
+        // Elements that cannot be read are reported; the others are still read, to find their
+        // errors, too.
         let mut all = |item: &Item| {
             elements.extend(T::read(item, place(item).unwrap_or(at), problems));
         };
@@ -406,7 +408,7 @@ macro_rules! section {
                 };
                 crate::file::value::refuse_unknown(table, &Self::SHAPE, Self::ENTRIES, at, problems);
                 let mut entries = Self::ENTRIES.iter();
-                // The fields and the entries come from the same list.
+                // Fields and entries come from the same list.
                 let mut next = || entries.next();
                 Some(Self {
                     at,
@@ -417,7 +419,7 @@ macro_rules! section {
     };
 }
 
-/// Defines a choice of words: a public enum, its words, and how a file says it.
+/// Defines a choice of words: a public enum with the word of each variant, and how a file says it.
 macro_rules! choice {
     (
         $(#[doc = $about:literal])+

@@ -10,26 +10,26 @@ use super::units::{CycleClock, Digits};
 use crate::diagnostics::{Problem, Problems};
 use crate::system::Interval;
 
-/// An interval that wants to be counted.
+/// An interval that a counter has to measure.
 #[derive(Debug)]
 pub(crate) struct IntervalWish {
     /// For the reader: "the limit of `encoder`".
     pub who: String,
-    /// Where the interval or the rate is stated.
+    /// Where the file states the interval or the rate.
     pub at: SourceSpan,
     pub channel: usize,
     /// Where the channel is.
     pub channel_at: SourceSpan,
-    /// At least so many cycles.
+    /// The cycles of the interval, at least.
     pub cycles: u64,
     /// Events per interval, for rates in messages.
     pub events: u64,
     pub range: Range,
-    /// The one that the file states, and where.
+    /// The prescaler that the file states, and where.
     pub prescaler: Option<(u64, SourceSpan)>,
 }
 
-/// Gives every use its ticks; none where it cannot be, which is reported.
+/// Chooses the ticks of every interval; none for one that does not fit, which is reported.
 pub(crate) fn allocate(
     bank: &Bank,
     uses: &[&IntervalWish],
@@ -81,7 +81,7 @@ fn one_per_channel(bank: &Bank, uses: &[&IntervalWish], problems: &mut Problems<
     }
 }
 
-/// The prescaler of a counter: the one that is stated, else the smallest with which all fit.
+/// The prescaler of a counter: the one that the file states, else the smallest with which all fit.
 fn divisor(
     counter: &BankCounter,
     uses: &[&IntervalWish],
@@ -151,7 +151,7 @@ fn divisor(
     None
 }
 
-/// The prescaler that the uses of a counter state; none, reported, if they state different ones.
+/// The prescaler that the limits on a counter state. None, and a report, if they differ.
 fn stated(
     counter: &BankCounter,
     uses: &[&IntervalWish],
@@ -178,7 +178,7 @@ fn stated(
     Some(Some(first))
 }
 
-/// Why not even the best prescaler helps.
+/// Why an interval does not fit, even with the best prescaler.
 fn misfit(counter: &BankCounter, one: &IntervalWish) -> Misfit {
     let largest = counter.divisors.last().copied().unwrap_or(1);
     match one.range.ticks(one.cycles, largest) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A limit lies between what is expected of its source and what is tolerated; after rounding.
+//! The band of a limit, after rounding: from the expected to the tolerated rate of its source.
 use miette::SourceSpan;
 
 use super::units::{CycleClock, Digits};
@@ -62,7 +62,7 @@ pub(crate) fn rates(source: &Source, problems: &mut Problems<'_>) -> Option<Rate
     })
 }
 
-/// A limit as it came out.
+/// A limit after rounding.
 #[derive(Debug, Clone)]
 pub(crate) struct Effective {
     /// Events per interval.
@@ -71,7 +71,7 @@ pub(crate) struct Effective {
     pub cycles: u64,
     /// The intervals next to it.
     pub near: Near,
-    /// Where it was asked for.
+    /// Where the file asks for it.
     pub at: SourceSpan,
 }
 
@@ -80,12 +80,12 @@ pub(crate) struct Effective {
 pub(crate) struct Near {
     pub shorter: Option<u64>,
     pub longer: Option<u64>,
-    /// Why there are no others: `8 cycles per tick`.
+    /// What keeps others away: `8 cycles per tick`.
     pub with: String,
 }
 
 impl Near {
-    /// Those of a timer.
+    /// The neighbours of an interval that a timer measures.
     pub fn of(interval: Interval) -> Self {
         let Interval { ticks, tick } = interval;
         let cycles = |ticks| Interval { ticks, tick }.cycles();
@@ -127,12 +127,12 @@ pub(crate) fn check(
             all.join(", then ")
         )
     };
-    // An interval is long enough for a rate iff it has at least the cycles that the rate's events
-    // take, and so on: no division loses anything here.
+    // An interval is compared with the cycles that the rate's events take, so no division loses
+    // anything.
     if let Some(expected) = rates.expected.get() {
         let most = expected.interval(events, clock.hz, Round::Down);
         if most.is_some_and(|most| cycles > most) {
-            // What was asked for may be enough, and only rounded away.
+            // The rate that was asked for may suffice, and only the rounding go below.
             let above = near
                 .shorter
                 .filter(|&above| most.is_some_and(|most| above <= most));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the interrupts of limiters cost: the board's table, the file's numbers before it.
+//! What the interrupts of limiters cost: the numbers of the file, else those of the board.
 use miette::SourceSpan;
 use weir_target::{Board, Events};
 
@@ -23,11 +23,11 @@ pub(crate) enum CostTable {
     Own(Policy, Timing),
 }
 
-/// An event that must have a cost, and how to get it.
+/// An event that has a cost, and how to get it.
 type Need = (&'static str, fn(&Events) -> Option<u64>);
 
 impl CostTable {
-    /// Where it stands in costs.toml and below [cpu.costs].
+    /// The event's path in costs.toml and below [cpu.costs].
     pub fn path(self) -> Vec<&'static str> {
         let (policy, timing) = match self {
             Self::Off => return vec!["off"],
@@ -38,8 +38,8 @@ impl CostTable {
         vec![policy.name(), timing.name()]
     }
 
-    /// The events that a limiter of this kind has. `clear_served` depends on the port: a request
-    /// that waits may take its own interrupt.
+    /// The events of a limiter that counts on `table`. `clear_served` depends on the port: where a
+    /// waiting request takes its own interrupt, it does not happen.
     fn needs(self) -> &'static [Need] {
         match self {
             Self::Off => &[("request_served", |e| e.request_served)],
@@ -67,7 +67,7 @@ impl CostTable {
     }
 }
 
-/// What an ordinary interrupt costs; `at` is what needs to know.
+/// The cost of an ordinary interrupt; `at` is what needs it.
 pub(crate) fn unlimited(
     processor: &Processor<'_>,
     at: SourceSpan,
@@ -77,7 +77,8 @@ pub(crate) fn unlimited(
         .map(|events| costs(CostTable::Off, &events))
 }
 
-/// The events of `table`, on `channel` if it has one; `at` is the limit that needs them.
+/// The costs of the events of `table`, on `channel` if there is one; `at` is the limit that needs
+/// them.
 pub(crate) fn events(
     processor: &Processor<'_>,
     table: CostTable,
@@ -135,7 +136,7 @@ pub(crate) fn events(
     Some(of_file.or(of_board))
 }
 
-/// As the analysis takes them; an event that does not exist costs nothing.
+/// The costs as the analysis takes them: an event that does not exist costs nothing.
 pub(crate) fn costs(table: CostTable, events: &Events) -> EventCosts {
     let shared = table == CostTable::Shared;
     EventCosts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processor: a board's or the file's own.
+//! The processor: that of a board, or one that the file describes.
 use miette::SourceSpan;
 use weir_target::{Board, Flavour, PortRules};
 
@@ -24,7 +24,7 @@ pub(crate) struct Processor<'a> {
     pub costs: Option<&'a raw::Costs>,
 }
 
-/// Whose vectors and timers there are.
+/// Who states the vectors and timers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hardware {
     /// The file's own.
@@ -37,7 +37,7 @@ pub(crate) enum Hardware {
 }
 
 impl Processor<'_> {
-    /// The board and the flavour of its port, if there is one.
+    /// The board and the flavour of its port; none: the file describes its own.
     pub fn board(&self) -> Option<(&'static Board, Flavour)> {
         match self.hardware {
             Hardware::Own => None,
@@ -45,15 +45,15 @@ impl Processor<'_> {
         }
     }
 
-    /// What the flavour of the board's port can do; none: there is no board, or nothing in software
-    /// that is analysed.
+    /// What the flavour of the board's port can do. None: there is no board, or Weir analyses no
+    /// limit in software on it.
     pub fn rules(&self) -> Option<&'static PortRules> {
         let (board, flavour) = self.board()?;
         board.rules(flavour)
     }
 }
 
-/// What `cpu` describes.
+/// Resolves what `cpu` describes.
 pub(crate) fn resolve<'a>(
     cpu: &'a raw::Cpu,
     root: &Root,
@@ -185,7 +185,7 @@ fn clock(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> 
 }
 
 fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> Option<Nesting> {
-    // On all boards interrupts run with interrupts off.
+    // Interrupts of all boards run with interrupts disabled.
     let Some(board) = board else {
         return stated(&cpu.interrupts, "interrupts", "\"flat\"", cpu.at, problems).copied();
     };
@@ -203,7 +203,7 @@ fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -
     Some(Nesting::Flat)
 }
 
-/// The slice, rounded down: the shorter it is, the more often tasks are switched.
+/// The slice, rounded down, since a shorter one means more switches.
 fn time_slice(
     cpu: &raw::Cpu,
     clock: CycleClock,

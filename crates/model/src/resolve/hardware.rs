@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the processor of a system file offers to limits, for whoever chooses them.
+//! What the processor of a system file offers to limits, for programs that choose them.
 use miette::SourceSpan;
 use weir_target::Range;
 
@@ -82,8 +82,8 @@ impl Hardware<'_> {
         })
     }
 
-    /// What a limiter on the channel of this index can count, by divisor in ascending order; empty:
-    /// the channel cannot serve it.
+    /// The intervals that a limiter on the channel of this index can have, by divisor in ascending
+    /// order. Empty: the channel cannot serve it.
     #[must_use]
     pub fn ranges(&self, channel: usize, limiter: LimiterShape) -> Vec<TickRange> {
         let Some((range, counter)) = self
@@ -124,7 +124,7 @@ impl Hardware<'_> {
         }
     }
 
-    /// What a limiter on the channel costs the source of this index; none: the source cannot be
+    /// What a limiter on the channel costs the source of this index. None: the source cannot be
     /// limited so.
     #[must_use]
     pub fn costs(
@@ -168,7 +168,7 @@ impl Hardware<'_> {
         })
     }
 
-    /// What the interrupt of a shared timer on the channel costs beside its sources.
+    /// What the interrupt of a shared timer on the channel costs beside what its sources add.
     #[must_use]
     pub fn base(&self, channel: usize) -> u64 {
         let name = self.bank.channels.get(channel).map(|of| of.name.as_str());

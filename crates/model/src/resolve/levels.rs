@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where interrupts stand among each other: the board's vectors, or the file's own groups and
-//! orders.
+//! The ranks of interrupts among each other: the board's vectors, or the groups and orders that the
+//! file states.
 use std::collections::HashMap;
 
 use miette::SourceSpan;
@@ -14,7 +14,7 @@ use crate::file::sections::{Number32, Source};
 use crate::file::value::KeyValue;
 use crate::system::Nesting;
 
-/// Where the interrupt of a source stands.
+/// The rank of a source's interrupt.
 pub(crate) fn of_source(
     source: &Source,
     processor: &Processor<'_>,
@@ -85,8 +85,8 @@ fn of_board(
     level
 }
 
-/// Where a vector of a board stands. No interrupt of any board preempts another, so there is one
-/// group; the vector's number is the order.
+/// The rank of a board's vector. No interrupt of any board preempts another, so there is one group;
+/// the vector's number is the order.
 pub(crate) fn of_vector(board: &Board, vector: &str) -> Option<Level> {
     Some(Level {
         vector: vector.to_owned(),
@@ -116,7 +116,7 @@ fn refuse_place(at: SourceSpan, board: &Board, problems: &mut Problems<'_>) {
     );
 }
 
-/// Where an interrupt of a system without a board stands.
+/// The rank of an interrupt of a system without a board.
 pub(crate) fn own(
     name: &str,
     group: &KeyValue<Number32>,
@@ -146,7 +146,7 @@ pub(crate) fn own(
     })
 }
 
-/// An interrupt and who has it.
+/// An interrupt and its owner.
 #[derive(Debug)]
 pub(crate) struct VectorOwner<'a> {
     pub level: &'a Level,
@@ -155,7 +155,7 @@ pub(crate) struct VectorOwner<'a> {
     pub by: String,
 }
 
-/// Reports vectors, and places in a group, that two have.
+/// Reports vectors, and ranks in a group, that two owners have.
 pub(crate) fn unique(taken: &[VectorOwner<'_>], problems: &mut Problems<'_>) {
     let mut vectors: HashMap<&str, &VectorOwner<'_>> = HashMap::new();
     let mut places: HashMap<(u32, u32), &VectorOwner<'_>> = HashMap::new();

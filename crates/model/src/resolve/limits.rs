@@ -21,7 +21,7 @@ pub(crate) enum LimitDraft {
     Hardware {
         policy: Policy,
         burst: u32,
-        /// Of the interval, at least.
+        /// The cycles of the interval, at least.
         cycles: u64,
         at: SourceSpan,
         is_level: bool,
@@ -34,13 +34,13 @@ pub(crate) enum LimitDraft {
     Shared {
         timer: usize,
         burst: u32,
-        /// The rate that is stated beside, in cycles per period, at least.
+        /// The rate that the limit states beside the timer's, as cycles per period, at least.
         at_least: Option<u64>,
         at: SourceSpan,
     },
 }
 
-/// The limit of `source`.
+/// The draft of the limit of `source`.
 pub(crate) fn plan(
     source: &Source,
     processor: &Processor<'_>,
@@ -316,7 +316,7 @@ fn own(
     let offer =
         |burst| rules.map(|rules| (rules, (rules.offers)(policy, timing, burst, counter.bits)));
     let bursts = rules.map_or(1..=u64::MAX, |rules| (rules.bursts)(policy));
-    // What the flavour lacks altogether is said before what its timers cannot do.
+    // What the flavour lacks altogether is reported before what its timers cannot do.
     let range = match offer(burst.clamp(*bursts.start(), *bursts.end())) {
         None => Range::of_core(policy, burst, counter.bits),
         Some((rules, Some(range))) => {
@@ -368,7 +368,7 @@ fn own(
             range
         }
         Some((_, None)) => {
-            // Reports what the flavour has.
+            // The costs report what the flavour has.
             costs::events(processor, table, None, limit.policy.at, problems);
             return None;
         }
@@ -391,8 +391,8 @@ fn own(
     })
 }
 
-/// The cycles between two (bursty: of a period), at least, and where they are stated. `burst` is
-/// that of a bursty limit or bucket.
+/// The cycles between two requests (bursty: of a period), at least, and where they are stated.
+/// `burst` is that of a bursty limit or bucket.
 fn interval(
     limit: &Limit,
     burst: u64,
@@ -452,7 +452,7 @@ pub(crate) fn is_line(
     if let Some(most) = most.filter(|_| shared) {
         lines.truncate(most);
     }
-    // One that does not exist has been reported.
+    // A vector that does not exist has been reported.
     if lines.contains(&vector.as_str()) || board.vector(vector).is_none() {
         return Some(());
     }

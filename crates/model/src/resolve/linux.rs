@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[linux]`, and what sources and receivers say for it.
+//! `[linux]`, and the keys of sources and receivers that only `weir linux` uses.
 use std::time::Duration;
 
 use miette::SourceSpan;
@@ -20,10 +20,11 @@ const RUNTIME_LEAST: Duration = Duration::from_nanos(1024);
 /// The bounds of its periods (sched_deadline_period_min_us and _max_us, the latter rounded down).
 const PERIODS: std::ops::RangeInclusive<Duration> =
     Duration::from_micros(100)..=Duration::from_secs(4);
-/// What the kernel lets real-time tasks have of a processor, in percent (sched_rt_runtime_us).
+/// The share of a processor that the kernel leaves to real-time tasks, in percent
+/// (sched_rt_runtime_us).
 const SHARE_MOST: u32 = 95;
 
-/// What the file says to `weir linux`. None, and at least one problem, if that is wrong.
+/// Resolves what the file says to `weir linux`. None, and at least one problem, if that is wrong.
 pub(crate) fn resolve(
     root: &Root,
     clock: CycleClock,
@@ -132,7 +133,7 @@ fn matches(root: &Root, problems: &mut Problems<'_>) -> Option<Vec<Match>> {
     Some(matches)
 }
 
-/// Are all urgencies Linux's? Reports those that are not.
+/// Are all urgencies in the range of Linux? Reports those that are not.
 fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
     let mut are = true;
     for receiver in root.receiver.elements() {
@@ -153,7 +154,7 @@ fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
     are
 }
 
-/// What the file says that an interrupt costs beside its handler; zero if nothing.
+/// What an interrupt costs beside its handler; 0 if the file does not say.
 fn overhead(
     section: &raw::Linux,
     clock: CycleClock,
@@ -219,7 +220,7 @@ fn top_half(
     }
 }
 
-/// So many cycles, rounded down to whole nanoseconds.
+/// The time of so many cycles, rounded down to whole nanoseconds.
 fn wall_time(
     cycles: u64,
     clock: CycleClock,

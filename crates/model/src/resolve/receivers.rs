@@ -8,13 +8,13 @@ use crate::file::sections::{self as raw, PortNumber, Root};
 use crate::file::value::KeyValue;
 use crate::system::{Flow, Protocol, Receiver, Selector};
 
-/// Where a flow leads; none where there is no such.
+/// The source and the receiver of a flow; none where the file names one that does not exist.
 pub(crate) struct Link {
     source: Option<usize>,
     receiver: Option<usize>,
 }
 
-/// Where the flows lead. Reports names that do not exist.
+/// Resolves the names in the flows. Reports those that do not exist.
 pub(crate) fn links(
     root: &Root,
     sources: &Names<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn links(
         .collect()
 }
 
-/// All receivers.
+/// Resolves all receivers.
 pub(crate) fn receivers(
     root: &Root,
     links: &[Link],
@@ -124,7 +124,7 @@ fn port(key: &KeyValue<PortNumber>) -> Option<Option<u16>> {
     }
 }
 
-/// All flows.
+/// Resolves all flows.
 pub(crate) fn flows(
     root: &Root,
     links: Vec<Link>,

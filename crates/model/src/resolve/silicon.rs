@@ -12,25 +12,25 @@ use crate::file::value::{KeyValue, Value};
 use crate::system::{Place, Policy};
 use crate::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconReset};
 
-/// Bits of a phase, if the file does not say.
+/// The bits of a phase, if the file does not say.
 const PHASE_BITS: u64 = 24;
-/// Bits of the count of what was held back, if the file does not say.
+/// The bits of the count of what was held back, if the file does not say.
 const HELD_BITS: u64 = 8;
 /// The most sources that are kept in registers, if the file does not say where.
 const IN_REGISTERS_MOST: u32 = 32;
-/// The bytes of its registers, and what their base is a multiple of.
+/// The size of its registers in bytes, of which their base is a multiple.
 const REGISTER_BYTES: u32 = 1 << 16;
 
-/// The limiter in silicon, if the file has one, and where it is described.
+/// The limiter in silicon, if the system has one, and where the file describes it.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub of: Option<Silicon>,
-    /// Of `[silicon]`; of what is stated nowhere, where it would be.
+    /// Where `[silicon]` stands, or would stand.
     at: SourceSpan,
     is_stated: bool,
 }
 
-/// What `root` says of its limiter in silicon. None, and at least one problem, if that is none.
+/// Resolves the limiter in silicon of `root`. None, and at least one problem, if it is wrong.
 pub(crate) fn resolve(root: &Root, problems: &mut Problems<'_>) -> Option<Block> {
     let limits = || {
         let limits = root.source.elements().iter();
@@ -122,7 +122,7 @@ fn shape(
         );
         return None;
     }
-    // A burst of one is strict.
+    // A bucket of one token is strict.
     let needed = if largest_burst > 1 {
         u64::from(u64::BITS - largest_burst.leading_zeros())
     } else {
@@ -237,7 +237,7 @@ impl Block {
         None
     }
 
-    /// The intervals next to that of a rate.
+    /// The neighbours of the interval of a rate.
     pub fn near(&self, rate: u32) -> Near {
         let interval = |rate: Option<u32>| {
             let rate = rate.filter(|&rate| rate > 0)?;

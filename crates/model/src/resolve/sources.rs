@@ -22,7 +22,7 @@ use crate::system::{
     Timer, Timing,
 };
 
-/// All sources and shared timers, in the file's order.
+/// Resolves all sources and shared timers, in the file's order.
 pub(crate) fn resolve(
     root: &Root,
     processor: &Processor<'_>,
@@ -46,7 +46,7 @@ pub(crate) fn resolve(
         .collect();
     limits::refuse_second(&known, processor, problems);
 
-    // The shared timers' uses first, then those of the sources that have one, in their order.
+    // The shared timers come first, then the sources with a timer of their own, in their order.
     let of_timers = bank.uses();
     let of_sources = plans.iter().flatten().filter_map(|plan| match plan {
         LimitDraft::Own { wish, .. } => Some(wish),
@@ -83,7 +83,7 @@ pub(crate) fn resolve(
     Some((sources.into_iter().collect::<Option<_>>()?, timers?))
 }
 
-/// Reports vectors that are used twice, by sources or timers.
+/// Reports vectors that sources or timers use twice.
 fn unique(
     bank: &Bank,
     sources: &[raw::Source],
@@ -104,7 +104,7 @@ fn unique(
         .collect();
     let mut seen = Vec::new();
     for one in uses {
-        // Two on one channel are reported as such.
+        // Two on one channel are reported elsewhere.
         if seen.contains(&one.channel) {
             continue;
         }
@@ -149,15 +149,16 @@ fn timers(
 struct Context<'a> {
     source: &'a raw::Source,
     bank: &'a Bank,
-    /// Of the shared timers.
+    /// The periods of the shared timers.
     periods: &'a [Option<Interval>],
     processor: &'a Processor<'a>,
-    /// None: there is a bad one.
+    /// None: it is wrong, which was reported.
     silicon: Option<&'a Block>,
 }
 
 impl Context<'_> {
-    /// `counted` gives the next limit with a timer of its own its interval.
+    /// Resolves a limit. `counted` holds the intervals of the limits with timers of their own, in
+    /// order.
     fn limit(
         &self,
         plan: &LimitDraft,
@@ -289,7 +290,7 @@ impl Context<'_> {
         }
     }
 
-    /// Reports a rate that a burst per period of a shared timer is above.
+    /// Reports that a burst per period of a shared timer is above the rate that was asked for.
     fn asked(
         &self,
         burst: u64,
@@ -370,8 +371,8 @@ fn one(
     })
 }
 
-/// The device's ring, which packets wait in: of a source of packets, and not shorter than the count
-/// that moderation waits for.
+/// The length of the device's ring, in which packets wait. Only sources of packets have one, and it
+/// is not shorter than the count that moderation waits for.
 fn queue(
     source: &raw::Source,
     with_flows: &HashSet<&Name>,
@@ -410,11 +411,11 @@ fn queue(
     Some(Some(queue))
 }
 
-/// What saving all registers that a compiler may keep values in costs at most: 30 of them, 4 cycles
-/// each (ATmega128 data sheet, PUSH and POP).
+/// The most cycles that saving all registers costs in which a compiler may keep values: 30 of them,
+/// 4 cycles each (ATmega128 data sheet, PUSH and POP).
 const ALL_REGISTERS: u64 = 120;
 
-/// Of the handler's cycles, those that save registers.
+/// The part of the handler's cycles that saves registers.
 pub(crate) fn registers(
     source: &raw::Source,
     handler: Cost,

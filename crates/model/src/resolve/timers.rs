@@ -12,12 +12,12 @@ use crate::exact::Round;
 use crate::file::leaf::Name;
 use crate::file::sections::{Root, Timer};
 
-/// A counter with its prescaler.
+/// A counter with its prescalers.
 #[derive(Debug)]
 pub(crate) struct BankCounter {
     pub name: String,
     pub bits: u32,
-    /// In ascending order.
+    /// The prescalers, in ascending order.
     pub divisors: Vec<u64>,
 }
 
@@ -35,23 +35,23 @@ pub(crate) struct SharedChannel {
     pub name: String,
     pub at: SourceSpan,
     pub channel: usize,
-    /// Cycles of its period at least.
+    /// The cycles of the period, at least.
     pub cycles: u64,
     pub prescaler: Option<(u64, SourceSpan)>,
     pub wish: SourceSpan,
 }
 
-/// What there is.
+/// The timers of a system.
 #[derive(Debug, Default)]
 pub(crate) struct Bank {
     pub counters: Vec<BankCounter>,
     pub channels: Vec<BankChannel>,
     pub shared: Vec<SharedChannel>,
-    /// Names of timers that could not be resolved: whoever uses them is not to blame.
+    /// The names of timers that were reported: a limit that uses one needs no report.
     bad: Vec<String>,
 }
 
-/// What a limit's `timer` is.
+/// What the `timer` of a limit names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimerKind {
     /// A channel of its own, by its index.
@@ -61,7 +61,7 @@ pub(crate) enum TimerKind {
 }
 
 impl Bank {
-    /// The timers of the board and of the file.
+    /// Collects the timers of the board and of the file.
     pub fn new(root: &Root, processor: &Processor<'_>, problems: &mut Problems<'_>) -> Self {
         let mut bank = Self::default();
         if let Some((board, _)) = processor.board() {
@@ -313,7 +313,7 @@ impl Bank {
     }
 
     /// What the `timer` of a limit refers to. None: nothing, which is reported, or a timer that was
-    /// reported.
+    /// reported before.
     pub fn find(
         &self,
         name: &str,
@@ -347,7 +347,7 @@ impl Bank {
         None
     }
 
-    /// The names of the channels whose counters have bits that are right.
+    /// The names of the channels whose counters have suitable bits.
     pub fn names(&self, right: impl Fn(u32) -> bool) -> Vec<&str> {
         self.channels
             .iter()
@@ -365,7 +365,7 @@ impl Bank {
         self.counters.get(self.channels.get(channel)?.counter)
     }
 
-    /// What the shared timers ask of their counters.
+    /// The periods that the shared timers ask of their counters.
     pub fn uses(&self) -> Vec<IntervalWish> {
         self.shared
             .iter()

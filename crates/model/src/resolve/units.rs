@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quantities in cycles, always to the safe side.
+//! Quantities in cycles, rounded to the safe side.
 use miette::SourceSpan;
 
 use crate::diagnostics::{Problem, Problems};
@@ -8,15 +8,15 @@ use crate::file::leaf::{Amount, StatedCost};
 use crate::file::value::KeyValue;
 use crate::{Cost, Origin};
 
-/// A clock that times are counted with.
+/// The clock in whose cycles times are counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CycleClock {
     pub hz: u64,
 }
 
 impl CycleClock {
-    /// A time that must not be taken for longer than it is: a period, a deadline. At least one
-    /// cycle.
+    /// A time that must not be taken for longer than it is, such as a period or a deadline. At
+    /// least one cycle.
     pub fn at_most(
         self,
         time: ExactTime,
@@ -40,8 +40,8 @@ impl CycleClock {
         }
     }
 
-    /// A time that must not be taken for shorter than it is: a cost, an interval. At least one
-    /// cycle.
+    /// A time that must not be taken for shorter than it is, such as a cost or an interval. At
+    /// least one cycle.
     pub fn at_least(
         self,
         time: ExactTime,
@@ -52,7 +52,7 @@ impl CycleClock {
             .or_else(|| self.too_long(at, problems))
     }
 
-    /// Like [`Self::at_least`], of a time that may be nothing.
+    /// Like [`Self::at_least`], for a time that may be zero.
     pub fn amount(
         self,
         amount: Amount,
@@ -100,7 +100,7 @@ impl CycleClock {
         })
     }
 
-    /// Reports a time beyond what is counted.
+    /// Reports a time that is too long to count.
     pub fn too_long<T>(self, at: SourceSpan, problems: &mut Problems<'_>) -> Option<T> {
         problems.add(
             Problem::new(
@@ -116,7 +116,7 @@ impl CycleClock {
         None
     }
 
-    /// The clock with its unit.
+    /// The clock's rate with its unit.
     pub fn text(self) -> String {
         hertz_text(self.hz as f64)
     }
@@ -137,8 +137,8 @@ impl CycleClock {
     }
 }
 
-/// How a number is cut to the digits that are shown. What the reader is told to write has to work
-/// when he writes it.
+/// How a number is cut to the digits that are shown. A number that the reader is told to write has
+/// to work as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Digits {
     Nearest,
@@ -157,12 +157,12 @@ fn scaled(value: f64, units: &[(f64, &str)], digits: Digits) -> String {
     let fits = units.iter().find(|unit| value >= unit.0);
     let (scale, unit) = fits.or(units.last()).copied().unwrap_or((1.0, ""));
     let number = value / scale;
-    // Six digits tell apart what a 16-bit timer can do.
+    // Six digits tell apart the intervals of a 16-bit timer.
     let decimals = (5.0 - number.log10().floor()).clamp(0.0, 40.0);
     let last = 10_f64.powf(decimals);
     let number = match digits {
         Digits::Nearest => number,
-        // A whole number is one whatever is lost in the last bit.
+        // A whole number stays one, whatever the last bit lost.
         Digits::Up => (number * last - 1e-6).ceil() / last,
         Digits::Down => (number * last + 1e-6).floor() / last,
     };
