@@ -9,12 +9,12 @@ use crate::limiter::longest_borne;
 use crate::rta::{Limits, NoBound, Problem, Solution, solve_within};
 use crate::units::{Latencies, Part, Unit, Units, longest_timer};
 
-/// What is known of one unit.
+/// The results for one unit.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The unit.
     pub unit: Unit,
-    /// Cycles for which less urgent work can keep it waiting.
+    /// Cycles for which less urgent work can keep the unit waiting.
     pub blocking: u64,
     /// Its worst-case response time with what shows it, or why there is none.
     pub outcome: Result<Solution, BoundFailure>,
@@ -23,8 +23,8 @@ pub struct Row {
 /// Why a unit has no worst-case response time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoundFailure {
-    /// These more urgent sources (or this one itself) may interrupt without end: regehr2005 §5.2's
-    /// pure interrupts.
+    /// These more urgent sources, or this one itself, may interrupt without end (the pure
+    /// interrupts of regehr2005 §5.2).
     Starved(Vec<Part>),
     /// The demand leaves no bound.
     NoBound(NoBound),
@@ -59,10 +59,10 @@ impl Analysis {
         self.rows.iter().all(|row| row.holds() != Some(false))
     }
 
-    /// The longest response time of a receiver's own jobs in cycles, whether time releases them or
-    /// packets; of packets it holds from the end of their top halves on, so from their delivery,
-    /// too. None without bound, or if it does nothing itself. `system` is the one that was
-    /// analysed.
+    /// The longest response time in cycles of a receiver's own jobs, whether time or packets
+    /// release them. A job that a packet releases begins at the end of its top half, so that the
+    /// bound holds from the packet's delivery, too. None: there is no bound, or the receiver does
+    /// nothing itself. `system` is the one that was analysed.
     #[must_use]
     pub fn response_of(&self, system: &System, receiver: usize) -> Option<u64> {
         let rows = self.rows.iter();
@@ -79,11 +79,11 @@ impl Analysis {
     }
 }
 
-/// Rounds after which latencies that still grow are taken for a whole interval, the most that
-/// matters (CONTRACTS.md's J).
+/// After so many rounds, a latency that still grows is taken for a whole interval, the most that
+/// matters (J in CONTRACTS.md).
 const MOST_ROUNDS: usize = 64;
 
-/// Analyses `system`. Takes any system that the model lets through; a demand beyond the processor
+/// Analyses `system`, which may be any that the model lets through. A demand beyond the processor
 /// gives rows without bound.
 #[must_use]
 pub fn analyse(system: &System) -> Analysis {
@@ -98,8 +98,8 @@ pub fn analyse(system: &System) -> Analysis {
     }
 }
 
-/// Does every unit that has a deadline keep it? As [`analyse`], but stops at the first that does
-/// not.
+/// Does every unit that has a deadline keep it? Like [`analyse`], but stops at the first unit that
+/// does not.
 #[must_use]
 pub fn holds(system: &System) -> bool {
     let latencies = latencies(system);
@@ -120,10 +120,10 @@ pub fn holds(system: &System) -> bool {
     }
 }
 
-/// Fewer units than this are done before another thread has woken up.
+/// The fewest units for which another thread is woken up.
 const WORTH_THREADS: usize = 128;
 
-/// `of` each number below `count`, in their order, on all processors if there are many.
+/// Gives `of` for each number below `count`, in order; on all processors if there are many.
 pub(crate) fn each<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     if count < WORTH_THREADS {
         (0..count).map(of).collect()
@@ -160,9 +160,9 @@ fn row_within(units: &Units, unit: &Unit, limits: Limits) -> Row {
 }
 
 /// How late each source's interrupts can begin: the least solution of the system in which limiters'
-/// curves depend on latencies and latencies on curves.
+/// curves depend on latencies, and latencies on curves.
 fn latencies(system: &System) -> Latencies {
-    // So late that no source is counted on to stay below its limit.
+    // With this latency, no source is counted on to stay below its limit.
     let at_most = |source| {
         let longest = longest_borne(source, system.cpu.clock_hz);
         most_latency(source).max(longest.map_or(0, |longest| longest.saturating_add(1)))
@@ -220,7 +220,7 @@ fn latencies_after(system: &System, latencies: &Latencies) -> Latencies {
             Some(longest) if units.is_counted_on(index) => late(Part::Request(index), longest)
                 .map(|request| expiry.saturating_add(request))
                 .filter(|&both| both <= longest)
-                // Later than that, it is not counted on any more.
+                // With a longer latency it is no longer counted on.
                 .unwrap_or(expiry.max(longest.saturating_add(1))),
             _ => expiry,
         };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `weir check` has to say about a system, as data: a verdict, the rows behind it, what it
-//! rests on, what the limits buy and how far the sources could go.
+//! The answer of `weir check` as data: a verdict, the rows behind it, what it rests on, what the
+//! limits buy and how far the sources could go.
 //!
-//! Everything refers to sources, timers, receivers and flows by their names, so that it can be
+//! Sources, timers, receivers and flows are called by their names, so that everything can be
 //! printed or written as JSON as it is: the types' fields are the keys of `weir check --json`.
 //! Times are in cycles of the processor, rates in hertz, shares of the processor from 0 to 1.
 mod assumptions;
@@ -27,7 +27,7 @@ use crate::analysis::{Analysis, analyse, holds};
 use crate::rta::Demand;
 use crate::units::{Part, Units};
 
-/// Can something go wrong?
+/// The answer: can something go wrong?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -35,33 +35,33 @@ pub enum Verdict {
     Guaranteed,
     /// A row or a flow misses its deadline, or may.
     NotGuaranteed,
-    /// Nothing misses its deadline, but that is worth nothing: a source does not state the most
+    /// Nothing misses its deadline, but nothing is proven either: a source does not state the most
     /// work of one interrupt, or nothing has a deadline.
     NotProven,
 }
 
-/// Everything there is to say about a system.
+/// The report on a system.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckReport {
     /// The answer.
     pub verdict: Verdict,
-    /// The share of the processor that is asked for at worst in the long run; above 1 it cannot be
-    /// given. None: a source without bound.
+    /// The share of the processor that is asked for at worst in the long run; above 1 the processor
+    /// cannot give it. None: a source has no bound.
     pub utilisation: Option<f64>,
     /// Interrupts, tasks and bottom halves; what the processor runs first comes first.
     pub rows: Vec<Row>,
     /// The sources in the file's order.
     pub sources: Vec<SourceRow>,
-    /// The name of the source whose rate is nearest to breaking a deadline, or whose rate has to
-    /// fall least for all to hold; none if no rate of a single source decides.
+    /// The name of the source whose rate is nearest to breaking a deadline or, if deadlines are
+    /// missed, has to fall least for all to hold. None: no rate of a single source decides.
     pub most_critical: Option<String>,
     /// The flows in the file's order.
     pub flows: Vec<FlowRow>,
-    /// What all this rests on.
+    /// What all results rest on.
     pub assumptions: Assumptions,
 }
 
-/// A part of the work of [`report`], told before it begins.
+/// A step of [`report`], announced before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The system as if it had no limits.
@@ -72,11 +72,11 @@ pub enum Step {
     Rates,
 }
 
-/// Steps that [`report`] tells of.
+/// The number of steps that [`report`] announces.
 pub const STEPS: u64 = 3;
 
-/// The report on `system`, whose analysis is `analysis`. Calls `begins` before each step, for
-/// whoever waits.
+/// The report on `system`, whose analysis is `analysis`. Calls `begins` before each step, to show
+/// progress.
 #[must_use]
 pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)) -> CheckReport {
     let units = Units::new(system, &analysis.latencies);
@@ -129,12 +129,12 @@ pub fn keeps_deadlines(system: &System) -> bool {
     }
 }
 
-/// Is there more to keep than the deadlines of units, which [`holds`] looks at?
+/// Has the system deadlines of packets, which [`holds`] does not look at?
 pub(crate) fn has_flow_deadlines(system: &System) -> bool {
     system.flows.iter().any(|flow| flow.deadline.is_some())
 }
 
-/// A unit that misses its deadline, or the bottom half of a flow that does.
+/// The first unit that misses its deadline, or the bottom half of a flow that does.
 pub(crate) fn first_miss(system: &System) -> Option<Part> {
     let analysis = analyse(system);
     let late = analysis
@@ -151,8 +151,8 @@ pub(crate) fn first_miss(system: &System) -> Option<Part> {
     })
 }
 
-/// `system` with every source interrupting as it likes (regehr2005 §5.2's pure interrupts): no
-/// limit in software or hardware, no polling, no timers for them.
+/// The same system without limits: every source interrupts as often as it asks (the pure interrupts
+/// of regehr2005 §5.2). No limit in software or hardware, no polling, and no timers for them.
 #[must_use]
 pub fn without_limits(system: &System) -> System {
     let mut unlimited = system.clone();
@@ -165,8 +165,8 @@ pub fn without_limits(system: &System) -> System {
     unlimited
 }
 
-/// Rows cannot be added up: a request that was held back is served by the line's interrupt or by
-/// the timer's, not by both.
+/// Rows cannot be added up: either the line's interrupt or the timer's serves a request that was
+/// held back, but both rows count it.
 fn utilisation(system: &System, units: &Units) -> Option<f64> {
     let mut sum = 0.0;
     for source in 0..system.sources.len() {

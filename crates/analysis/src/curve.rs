@@ -4,8 +4,8 @@
 use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::time::Duration;
 
-/// Beyond this nothing is told apart: about 36 years at 1 GHz. Sums stay below it, so that no
-/// arithmetic of ours or of a library can overflow.
+/// The longest time that is told apart: about 36 years at 1 GHz. Sums stay below it, so that no
+/// arithmetic of Weir or of a library can overflow.
 pub const FOREVER: u64 = 1 << 60;
 
 /// `base + step * floor((delta - 1 + jitter) / period)` events in any half-open window of `delta` >
@@ -80,18 +80,18 @@ impl Staircase {
         self.step as f64 / self.period as f64
     }
 
-    /// Where the line of slope [`Self::rate`] that lies above every step crosses zero.
+    /// Cycles at which the line of slope [`Self::rate`] above every step crosses zero.
     fn upper_intercept(self) -> f64 {
         self.base as f64 + self.rate() * self.jitter as f64
     }
 
-    /// Where the line of slope [`Self::rate`] that lies below every step crosses zero.
+    /// Cycles at which the line of slope [`Self::rate`] below every step crosses zero.
     fn intercept(self) -> f64 {
         self.base as f64 + self.rate() * (self.jitter as f64 - self.period as f64)
     }
 }
 
-/// The least of several staircases.
+/// The least of several staircases at each length of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Curve {
     first: Staircase,
@@ -108,19 +108,19 @@ impl Curve {
         }
     }
 
-    /// This curve where it is lower, `other` where that is.
+    /// The lower of this curve and `other`, at each length.
     #[must_use]
     pub fn and(mut self, other: Staircase) -> Self {
         self.rest.push(other);
         self
     }
 
-    /// The staircases whose least this is.
+    /// The staircases of which the curve is the least.
     pub fn staircases(&self) -> impl Iterator<Item = Staircase> + '_ {
         std::iter::once(self.first).chain(self.rest.iter().copied())
     }
 
-    /// One event less in every window.
+    /// The curve with one event less in every window.
     #[must_use]
     pub fn less_one(&self) -> Self {
         let less = |staircase: Staircase| Staircase {
@@ -133,7 +133,7 @@ impl Curve {
         }
     }
 
-    /// `times` as many events at each step.
+    /// The curve with `times` as many events at each step.
     #[must_use]
     pub fn times(&self, times: u64) -> Self {
         let scaled = |staircase: Staircase| Staircase {
@@ -172,8 +172,8 @@ impl Curve {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Events at time zero of a line of slope [`Self::rate`] that lies nowhere above the curve; may
-    /// be negative.
+    /// Events at time zero of a line of slope [`Self::rate`] that lies nowhere above the curve.
+    /// They may be negative.
     #[must_use]
     pub fn intercept(&self) -> f64 {
         self.staircases()
@@ -181,7 +181,7 @@ impl Curve {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Events at time zero and per cycle of a line that lies nowhere below the curve: that of the
+    /// Events at time zero, and per cycle, of a line that lies nowhere below the curve: that of the
     /// staircase of the least rate.
     #[must_use]
     pub fn upper_line(&self) -> (f64, f64) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a system guarantees, and why: limiters as tasks (regehr2005 §5.2), interrupts as the
-//! processor really runs them, response times.
+//! processor runs them, response times.
 //!
 //! [`analyse`] takes a resolved system and gives a row per interrupt, task and bottom half.
 //! docs/analysis.md derives the equations.

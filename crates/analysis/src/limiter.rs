@@ -3,9 +3,9 @@
 //! core/CONTRACTS.md).
 //!
 //! docs/analysis.md derives each line. Two things go beyond the paper. A request that waited is
-//! served *inside* the timer's interrupt, so an interrupt is either "request" or "expiry" and only
-//! both together bound the demand. And the clearing timer is itself delayed by other interrupts:
-//! that is `latency`.
+//! served *inside* the timer's interrupt, so an interrupt is either "request" or "expiry", and only
+//! both together bound the demand. And other interrupts delay the clearing timer itself; that is
+//! `latency`.
 
 use weir_model::{Expiry, Limit, Place, Policy, Source, Timing};
 
@@ -15,24 +15,24 @@ use crate::rta::Demand;
 /// The interrupts of one source.
 #[derive(Debug, Clone)]
 pub struct Tasks {
-    /// The most requests served in any window; none: no bound.
+    /// The most requests served in any window; none without bound.
     pub serves: Option<Curve>,
-    /// The line's own interrupt; none if it has none (polling) or no bound.
+    /// The line's own interrupt; none if the source is polled, or without bound.
     pub request: Option<Interrupt>,
     /// The interrupt of the source's own timer.
     pub expiry: Option<Interrupt>,
-    /// What both cost together, which is less than their sum.
+    /// The cost of both together, which is less than their sum.
     pub together: Vec<Demand>,
-    /// What the source adds to the interrupt of a shared timer, at worst.
+    /// What the source adds at worst to the interrupt of a shared timer.
     pub shared: u64,
 }
 
 /// One of the interrupts of a source.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
-    /// The runs whose response is asked for: those that serve, or the expiries.
+    /// The runs that are to be bounded: those that serve, or the expiries.
     pub own: Demand,
-    /// Other runs of the same interrupt: requests refused.
+    /// The other runs of the same interrupt: those that refuse requests.
     pub other: Vec<Demand>,
     /// The longest single run, in cycles.
     pub longest: u64,
@@ -57,18 +57,18 @@ impl Interrupt {
     }
 }
 
-/// What one run of the handler costs beside the limiter: `body` is the handler with as much work as
-/// one interrupt may do.
+/// The cost of one run of the handler beside the limiter: `body` is the handler with the most work
+/// that one interrupt may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Body {
     /// Cycles.
     pub cycles: u64,
-    /// May it leave packets in the device, which ask again?
+    /// May the run leave packets in the device, which ask again?
     pub leaves_packets: bool,
 }
 
-/// Cycles between two packets or edges at the line, at least, by the worst rate that is stated;
-/// none: no bound. A level in silicon has none: it asks again as long as its handler has to wait.
+/// The least cycles between two packets or edges at the line, by the worst rate that is stated;
+/// none without bound. A level in silicon has no bound: it asks again as long as its handler waits.
 #[must_use]
 pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     if source.limit.silicon.is_some_and(|of| of.is_level) {
@@ -80,11 +80,11 @@ pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
 /// A kind of window, and what a source's timer can do in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// LIMIT's L, at worst: how late expiries are served.
+    /// L of the contracts: how late expiries are served, at worst.
     latency: u64,
-    /// What of L can have gone by before the window begins.
+    /// The part of L that may have passed before the window begins.
     before: u64,
-    /// Do expiries run in it?
+    /// Do expiries run in the window?
     expires: bool,
 }
 
@@ -99,8 +99,8 @@ impl Window {
         }
     }
 
-    /// The busy windows of what the timer delays. They begin where nothing more urgent is left
-    /// over, so no expiry that is late already.
+    /// The busy windows of what the timer delays. At their begin no more urgent work is left, so no
+    /// expiry is late already.
     #[must_use]
     pub fn below_timer(latency: u64) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl Window {
         }
     }
 
-    /// The busy windows of what is more urgent than the timer: no expiry begins in them.
+    /// The busy windows of what is more urgent than the timer, in which no expiry begins.
     #[must_use]
     pub fn above_timer(latency: u64) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl Window {
     }
 }
 
-/// Cycles between two requests of the line, at least; none: no bound.
+/// The least cycles between two requests of the line; none without bound.
 ///
 /// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then
 /// the first of its timers, or a full count of packets, or as many as the one before took.
@@ -148,13 +148,13 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     }
 }
 
-/// The interrupts of `source` that take so many packets, if packets enough wait.
+/// The number of interrupts of `source` that take so many packets, if enough packets wait.
 pub(crate) fn interrupts_for(source: &Source, packets: u64) -> u64 {
     packets.div_ceil(source.max_work.unwrap_or(1).max(1))
 }
 
-/// Does moderation let more packets pile up than one interrupt takes? They then come to their
-/// bottom halves for longer than it lets packets wait.
+/// Does moderation let more packets pile up than one interrupt takes? Their bottom halves then wait
+/// for longer than moderation lets packets wait.
 pub(crate) fn piles_up(source: &Source) -> bool {
     source.moderation.is_some()
         && source
@@ -162,8 +162,7 @@ pub(crate) fn piles_up(source: &Source) -> bool {
             .is_none_or(|queue| interrupts_for(source, queue) > 1)
 }
 
-/// Is the source unable to come faster than its limit lets it, so that nothing is ever refused
-/// (LIMIT-LOSS-1)?
+/// Is the source too slow for its limit ever to refuse a request (LIMIT-LOSS-1)?
 fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
     match limit.policy {
         Policy::Off => true,
@@ -172,9 +171,9 @@ fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
     }
 }
 
-/// Cycles by which a source's requests are further apart than its limit wants them if nothing is
-/// late; none if they are not. In hardware, each has to be delivered before the next one comes,
-/// too: a scan takes two that it finds at once for one.
+/// Cycles by which a source's requests are further apart than its limit asks for, if nothing is
+/// late; none if they are not. In hardware, each also has to be delivered before the next one
+/// comes, since a scan takes two that it finds at once for one.
 fn spare(limit: &Limit, interarrival: u64) -> Option<u64> {
     if limit.place == Place::Hardware && interarrival < limit.delay() {
         return None;
@@ -193,8 +192,8 @@ pub fn never_holds(source: &Source, clock_hz: u64, latency: u64) -> bool {
 
 /// Cycles by which two starts of interrupts may be closer than the instants that the limiter tells
 /// apart: it reads the timer after some instructions, to the tick, and the port may set the
-/// one-shot short by `lag` ticks. In hardware, by which requests may be closer at the limiter than
-/// at the line.
+/// one-shot short by `lag` ticks. In hardware, cycles by which requests may be closer at the
+/// limiter than at the line.
 fn skew(limit: &Limit) -> u64 {
     if limit.place == Place::Hardware {
         return limit.delay();
@@ -214,8 +213,8 @@ fn skew(limit: &Limit) -> u64 {
         .saturating_add(entry)
 }
 
-/// The longest latency with which a limited source still cannot come faster than its limit lets it;
-/// none: it can anyhow, or nothing limits it.
+/// The longest latency with which a limited source still cannot come faster than its limit lets it.
+/// None: it can with any, or nothing limits it.
 #[must_use]
 pub fn longest_borne(source: &Source, clock_hz: u64) -> Option<u64> {
     let limit = &source.limit;
@@ -225,8 +224,8 @@ pub fn longest_borne(source: &Source, clock_hz: u64) -> Option<u64> {
     spare(limit, request_interarrival(source, clock_hz)?)
 }
 
-/// The most requests that the line's interrupt serves before the next expiry; none: no bound, since
-/// the policy looks at the clock, too.
+/// The most requests that the line's interrupt serves before the next expiry. None: no bound, since
+/// the policy reads the clock, too.
 fn most_without_expiry(limit: &Limit) -> Option<u64> {
     let burst = u64::from(limit.burst);
     match (limit.place, limit.timing, limit.policy) {
@@ -239,18 +238,18 @@ fn most_without_expiry(limit: &Limit) -> Option<u64> {
 }
 
 /// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to
-/// interrupt. None: no bound.
+/// interrupt. None without bound.
 fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) -> Option<Curve> {
     let arrivals =
         interarrival.map(|interarrival| Staircase::sporadic(interarrival, limit.delay()));
     let burst = u64::from(limit.burst);
-    // What is delivered in hardware is so at the limiter's own clock.
+    // A limiter in hardware delivers by its own clock.
     let early = match limit.place {
         Place::Software => skew(limit),
         Place::Hardware => 0,
     };
     let late = skew(limit).saturating_add(window.before).min(
-        // LIMIT's J: a limiter that is a whole interval late begins anew from there.
+        // J of the contracts: a limiter that is a whole interval late begins anew from there.
         limit.interval.cycles().saturating_sub(1).max(skew(limit)),
     );
     let limited = |base, step, jitter| Staircase {
@@ -283,25 +282,25 @@ fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) 
         return Some(Curve::new(arrivals));
     }
     if body.leaves_packets {
-        // What waited in the device before the window asks in it, too.
+        // The window serves also what waited in the device before it.
         return Some(curve);
     }
-    // In any window are served only what came in it, one request that was held or noted by the
-    // limiter and one that was pending.
+    // A window serves what came in it, one request that the limiter held or noted, and one that was
+    // pending.
     Some(curve.and(Staircase {
         base: 3,
         ..arrivals
     }))
 }
 
-/// Does the handler run inside the timer's interrupt? If polled, always, whatever else that costs;
-/// else where the port says what it costs to serve there what waited.
+/// Does the handler run inside the timer's interrupt? It does if the source is polled, and where
+/// the port states a cost for serving a waiting request there.
 #[must_use]
 pub fn serves_in_expiry(limit: &Limit) -> bool {
     limit.policy == Policy::Poll || limit.costs.expiry_served > 0
 }
 
-/// The longest run of the timer's interrupt: where it serves, the handler runs inside it.
+/// The longest run of the timer's interrupt, with the handler where that runs inside it.
 #[must_use]
 pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
     let costs = &limit.costs;
@@ -313,8 +312,8 @@ pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
     }
 }
 
-/// The interrupts of `source`, whose handler costs `body` and whose timer does in the windows
-/// looked at what `window` says.
+/// The interrupts of `source`, whose handler costs `body`, in windows in which its timer does what
+/// `window` says.
 #[must_use]
 pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Tasks {
     let limit = &source.limit;
@@ -338,18 +337,18 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Task
     match (limit.policy, limit.place, limit.timing) {
         (Policy::Off, _, _) | (_, Place::Hardware, _) => limiter.line_alone(),
         (Policy::Poll, _, _) => limiter.polling(),
-        // LIMIT-LAZY-1: below the limit it takes no timer interrupt.
+        // LIMIT-LAZY-1: a source below its limit takes no timer interrupt.
         (_, _, Timing::Lazy) if limiter.slower.is_some() => limiter.line_alone(),
         _ => limiter.line_and_timer(),
     }
 }
 
-/// A limiter in one kind of window, whose services have a bound.
+/// A limiter in one kind of window, with a bound on its services.
 struct LimiterWindow<'a> {
     limit: &'a Limit,
     body: Body,
     serves: Curve,
-    /// Cycles between two requests, of a source that cannot come faster than its limit.
+    /// Cycles between two requests; only of a source that cannot come faster than its limit.
     slower: Option<u64>,
     /// Do expiries run in the window?
     expires: bool,
@@ -393,13 +392,13 @@ impl LimiterWindow<'_> {
         }
     }
 
-    /// R; none if the policy refuses nothing.
+    /// R, the cost of a refusal; none if the policy refuses nothing.
     fn refused(&self) -> Option<u64> {
         (self.limit.timing == Timing::Lazy).then_some(self.limit.costs.request_refused)
     }
 
-    /// Is there between two services an empty expiry and then the line serves, or a refusal and
-    /// then the expiry serves?
+    /// Are two services always parted by an empty expiry, after which the line serves, or by a
+    /// refusal, after which the expiry serves?
     fn is_spaced(&self) -> bool {
         match self.limit.policy {
             Policy::Strict | Policy::Paced => true,
@@ -408,15 +407,15 @@ impl LimiterWindow<'_> {
         }
     }
 
-    /// What an expiry adds when the request that it serves is counted as one that the line's
-    /// interrupt serves.
+    /// The extra cost of a request that an expiry serves, if the request is counted as one that the
+    /// line's interrupt serves.
     fn dearer(&self) -> u64 {
         let costs = &self.limit.costs;
         costs.expiry_served.saturating_sub(costs.request_served)
     }
 
-    /// Expiries are at least an interval apart; where a timer runs on its own they are so exactly,
-    /// and the skew only adds a bound's safety.
+    /// Expiries are at least an interval apart. Those of a timer that runs on its own are exactly
+    /// so; there the skew only makes the bound safer.
     fn expiries(&self) -> Curve {
         Curve::new(Staircase::sporadic(
             self.limit.interval.cycles(),
@@ -437,16 +436,16 @@ impl LimiterWindow<'_> {
         }
     }
 
-    /// What expiries add to the services, each of which is counted as one by the line.
+    /// The cost that expiries add to the services, each of which is counted as one by the line.
     fn overhead(&self) -> Demand {
-        // Who was refused is served by the expiry; an expiry that serves nobody follows on no
-        // refusal.
+        // An expiry serves the request that was refused; an expiry that serves nothing follows on
+        // no refusal.
         let by_expiry = self.dearer().saturating_add(self.refused().unwrap_or(0));
         Demand {
             cost: self.limit.costs.expiry_empty.max(by_expiry),
             curve: match self.slower.filter(|_| self.is_spaced()) {
-                // Requests are further apart than intervals, so there are not as many expiries: one
-                // for each of them, and one of a request before the window.
+                // Requests are further apart than intervals, so there are fewer expiries: one for
+                // each request, and one for a request before the window.
                 Some(interarrival) => self.expiries().and(Staircase {
                     base: 2,
                     ..Staircase::sporadic(interarrival, 0)
@@ -456,7 +455,7 @@ impl LimiterWindow<'_> {
         }
     }
 
-    /// The runs of the line's interrupt that refuse: each is followed by the expiry that ends its
+    /// The runs of the line's interrupt that refuse. Each is followed by the expiry that ends its
     /// interval; one more may come at the window's end.
     fn refusals(&self) -> Vec<Demand> {
         let Some(cost) = self.refused() else {
@@ -483,7 +482,7 @@ impl LimiterWindow<'_> {
         let refusals = self.refusals();
         let own_timer = matches!(self.limit.expiry, Some(Expiry::Own { .. }));
         let together = if !own_timer {
-            // A shared timer is a task of its own; here stays what the line's interrupt does.
+            // A shared timer is a task of its own; here remains what the line's interrupt does.
             vec![served.clone()]
         } else {
             let mut all = if self.is_spaced() && self.slower.is_none() {

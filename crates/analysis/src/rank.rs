@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who runs before whom: interrupts before tasks, and each among their own as the processor orders
-//! them.
+//! The order of the processor: interrupts before tasks, and each kind among itself.
 
 use weir_model::{Cpu, Level, Nesting, TaskModel};
 
@@ -9,9 +8,9 @@ use weir_model::{Cpu, Level, Nesting, TaskModel};
 pub struct Rank {
     /// Tasks, then interrupts.
     class: RankTier,
-    /// Tasks: the urgency. Interrupts: the preemption group.
+    /// The urgency of a task, or the preemption group of an interrupt.
     group: u32,
-    /// Inside a group; the chip's order counts downwards.
+    /// The order inside a group; the chip's own order counts downwards.
     inside: u32,
 }
 
@@ -21,17 +20,17 @@ enum RankTier {
     Interrupt,
 }
 
-/// A rank, and what it takes to preempt who has it: a greater rank than the threshold.
+/// A rank, and the threshold that a rank has to exceed to preempt its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreemptionRank {
-    /// Decides who is started.
+    /// The rank that decides who is started.
     pub rank: Rank,
-    /// Decides who may interrupt it once it runs; not below the rank.
+    /// The rank that decides who may interrupt it once it runs; not below the first.
     pub threshold: Rank,
 }
 
 impl PreemptionRank {
-    /// The place of an interrupt.
+    /// The ranks of an interrupt.
     #[must_use]
     pub fn of_interrupt(cpu: &Cpu, level: &Level) -> Self {
         let (group, threshold_group) = match cpu.nesting {
@@ -52,7 +51,7 @@ impl PreemptionRank {
         }
     }
 
-    /// The place of a task.
+    /// The ranks of a task.
     #[must_use]
     pub fn of_task(cpu: &Cpu, urgency: u8) -> Self {
         let rank = Rank {
@@ -79,14 +78,14 @@ impl PreemptionRank {
         other.rank >= self.rank
     }
 
-    /// Can `other` interrupt this? Of equals the second waits in practice, but counting on it would
-    /// need a promise of their order.
+    /// Can `other` interrupt this? The second of two equals waits in practice, but to count on it
+    /// would need a promise about their order.
     #[must_use]
     pub fn is_preempted_by(&self, other: &Self) -> bool {
         other.rank > self.threshold || (other.rank == self.rank && self.threshold == self.rank)
     }
 
-    /// Can this be kept waiting by one run of the less urgent `other`, once that runs?
+    /// Can one run of the less urgent `other` keep this waiting, once it has begun?
     #[must_use]
     pub fn is_blocked_by(&self, other: &Self) -> bool {
         other.rank < self.rank && other.threshold >= self.rank

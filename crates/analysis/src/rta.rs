@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Response times under fixed priorities with preemption thresholds.
 //!
-//! One recurrence serves every processor that Weir knows: a preemptive task has its own priority as
-//! its threshold, an interrupt that none preempts the highest, an interrupt of a preemption group
-//! that of its group. (Wang and Saksena, "Scheduling fixed-priority tasks with preemption
-//! threshold", RTCSA 1999; Regehr, "Scheduling tasks with mixed preemption relations for robustness
-//! to timing faults", RTSS 2002.) All jobs of the busy window are looked at, as the revised
-//! analysis of non-preemptive scheduling asks (Davis, Burns, Bril and Lukkien, "Controller Area
-//! Network (CAN) schedulability analysis: Refuted, revisited and revised", Real-Time Systems 35,
-//! 2007): the first job need not be the worst.
+//! One recurrence serves every processor that Weir knows. The threshold of a preemptive task is its
+//! own priority; that of an interrupt that none preempts is the highest; that of an interrupt in a
+//! preemption group is the highest of its group. (Wang and Saksena, "Scheduling fixed-priority
+//! tasks with preemption threshold", RTCSA 1999; Regehr, "Scheduling tasks with mixed preemption
+//! relations for robustness to timing faults", RTSS 2002.) All jobs of the busy window are looked
+//! at, as the revised analysis of non-preemptive scheduling asks (Davis, Burns, Bril and Lukkien,
+//! "Controller Area Network (CAN) schedulability analysis: Refuted, revisited and revised",
+//! Real-Time Systems 35, 2007): the first job need not be the worst.
 //!
 //! Time is discrete; a window is half-open. Arrival curves, the search for fixed points and the
 //! processor's supply are those of the crate `response-time-analysis`; its ready-made analyses have
@@ -29,7 +29,7 @@ use crate::curve::{Curve, FOREVER};
 pub struct Demand {
     /// Cycles per event.
     pub cost: u64,
-    /// How often.
+    /// The events.
     pub curve: Curve,
 }
 
@@ -50,7 +50,7 @@ impl Demand {
 /// What decides the response time of one kind of job.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
-    /// The jobs; each runs for `own.cost` cycles, first come first served.
+    /// The jobs; each runs for `own.cost` cycles, first come, first served.
     pub own: &'a Demand,
     /// Cycles for which less urgent work can hold the processor when the window begins.
     pub blocking: u64,
@@ -79,13 +79,13 @@ pub struct WindowJob {
     pub finish: u64,
 }
 
-/// Bounds, with what shows that they hold.
+/// Bounds, with the proof that they hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
     /// The longest window in which the processor is never free for less urgent work.
     pub busy_window: u64,
-    /// Of all jobs released together the last; a set per step of the arrival curve inside the busy
-    /// window.
+    /// Of all jobs that are released together, the last one; one set for each step of the arrival
+    /// curve inside the busy window.
     pub jobs: Vec<WindowJob>,
     /// Worst-case response time: release to end.
     pub response: u64,
@@ -101,11 +101,11 @@ pub enum NoBound {
     /// The busy window is longer, or has more jobs, than can be looked at ([`LONGEST_WINDOW`],
     /// [`MOST_JOBS`]).
     TooLong,
-    /// There may be one, but it is more than [`Limits`] asked for.
+    /// There may be a bound, but it is above the [`Limits`].
     Exceeded,
 }
 
-/// What is asked of a bound; beyond it the search ends early.
+/// The limits of a search for a bound; beyond them it ends early.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// The most that the response time may be.
@@ -115,19 +115,19 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Any bound is welcome.
+    /// No limits: any bound is welcome.
     pub const NONE: Self = Self {
         response: LONGEST_WINDOW,
         start_delay: LONGEST_WINDOW,
     };
 }
 
-/// The longest busy window that is looked at: a fixed point further out is taken for none.
+/// The longest busy window that is looked at; a fixed point further out counts as none.
 pub const LONGEST_WINDOW: u64 = 1 << 50;
 /// The most steps of a job's arrival curve that are looked at.
 pub const MOST_JOBS: usize = 100_000;
-/// How near to 1 a utilisation counts as 1: well above what adding up some thousand terms of f64
-/// can be wrong by.
+/// A utilisation this near to 1 counts as 1. It is well above the error of adding up some thousand
+/// terms of f64.
 const FULL: f64 = 1.0 - 1e-11;
 
 fn sum(demands: &[&Demand], delta: u64) -> u64 {
@@ -164,13 +164,13 @@ impl DemandLine {
         }
     }
 
-    /// No window shorter than this can be a fixed point of `constant` + a demand above the line.
+    /// The shortest window that can be a fixed point of `constant` and a demand above the line.
     /// Rounded down by far more than f64 errs.
     fn least_fixed_point(self, constant: u64) -> u64 {
         let least = (constant as f64 + self.intercept) / (1.0 - self.slope);
         let safe = least * (1.0 - 1e-6) - 1.0;
         if safe.is_finite() && safe > 1.0 {
-            // Saturates; a window beyond LONGEST_WINDOW is refused by the search.
+            // The cast saturates; the search refuses a window beyond LONGEST_WINDOW.
             safe as u64
         } else {
             0
@@ -178,7 +178,7 @@ impl DemandLine {
     }
 }
 
-/// Lines below what a problem asks for.
+/// Lines below the demands of a problem.
 struct Lines {
     throughout: DemandLine,
     urgent: DemandLine,
@@ -197,17 +197,17 @@ impl Lines {
     }
 }
 
-/// A search for the least fixed point that can be taken up where it was left.
+/// A search for the least fixed point that can be resumed.
 #[derive(Clone, Copy)]
 enum Search {
-    /// There it is.
+    /// The fixed point.
     Found(u64),
-    /// Not up to the limit; it is at least this.
+    /// It is not below the limit, and at least this.
     Beyond(u64),
 }
 
-/// The least fixed point of the monotone `demand`, at least 1, if it is not more than `limit`.
-/// `from`: nothing below it can be one.
+/// The least fixed point of the monotone `demand`, at least 1, if it is not above `limit`. No
+/// number below `from` can be one.
 fn fixed_point(from: u64, limit: u64, demand: impl Fn(u64) -> u64) -> Search {
     let reached = Cell::new(from);
     let found = search_with_offset(
@@ -235,7 +235,7 @@ pub fn solve(problem: &Problem) -> Result<Solution, NoBound> {
     solve_within(problem, Limits::NONE)
 }
 
-/// As [`solve`], but gives up at the first job that is beyond `limits`.
+/// Like [`solve`], but gives up at the first job that exceeds `limits`.
 ///
 /// # Errors
 /// As [`solve`], and [`NoBound::Exceeded`].
@@ -257,7 +257,7 @@ pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBou
     let mut earlier = 0;
     let mut busy = Search::Beyond(lines.all.least_fixed_point(problem.blocking));
     for step in own.curve.steps_iter() {
-        // A window in which the step can be holds it at its end.
+        // A window that may contain the step contains it at its end.
         let arrival = u64::from(step) - 1;
         if let Search::Beyond(from) = busy {
             busy = window(from, arrival);
@@ -273,7 +273,7 @@ pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBou
         jobs.push(job);
     }
     if let Search::Beyond(from) = busy {
-        // The last job that the curve ever has.
+        // It is the last job that the curve ever has.
         busy = window(from, LONGEST_WINDOW);
     }
     let Search::Found(busy_window) = busy else {
@@ -306,7 +306,7 @@ fn job(
             Search::Beyond(_) => Err(NoBound::TooLong),
         }
     };
-    // The jobs that came before, and those that came with it.
+    // Ahead are the jobs that came before, and those that came with it.
     let ahead = own
         .cycles(arrival + 1)
         .saturating_sub(own.cost)
@@ -324,7 +324,7 @@ fn job(
         .saturating_add(own.cost)
         .saturating_add(sum(problem.until_start, started));
     let finish = within(limits.response)(if own.cost == 0 {
-        // It ends where its first cycle would begin.
+        // The job ends where its first cycle would begin.
         Search::Found(started - 1)
     } else if problem.throughout.is_empty() {
         if settled <= arrival.saturating_add(limits.response).min(LONGEST_WINDOW) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How far each source's rate could rise before the first deadline breaks.
 //!
-//! In the sense of Bini, Di Natale and Buttazzo ("Sensitivity analysis for fixed-priority real-time
+//! This follows Bini, Di Natale and Buttazzo ("Sensitivity analysis for fixed-priority real-time
 //! systems", Real-Time Systems 39, 2008), along the rate of one source at a time: responses only
 //! grow with a rate, so bisection is exact. A system of a thousand sources would need ten thousand
-//! analyses; there each source gets a lower bound, from windows that were found once
+//! analyses; there each source gets a lower bound, from windows that are found once
 //! ([`crate::slack`]).
 
 use weir_model::{Expiry, Interval, Limit, Place, Policy, Rate, Source, System, Timing};
@@ -20,18 +20,18 @@ use crate::units::Part;
 pub struct Headroom {
     /// Index in [`System::sources`].
     pub source: usize,
-    /// By what the rate that the source's limit lets through (its worst rate, if it has no limit)
-    /// could be multiplied, all else alike, with every deadline kept. Below 1: it would have to be
-    /// so much less. None: however fast, no deadline breaks.
+    /// The factor by which the source's rate could be multiplied with every deadline kept, if
+    /// nothing else changes. The rate is what its limit lets through, or its worst rate without a
+    /// limit. Below 1, the rate has to fall. None: no deadline breaks, however fast the source.
     pub factor: Option<f64>,
-    /// The unit whose deadline breaks first beyond that, or the bottom half of the flow whose does;
-    /// none if none does, or if none can be told apart.
+    /// The unit whose deadline breaks first beyond that, or the bottom half of the flow whose
+    /// deadline does. None: no deadline breaks, or it is not known which.
     pub binding: Option<Part>,
-    /// Is it the largest such factor, or only one that is safe?
+    /// Is it the largest such factor? Else it is only a safe one.
     pub exact: bool,
 }
 
-/// What of a source is changed to change its rate. Settings are numbered from the loosest, 0.
+/// The parameter of a source that changes its rate. Settings are numbered from the loosest, 0.
 #[derive(Debug, Clone, Copy)]
 enum Knob {
     /// Cycles of the interval of the source's own limiter.
@@ -42,12 +42,12 @@ enum Knob {
     Burst(u32),
 }
 
-/// The least rate that is tried in search of one that holds, as a share of today's.
+/// The slowest setting that is tried is today's rate divided by this.
 const LEAST_SHARE: u64 = 1 << 12;
 /// The largest burst that is tried.
 const MOST_BURST: u64 = 1 << 20;
-/// Systems of more than so many (sources x units x units) get lower bounds: about half a second of
-/// analyses.
+/// The most sources x units x units of a system for exact results, about half a second of analyses.
+/// Larger ones get lower bounds.
 const MOST_WORK: usize = 700_000;
 
 impl Knob {
@@ -68,7 +68,7 @@ impl Knob {
         }
     }
 
-    /// Sets `source` to the `index`th setting; gives the factor on today's rate.
+    /// Gives `source` the setting `index`; returns the factor on today's rate.
     fn set(self, source: &mut Source, index: u64, clock_hz: u64) -> f64 {
         match self {
             Self::Interval(now) => {
@@ -96,8 +96,8 @@ impl Knob {
     }
 }
 
-/// Gives a limit an interval of any number of cycles; the instants that it tells apart stay as far
-/// apart as they are.
+/// Gives a limit an interval of any number of cycles, without making the instants finer that it
+/// tells apart: its lag makes up for the ticks.
 fn set_cycles(limit: &mut Limit, cycles: u64) {
     let apart = (limit.interval.tick).saturating_mul(u64::from(limit.lag).saturating_add(1));
     limit.interval = Interval::of_cycles(cycles);
@@ -126,9 +126,9 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     }
 }
 
-/// As [`headroom`], but a lower bound whatever the size of the system: no source is known to have
-/// any if the system breaks a deadline as it is, and none is known to have more than today's rate
-/// if packets have deadlines, their flows' or their receivers': the windows say nothing of these.
+/// Like [`headroom`], but gives lower bounds whatever the size of the system. No source has known
+/// headroom if the system breaks a deadline as it is. None may exceed today's rate if packets have
+/// deadlines, of their flows or their receivers: the windows say nothing of these.
 #[must_use]
 pub fn headroom_at_least(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     let slack = keeps_now(system, analysis).then(|| Slack::of(system, analysis));
@@ -152,15 +152,15 @@ fn keeps_now(system: &System, analysis: &Analysis) -> bool {
     analysis.holds() && (!has_flow_deadlines(system) || keeps_deadlines(system))
 }
 
-/// The settings of one source's knob, and how far they matter.
+/// The settings of one source's knob, and which of them matter.
 struct KnobRange {
     knob: Knob,
     /// The loosest setting with which the limit can still hold a request back. With a looser one
-    /// the source asks for less than with this one, but for the expiries of a timer that runs
-    /// whether or not it is needed.
+    /// the source asks for less, but for the expiries of a timer that runs whether or not it is
+    /// needed.
     loosest: u64,
     tightest: u64,
-    /// Looser settings than that cost no expiry (LIMIT-LAZY-1).
+    /// Do looser settings than that cost no expiry (LIMIT-LAZY-1)?
     lazy: bool,
 }
 
@@ -182,7 +182,8 @@ impl KnobRange {
         })
     }
 
-    /// The loosest setting that `holds`, if tighter ones do, too; `holds_now`: today's does.
+    /// The loosest setting that `holds`, if all tighter ones do, too. `holds_now` says that today's
+    /// does.
     fn search(&self, holds_now: bool, holds: impl Fn(u64) -> bool) -> Threshold {
         let now = self.knob.now();
         let among = |least: u64, tightest: u64| match first(least, tightest, &holds) {
@@ -206,19 +207,19 @@ impl KnobRange {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, Copy)]
 enum Threshold {
     /// Every setting holds.
     Any,
-    /// This one holds, the next looser one does not.
+    /// This setting holds, the next looser one does not.
     UpTo(u64),
-    /// None holds.
+    /// No setting holds.
     None,
 }
 
-/// The first number from `least` to `most` of which `of` is true, if it is true of all that follow
-/// one.
+/// The first number from `least` to `most` for which `of` is true, if it then is for all that
+/// follow.
 fn first(least: u64, most: u64, of: impl Fn(u64) -> bool) -> Option<u64> {
     if of(least) {
         return Some(least);
@@ -238,7 +239,7 @@ fn first(least: u64, most: u64, of: impl Fn(u64) -> bool) -> Option<u64> {
     Some(found)
 }
 
-/// Nothing holds, however slow the source.
+/// No rate helps, however slow.
 fn hopeless(source: usize) -> Headroom {
     Headroom {
         source,
@@ -265,8 +266,8 @@ fn exactly(system: &System, source: usize, latency: u64, holds_now: bool) -> Hea
             .map_or(0.0, |of| range.knob.set(of, index, clock));
         (changed, factor)
     };
-    // The latency of a flow may shrink when its limit grows, so the first miss that bisection finds
-    // need not be the first there is.
+    // A flow's latency may shrink when its limit grows, so the first miss that bisection finds need
+    // not be the first that exists.
     let exact = !has_flow_deadlines(system);
     match range.search(holds_now, |index| keeps_deadlines(&at(index).0)) {
         Threshold::Any => Headroom {
@@ -307,8 +308,7 @@ fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
         Threshold::UpTo(index) => index,
         Threshold::Any | Threshold::None => range.loosest,
     };
-    // What the others bear the source itself nearly always does; only if not its own interrupts
-    // decide.
+    // The source itself nearly always bears what the others bear, unless its own interrupts decide.
     let (found, binding) = if by_itself(of_others) {
         let tighter = of_others.checked_sub(1);
         (by_others, tighter.and_then(breaks))

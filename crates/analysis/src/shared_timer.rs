@@ -17,10 +17,10 @@ fn cleared_by(system: &System, timer: usize) -> impl Iterator<Item = (usize, &So
         .filter(move |(_, source)| source.limit.expiry == Some(Expiry::Shared(timer)))
 }
 
-/// A shared timer's interrupt as others see it.
+/// A shared timer's interrupt, as other units see it.
 #[derive(Debug)]
 pub(crate) struct TimerDemands {
-    /// The handlers that run inside it count as the lines'.
+    /// Without the handlers that run inside it, which count as the lines'.
     pub by_tasks: Demand,
     /// With those handlers, since an interrupt may stand above the line of a source that the timer
     /// serves; and with the instruction that runs between two interrupts.
@@ -28,7 +28,7 @@ pub(crate) struct TimerDemands {
 }
 
 impl TimerDemands {
-    /// Those of a timer of `system`, whose sources have `tasks`.
+    /// The demands of a timer of `system`, whose sources have `tasks`.
     pub fn new(system: &System, timer: usize, tasks: &[Tasks]) -> Self {
         let (base, period) = system
             .timers

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much more one source may ask for without any deadline breaking, from windows that are found
-//! once.
+//! A lower bound on headroom: how much more one source may ask for without any deadline breaking,
+//! from windows that are found once.
 //!
 //! A window x with demand(x) <= x shows a bound (docs/analysis.md), and what it leaves, x -
 //! demand(x), may be asked for in addition. So each unit gives points (x, slack), and a source that
-//! asks for at most `slack` more in each window x breaks nothing. What it asks for more lies below
-//! a line, so only the points on the lower convex hull matter. That makes a lower bound on the
-//! headroom of a thousand sources cost less than the analysis itself.
+//! asks for at most `slack` more in each window x breaks nothing. The additional demand of a source
+//! lies below a line, so only the points on the lower convex hull matter. Thus a lower bound on the
+//! headroom of a thousand sources costs less than the analysis itself.
 
 use rayon::prelude::*;
 use weir_model::{Source, System};
@@ -29,16 +29,17 @@ struct SlackPoint {
 #[derive(Debug)]
 pub struct Slack<'a> {
     latencies: Latencies,
-    /// What of each latency the source's line may take.
+    /// The part of each latency that the source's line may take.
     shares: Vec<u64>,
     units: Units<'a>,
     hull: Vec<SlackPoint>,
-    /// That of tasks and bottom halves alone: only these wait for what is done for packets.
+    /// The points of tasks and bottom halves alone: only these wait for the work that is done for
+    /// packets.
     hull_of_tasks: Vec<SlackPoint>,
 }
 
-/// How much later than they are timers may become, tried in turn: the more, the more room for the
-/// rates, unless that alone breaks a deadline.
+/// Factors on the latencies of timers, tried in turn. A larger one leaves more room for the rates,
+/// unless it alone breaks a deadline.
 const LATER: [f64; 4] = [2.0, 1.5, 1.1, 1.0];
 
 impl<'a> Slack<'a> {
@@ -73,7 +74,7 @@ impl<'a> Slack<'a> {
             }
         }
         let (latencies, shares, units, points) = found.unwrap_or_else(|| {
-            // Latencies as they are always do; not to have found so means that nothing is known to
+            // Today's latencies always hold. If no points were found even so, nothing is known to
             // be left.
             let latencies = analysis.latencies.clone();
             let units = Units::new(system, &latencies);
@@ -110,7 +111,7 @@ impl<'a> Slack<'a> {
         let now = self.units.seen(source)?;
         let (plain, then) = self.units.tasks_if(source, changed, latency);
         let per_packet = self.units.per_packet_if(source, changed, &plain, latency);
-        // What has no bound is above everything.
+        // A demand without bound is above every point.
         let for_packets = per_packet.map_or((f64::INFINITY, 0.0), |demands| {
             let (now, then): (Vec<_>, Vec<_>) = demands.into_iter().unzip();
             more(below(now.iter()), above(then.iter()))
@@ -129,16 +130,16 @@ impl<'a> Slack<'a> {
             })
     }
 
-    /// Do the source's own interrupts hold if it is as `changed`? Their jobs change with its rate,
-    /// so they are analysed anew.
+    /// Do the source's own interrupts keep their deadlines if it is as `changed`? Their jobs change
+    /// with its rate, so they are analysed anew.
     #[must_use]
     pub fn bears_itself(&self, source: usize, changed: &Source) -> bool {
         let Some(&latency) = self.latencies.source.get(source) else {
             return false;
         };
         let (plain, seen) = self.units.tasks_if(source, changed, latency);
-        // Later than an interval makes no difference (CONTRACTS.md's J), so then there is nothing
-        // to ask.
+        // A latency above an interval makes no difference (J in CONTRACTS.md), so it needs no
+        // check.
         let may_be_late = latency < changed.limit.interval.cycles().saturating_sub(1);
         let share = self.shares.get(source).copied();
         let share = share.filter(|_| self.units.counts_on(changed, latency));
@@ -172,10 +173,10 @@ impl<'a> Slack<'a> {
 }
 
 impl SlackPoint {
-    /// Does what lies below the line ask for more than is left?
+    /// Does a demand below the line ask for more than is left?
     fn is_cut_by(&self, line: CurveLine) -> bool {
         let more = line.0 + line.1 * self.window as f64;
-        // Rounded against the source: f64 errs by far less.
+        // Rounded against the source by far more than f64 errs.
         more * (1.0 + 1e-9) + 1.0 > self.slack as f64
     }
 }
@@ -190,12 +191,12 @@ fn sum<'a>(demands: impl Iterator<Item = &'a Demand>, line: fn(&Curve) -> CurveL
     })
 }
 
-/// A line nowhere above the demands.
+/// A line that lies nowhere above the demands.
 fn below<'a>(demands: impl Iterator<Item = &'a Demand>) -> CurveLine {
     sum(demands, |curve| (curve.intercept(), curve.rate()))
 }
 
-/// A line nowhere below them.
+/// A line that lies nowhere below them.
 fn above<'a>(demands: impl Iterator<Item = &'a Demand>) -> CurveLine {
     sum(demands, Curve::upper_line)
 }
@@ -204,7 +205,7 @@ fn more(now: CurveLine, then: CurveLine) -> CurveLine {
     (then.0 - now.0, then.1 - now.1)
 }
 
-/// Lines above what `then` asks for more than `now`, in each view of the source.
+/// Lines above the difference between the demands `then` and `now`, in each view of the source.
 fn lines(now: &Tasks, then: &Tasks) -> Vec<CurveLine> {
     fn demands(of: &Option<Interrupt>) -> impl Iterator<Item = &Demand> {
         of.iter()
@@ -217,8 +218,8 @@ fn lines(now: &Tasks, then: &Tasks) -> Vec<CurveLine> {
     ]
 }
 
-/// What of each latency the source's line may take: what it takes now and half of what there is
-/// more of it; nothing where the limiter is not counted on.
+/// The part of each latency that the source's line may take: what it takes now, and half of what
+/// the latency grows; nothing where the limiter is not counted on.
 fn shares(units: &Units, analysis: &Analysis, latencies: &Latencies) -> Vec<u64> {
     let sources = analysis.latencies.source.iter().zip(&latencies.source);
     sources
@@ -235,7 +236,7 @@ fn shares(units: &Units, analysis: &Analysis, latencies: &Latencies) -> Vec<u64>
         .collect()
 }
 
-/// The points of a unit; none if it breaks its deadline, or its timer comes later than `latencies`
+/// The points of a unit. None: it breaks its deadline, or its timer comes later than `latencies`
 /// allows.
 fn points(
     system: &System,
@@ -273,7 +274,7 @@ fn points(
     let own = unit.own.as_ref()?;
     let is_late = most_start_delay.is_some_and(|most| {
         solution.start_delay > most
-            // Later than an interval makes no difference (CONTRACTS.md's J).
+            // A latency above an interval makes no difference (J in CONTRACTS.md).
             && !matches!(unit.part, Part::Expiry(source) if !units.is_counted_on(source)
                 && system.sources.get(source).is_some_and(|of| most >= of.limit.interval.cycles().saturating_sub(1)))
     });
@@ -327,7 +328,7 @@ fn points(
                 of: unit.part,
             }
         } else {
-            // Two fixed points that depend on each other: nothing is claimed to be left.
+            // Two fixed points depend on each other here, so nothing is claimed to be left.
             SlackPoint {
                 window: job.finish,
                 slack: 0,
@@ -338,8 +339,8 @@ fn points(
     Some(points)
 }
 
-/// A window in which the unit's busy window ends and which leaves as much as can be found: its
-/// deadline, if that is one.
+/// A window in which the unit's busy window ends and which leaves the most slack that is found: its
+/// deadline, if that is such a window.
 fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> SlackPoint {
     let slack = |window: u64| {
         let asked = problem
@@ -348,7 +349,7 @@ fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> SlackPoi
             .saturating_add(problem.urgent(window));
         window.checked_sub(asked)
     };
-    // Beyond the last job's step there would be one more job to look at.
+    // A window beyond the last job's step would contain one more job.
     let most = solution
         .jobs
         .last()
@@ -373,8 +374,7 @@ fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> SlackPoi
     }
 }
 
-/// The points below which no line through others goes: a line lies below all points iff it lies
-/// below these.
+/// The points on the lower hull: a line lies below all points iff it lies below these.
 fn lower_hull(mut points: Vec<SlackPoint>) -> Vec<SlackPoint> {
     points.sort_by_key(|point| (point.window, point.slack));
     let mut hull: Vec<SlackPoint> = Vec::new();

@@ -14,7 +14,7 @@ use crate::shared_timer::TimerDemands;
 pub use crate::shared_timer::longest_timer;
 pub use interference::Interference;
 
-/// What a unit is; the numbers are indices into the system's lists.
+/// The kind of a unit. The numbers are indices into the system's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The interrupt of a source's line.
@@ -32,13 +32,13 @@ pub enum Part {
 }
 
 impl Part {
-    /// Is it an interrupt, and not work of a task's urgency?
+    /// Is it an interrupt, and not work at a task's urgency?
     #[must_use]
     pub const fn is_interrupt(self) -> bool {
         matches!(self, Self::Request(_) | Self::Expiry(_) | Self::Timer(_))
     }
 
-    /// The receiver whose own work it is; none if it is nobody's.
+    /// The receiver whose own work it is; none if it is not a receiver's.
     pub(crate) fn worker(self, system: &System) -> Option<usize> {
         match self {
             Self::Task(receiver) => Some(receiver),
@@ -48,38 +48,38 @@ impl Part {
     }
 }
 
-/// What competes for the processor.
+/// A competitor for the processor.
 #[derive(Debug, Clone)]
 pub struct Unit {
     /// What it is.
     pub part: Part,
-    /// Where it stands.
+    /// Its rank and threshold.
     pub place: PreemptionRank,
     /// Its jobs; none: no bound on how often they come.
     pub own: Option<Demand>,
     /// Cycles for which one run of it can keep others waiting, if it cannot be interrupted.
     pub longest: u64,
-    /// Cycles within which it has to have ended, from its release.
+    /// Cycles from its release to its deadline.
     pub deadline: Option<u64>,
 }
 
-/// How late interrupts begin: LIMIT's L less what the interrupt itself needs.
+/// How late interrupts begin: L of the contracts without the cost of the interrupt itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latencies {
-    /// Of each source its own timer's interrupt, or that of the shared one that clears it; and its
-    /// line's more if the source is counted on to stay below its limit.
+    /// For each source, the latency of its own timer's interrupt, or of the shared timer's that
+    /// clears it. If the source is counted on to stay below its limit, that of its line is added.
     pub source: Vec<u64>,
 }
 
-/// A source's tasks as others see them in their busy windows.
+/// A source's demands, as others see them in their busy windows.
 #[derive(Debug)]
 pub(crate) struct TaskViews {
-    /// Tasks, which every timer delays.
+    /// For tasks, which every timer delays.
     pub by_tasks: Tasks,
-    /// Interrupts that the source's timer delays. As every interrupt does, they see the instruction
-    /// that runs between two interrupts.
+    /// For interrupts that the source's timer delays. As for every interrupt, they contain the
+    /// instruction that runs between two interrupts.
     pub below_timer: Tasks,
-    /// Other interrupts.
+    /// For other interrupts.
     pub above_timer: Tasks,
 }
 
@@ -94,23 +94,24 @@ impl TaskViews {
         }
     }
 
-    /// Every view.
+    /// All views.
     pub fn views(&self) -> [&Tasks; 3] {
         [&self.by_tasks, &self.below_timer, &self.above_timer]
     }
 }
 
-/// A system's units, with what they ask for.
+/// A system's units, with their demands.
 #[derive(Debug)]
 pub struct Units<'a> {
     system: &'a System,
     /// How late each source's timer is served.
     latencies: Vec<u64>,
-    /// In the order of the system's lists: sources (request, expiry), timers, receivers, flows.
+    /// The units, in the order of the system's lists: sources (request, expiry), timers, receivers,
+    /// flows.
     pub units: Vec<Unit>,
-    /// By themselves: their own curves hold in any window.
+    /// The demands of the sources by themselves, whose curves hold in any window.
     plain: Vec<Tasks>,
-    /// As others see them.
+    /// The demands of the sources as others see them.
     seen: Vec<TaskViews>,
     /// The shared timers' interrupts.
     timers: Vec<TimerDemands>,
@@ -118,8 +119,8 @@ pub struct Units<'a> {
     switches: Vec<(PreemptionRank, Demand)>,
 }
 
-/// What one run of a source's handler costs, with the most work it may do: the units of work, and
-/// of each packet the top half and the demultiplexing.
+/// The cost of one run of a source's handler with the most work that it may do: the units of work
+/// and, for each packet, the top half and the demultiplexing.
 #[must_use]
 pub fn body(system: &System, source: usize) -> Body {
     let Some(of) = system.sources.get(source) else {
@@ -146,7 +147,7 @@ pub fn body(system: &System, source: usize) -> Body {
     }
 }
 
-/// Cycles between two packets of `flow`, at least; none: whatever its source brings.
+/// The least cycles between two packets of `flow`; none: whatever its source brings.
 #[must_use]
 pub fn flow_interarrival(flow: &Flow, clock_hz: u64) -> Option<u64> {
     flow.rate.map(|rate| rate.least_cycles(clock_hz))
@@ -172,7 +173,7 @@ fn padded(source: &Source, cpu: &Cpu) -> Source {
     let pad = |cost: u64| pad_if(cost > 0, cost);
     let mut padded = source.clone();
     padded.limit.costs = EventCosts {
-        // What serves happens even if it costs nothing.
+        // A run that serves happens even if it costs nothing.
         request_served: pad_if(true, costs.request_served),
         request_refused: pad(costs.request_refused),
         expiry_served: pad_if(
@@ -194,8 +195,7 @@ fn level_of_timer(system: &System, source: &Source) -> Option<PreemptionRank> {
     }
 }
 
-/// Which task-level unit a flow's bottom half is: at the urgency of its receiver (zhang2006 §3,
-/// lee2010 §4).
+/// The unit of a flow's bottom half: at the urgency of its receiver (zhang2006 §3, lee2010 §4).
 fn place_of_receiver(system: &System, receiver: usize) -> PreemptionRank {
     let urgency = system
         .receivers
@@ -204,10 +204,10 @@ fn place_of_receiver(system: &System, receiver: usize) -> PreemptionRank {
     PreemptionRank::of_task(&system.cpu, urgency)
 }
 
-/// What is done for each packet of a flow at its receiver's urgency.
+/// The work for each packet of a flow at its receiver's urgency.
 struct PerPacket {
     part: Part,
-    /// With the switch to it and back.
+    /// The bottom half, with the switch to it and back.
     cost: u64,
     deadline: Option<u64>,
 }
@@ -235,9 +235,9 @@ fn per_packet(system: &System, index: usize, flow: &Flow) -> impl Iterator<Item 
         }))
 }
 
-/// The switches with which time slices end, at each urgency that more than one unit has. They are a
-/// slice apart there, for turns at one urgency do not overlap: who is preempted by more urgent work
-/// keeps the turn.
+/// The switches at the ends of time slices, for each urgency that more than one unit has. There
+/// they are a slice apart, since turns at one urgency do not overlap: a unit that more urgent work
+/// preempts keeps its turn.
 fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(PreemptionRank, Demand)> {
     let cost = cpu.context_switch.cycles;
     let takes_turns = cpu.tasks == TaskModel::Preemptive && cost > 0;
@@ -323,7 +323,8 @@ impl<'a> Units<'a> {
                     place: level_of_timer(system, source)?,
                     own: Some(expiry.own.clone()),
                     longest: expiry.longest,
-                    // What had to wait for the limiter is served inside the timer's interrupt.
+                    // A request that had to wait for the limiter is served inside the timer's
+                    // interrupt.
                     deadline: source
                         .deadline
                         .filter(|_| limiter::serves_in_expiry(&source.limit)),
@@ -345,8 +346,8 @@ impl<'a> Units<'a> {
             units.push(Unit {
                 part: Part::Timer(index),
                 place: PreemptionRank::of_interrupt(&system.cpu, &timer.level),
-                // What others see counts the handlers that run inside it as the lines'; its own
-                // response does not.
+                // Others count the handlers that run inside it as the lines'; its own response does
+                // not.
                 own: Some(Demand {
                     cost: longest,
                     curve: demands.by_tasks.curve.clone(),
@@ -394,8 +395,8 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// The most packets of a flow whose top halves run in any window: what its source serves, and
-    /// at most what the flow itself brings if none has to wait for the limit.
+    /// The most packets of a flow whose top halves run in any window: what its source serves and,
+    /// if no packet has to wait for the limit, at most what the flow itself brings.
     #[must_use]
     pub fn packets(&self, flow: usize) -> Option<Curve> {
         let flow = self.system.flows.get(flow)?;
@@ -405,8 +406,8 @@ impl<'a> Units<'a> {
         self.packets_if(flow, source, tasks, latency)
     }
 
-    /// As [`Self::packets`], if the flow's source were as `source`, with these tasks, and its timer
-    /// as late as `latency`.
+    /// Like [`Self::packets`], for the source `source` with these tasks and a timer that is
+    /// `latency` cycles late.
     fn packets_if(
         &self,
         flow: &Flow,
@@ -426,8 +427,8 @@ impl<'a> Units<'a> {
         })
     }
 
-    /// What is done at the urgencies of receivers for the packets of a source, now and if it were
-    /// as `changed`, with these tasks, and its timer as late as `latency`. None: without bound.
+    /// The work at receivers' urgencies for the packets of a source: now, and if it were as
+    /// `changed`, with these tasks and a timer that is `latency` cycles late. None: without bound.
     pub(crate) fn per_packet_if(
         &self,
         source: usize,
@@ -449,8 +450,8 @@ impl<'a> Units<'a> {
     }
 
     /// The longest time for which a packet can wait in the device for its interrupt to ask:
-    /// moderation, and the way through a limiter in hardware. None: no bound, because packets can
-    /// come faster than the limit lets them through and nobody knows how many the device keeps.
+    /// moderation, and the delay of a limiter in hardware. None: no bound, because packets can come
+    /// faster than the limit lets them through and the size of the device's ring is not stated.
     #[must_use]
     pub fn longest_wait(&self, source: usize) -> Option<u64> {
         let of = self.system.sources.get(source)?;
@@ -458,9 +459,9 @@ impl<'a> Units<'a> {
         longest_wait(of, self.system.cpu.clock_hz, latency)
     }
 
-    /// Is the limiter of a source counted on never to hold a request back, because they are too far
-    /// apart? How late the source's own interrupt begins is a part of its latency then: the limiter
-    /// tells two requests apart by when their interrupts begin.
+    /// Is the limiter of a source counted on never to hold a request back, because requests are too
+    /// far apart? Then its latency contains how late the source's own interrupt begins: the limiter
+    /// tells two requests apart by the begins of their interrupts.
     #[must_use]
     pub fn is_counted_on(&self, source: usize) -> bool {
         let of = self.system.sources.get(source);
@@ -469,14 +470,14 @@ impl<'a> Units<'a> {
             .is_some_and(|(of, &latency)| self.counts_on(of, latency))
     }
 
-    /// As [`Self::is_counted_on`], if the source were as `changed` and as late as `latency`.
+    /// Like [`Self::is_counted_on`], if the source were as `changed` and its latency `latency`.
     pub(crate) fn counts_on(&self, changed: &Source, latency: u64) -> bool {
         limiter::longest_borne(changed, self.system.cpu.clock_hz)
             .is_some_and(|longest| latency <= longest)
     }
 
-    /// What tasks can be delayed by because of a shared timer's interrupt; the handlers that run
-    /// inside it count as the lines'.
+    /// The demand of a shared timer's interrupt that delays tasks, without the handlers that run
+    /// inside it, which count as the lines'.
     #[must_use]
     pub fn timer(&self, timer: usize) -> Option<&Demand> {
         self.timers.get(timer).map(|demands| &demands.by_tasks)
@@ -487,13 +488,13 @@ impl<'a> Units<'a> {
         self.switches.iter().map(|(_, switch)| switch)
     }
 
-    /// The tasks of a source as others see them.
+    /// The demands of a source, as others see them.
     pub(crate) fn seen(&self, source: usize) -> Option<&TaskViews> {
         self.seen.get(source)
     }
 
-    /// The tasks of a source by themselves and as others see them, if it were as `changed` and its
-    /// timer as late as `latency`.
+    /// The demands of a source, by themselves and as others see them, if it were as `changed` and
+    /// its timer `latency` cycles late.
     pub(crate) fn tasks_if(
         &self,
         source: usize,
@@ -509,7 +510,7 @@ impl<'a> Units<'a> {
         )
     }
 
-    /// The tasks of a source by themselves: their curves hold in any window.
+    /// The demands of a source by themselves, whose curves hold in any window.
     #[must_use]
     pub fn tasks(&self, source: usize) -> Option<&Tasks> {
         self.plain.get(source)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pieces of C: macros laid out as clang-format leaves them, and what users wrote made harmless.
+//! Pieces of C: macros as clang-format lays them out, and users' texts made harmless.
 use std::fmt::{self, Write};
 
-/// Where the backslashes of a macro stand: as `.clang-format` has it.
+/// The column of a macro's backslashes, by `.clang-format`.
 const COLUMNS: usize = 140;
 
 /// A macro of several lines, with an empty line behind it.
@@ -16,13 +16,13 @@ pub(crate) fn definition(out: &mut String, lines: &[String]) -> fmt::Result {
     writeln!(out)
 }
 
-/// A text of the user's in a comment: it neither ends it nor looks like another.
+/// A user's text in a comment, which it can neither end nor nest.
 pub(crate) fn comment(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     for character in text.chars() {
         let plain = character.is_ascii_graphic() || character == ' ' || character.is_alphanumeric();
         let character = if plain { character } else { '_' };
-        // No begin or end of a comment, no trigraph.
+        // No comment begins or ends, and there is no trigraph.
         if matches!(
             (kept.chars().next_back(), character),
             (Some('*'), '/') | (Some('/'), '*') | (Some('?'), '?')
@@ -62,7 +62,7 @@ pub(crate) fn call(name: &str, arguments: &[String]) -> Vec<String> {
         let is_last = index + 1 == arguments.len();
         let argument = format!("{argument}{}", if is_last { ")" } else { "," });
         let begins = line.len() == indent;
-        // Room for the blank and the backslash behind a line.
+        // A line leaves room for the blank and the backslash.
         if !begins && line.len() + 1 + argument.len() > COLUMNS - 2 {
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
         } else if !begins {

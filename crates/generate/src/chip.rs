@@ -6,7 +6,7 @@ fn boards() -> impl Iterator<Item = &'static Board> {
     Board::all().iter().filter(|board| board.port == Port::Avr)
 }
 
-/// The names that [`chip`] knows.
+/// The names of all chips.
 #[must_use]
 pub fn chips() -> Vec<&'static str> {
     boards().map(Board::chip).collect()

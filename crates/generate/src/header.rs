@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes a plan down as a C header for `ports/avr`.
+//! Writes a plan as a C header for `ports/avr`.
 use std::fmt::{self, Write};
 
 use weir_model::{Policy, Rate, Source, Timing};
@@ -12,7 +12,7 @@ use weir_target::Flavour;
 
 /// The schema of the system files that Weir reads.
 const SCHEMA: u32 = 1;
-/// Of the numbers in comments.
+/// The digits of numbers in comments.
 const DIGITS: u8 = 4;
 
 /// The header that keeps the plan's limits. `file` is the name of the system file, for the reader;
@@ -125,7 +125,8 @@ fn preamble(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Result {
     writeln!(out, " */")
 }
 
-/// A build that is another than the one that was checked stops, and says what it should be told.
+/// The checks of the build: one with other settings than those that were checked stops with a
+/// message.
 fn build_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     let clock = plan.clock_hz;
     let mut check = |condition: &str, message: &str| {
@@ -158,8 +159,8 @@ fn build_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(out)
 }
 
-/// Names are joined to others in macros, which a macro of the same name would disturb in ways that
-/// no message explains.
+/// The check that no macro has one of the names, which are joined to others in macros: such a macro
+/// would disturb them in ways that no compiler's message explains.
 fn name_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     for source in &plan.sources {
         writeln!(
@@ -171,8 +172,8 @@ fn name_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(out)
 }
 
-/// The calls of a limited line for one without a limit, so that a limit can come and go without a
-/// change of the firmware.
+/// The calls of a limited line for one without a limit, so that a limit can be added or removed
+/// without a change of the firmware.
 fn line_without_limit(out: &mut String, flavour: Flavour) -> fmt::Result {
     let switch = |on: bool| match (flavour, on) {
         (Flavour::C, true) => "WEIR_AVR_UNMASK(WEIR_AVR_##line);",
@@ -350,7 +351,8 @@ fn source_macro(out: &mut String, source: &PlannedSource<'_>) -> fmt::Result {
     definition(out, &lines)
 }
 
-/// A name that only the macro defines: where it is missing, the compiler's message says what to do.
+/// A name that only the macro defines: where it is missing, the compiler's message shows what to
+/// do.
 fn stands_first(kind: &str, name: &str) -> String {
     format!("WEIR_{kind}_{name}_must_stand_before_this")
 }
@@ -386,9 +388,9 @@ fn shared_timer(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     definition(out, &lines)
 }
 
-/// Timers before limiters, which read them; lines without a limit before the others, which take
-/// over the enable bits that they find set (`fast`); the shared timer last, with all its sources
-/// started.
+/// The order of the start: timers before the limiters, which read them; lines without a limit
+/// before the others, which take over the enable bits that they find set (`fast`); the shared timer
+/// last, once all its sources are started.
 fn start(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(
         out,

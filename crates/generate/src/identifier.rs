@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A name of the system file as C knows it.
+//! The C identifier of a name in the system file.
 
-/// Why a name is none in C. The message says what would be right.
+/// Why a name is no identifier in C. The message says what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentifierError {
-    /// Nothing, or a digit, `-`, `_` or `.` in front.
+    /// The name is empty, or begins with a digit, `-`, `_` or `.`.
     #[error("it does not begin with a letter, as a name in C must here")]
     Begin,
-    /// A character that is not replaced.
+    /// The name has a character that is not replaced.
     #[error("it has a {0:?}; letters, digits, `_`, `-` and `.` are possible")]
     Character(char),
-    /// What Weir's own names begin with.
+    /// The name begins as Weir's own names do.
     #[error("names that begin with `weir` are Weir's own")]
     Reserved,
 }
 
-/// The C identifier of a name: itself, with `_` for each `-` and `.`. Two names can have the same
+/// The C identifier of a name: the name with `_` for each `-` and `.`. Two names can have the same
 /// one.
 ///
 /// # Errors

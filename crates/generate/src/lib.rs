@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns a system into the code that keeps its limits.
 //!
-//! [`ChipPlan::new`] decides what a chip must be told, or refuses with every reason it finds;
-//! [`header`] writes the decision down as one C header for `ports/avr`; [`write`] puts it in place
-//! without touching a file that somebody else wrote. [`SiliconPlan`] does the same for limits in
-//! hardware: an instance of rtl/limit, and the C header of its driver.
+//! [`ChipPlan::new`] decides what a chip is told, or refuses with every reason it finds. [`header`]
+//! writes the plan as one C header for `ports/avr`. [`write`] puts it in place without touching a
+//! file that was not generated. [`SiliconPlan`] does the same for limits in hardware: an instance
+//! of rtl/limit, and the C header of its driver.
 //!
-//! The same system always gives the same bytes: no date, no path, no machine.
+//! The same system always gives the same bytes: they depend on no date, path or machine.
 mod c_text;
 mod chip;
 mod header;

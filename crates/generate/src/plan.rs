@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the generated code will be: every name, channel and number, decided before a line is
+//! The plan of the generated code: every name, channel and number, decided before a line is
 //! written.
 use std::fmt;
 
@@ -8,7 +8,7 @@ use weir_model::{Policy, Source, Timing};
 
 use weir_target::Flavour;
 
-/// What a chip is told about a system. Everything in it can be compiled.
+/// What a chip is told about a system. All of it can be compiled.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChipPlan<'a> {
     /// The system's name.
@@ -21,7 +21,7 @@ pub struct ChipPlan<'a> {
     pub flavour: Flavour,
     /// Cycles per second.
     pub clock_hz: u64,
-    /// In the system's order.
+    /// The sources, in the system's order.
     pub sources: Vec<PlannedSource<'a>>,
     /// The timers that limits use, by name.
     pub timers: Vec<PlannedTimer>,
@@ -38,11 +38,11 @@ pub struct PlannedSource<'a> {
     pub identifier: String,
     /// Its interrupt.
     pub vector: &'a str,
-    /// None: every request is served.
+    /// The limit; none: every request is served.
     pub limit: Option<SoftwareLimit>,
-    /// What `weir_system_start()` does for it.
+    /// What `weir_system_start()` does for the source.
     pub start: LineStart,
-    /// What the system says of it.
+    /// The source of the system.
     #[serde(skip)]
     pub source: &'a Source,
 }
@@ -51,11 +51,11 @@ pub struct PlannedSource<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineStart {
-    /// With its limiter.
+    /// Its limiter enables it.
     Limiter,
-    /// By the bit of the external line.
+    /// The bit of the external line enables it.
     Line,
-    /// By whoever sets its device up.
+    /// The user's code enables it, when it sets up the device.
     Device,
 }
 
@@ -68,9 +68,9 @@ pub struct SoftwareLimit {
     /// When it masks.
     #[serde(serialize_with = "timing")]
     pub timing: Timing,
-    /// `TIMER1A`.
+    /// The channel: `TIMER1A`.
     pub channel: String,
-    /// Whether other sources use the channel, too.
+    /// Do other sources use the channel, too?
     pub shared: bool,
     /// Cycles of a tick.
     pub prescaler: u64,
@@ -78,14 +78,14 @@ pub struct SoftwareLimit {
     pub interval_ticks: u64,
     /// Requests per period, or tokens, at least 1.
     pub burst: u32,
-    /// What the one-shot is set short by.
+    /// Ticks by which the one-shot is set short.
     pub lag_ticks: u32,
     /// The rate that it lets through in the long run, in Hz.
     pub limit_hz: f64,
 }
 
 impl fmt::Display for SoftwareLimit {
-    /// In the words of the system file: `bursty eager 3`.
+    /// The limit in the words of the system file: `bursty eager 3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.policy.name(), self.timing.name())?;
         match self.policy {
@@ -98,7 +98,7 @@ impl fmt::Display for SoftwareLimit {
 /// A timer to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedTimer {
-    /// `TIMER1`.
+    /// The timer's name: `TIMER1`.
     pub name: String,
     /// One of its channels that a limit uses.
     pub channel: String,
@@ -113,7 +113,7 @@ pub struct SharedTimer<'a> {
     pub name: &'a str,
     /// Its name in C.
     pub identifier: String,
-    /// `TIMER1A`.
+    /// The channel: `TIMER1A`.
     pub channel: String,
     /// Its period.
     pub period_ticks: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decides what a chip must be told, and looks for everything that it cannot keep.
+//! Decides what a chip is told, and finds everything that it cannot keep.
 use std::collections::BTreeMap;
 
 use weir_model::{Expiry, Nesting, Place, Policy, Source, System, Timing};
@@ -11,7 +11,7 @@ use crate::port::{ChipPort, Lack};
 use crate::refusal::{Refusal, RefusalReason};
 
 impl<'a> ChipPlan<'a> {
-    /// Decides what `chip` must be told to keep the system's limits.
+    /// Decides what `chip` is told to keep the system's limits.
     ///
     /// # Errors
     /// What the chip or its port lacks: every reason, not only the first.
@@ -39,12 +39,12 @@ struct Planner<'a> {
     reasons: Vec<RefusalReason>,
 }
 
-/// Who uses something of which there is but one.
+/// The users of things of which there is one each.
 #[derive(Default)]
 struct Users<K>(BTreeMap<K, String>);
 
 impl<K: Ord> Users<K> {
-    /// Whoever has it already; else `user` gets it.
+    /// The user that has it already; if none has, `user` gets it.
     fn claim(&mut self, key: K, user: &str) -> Option<&str> {
         use std::collections::btree_map::Entry;
         match self.0.entry(key) {
@@ -307,7 +307,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Each timer once. Its channels share a prescaler.
+    /// The timers, each once. The channels of a timer share a prescaler.
     fn timers(&mut self, sources: &[PlannedSource<'a>]) -> Vec<PlannedTimer> {
         let mut timers: BTreeMap<String, (PlannedTimer, &str)> = BTreeMap::new();
         for source in sources {
@@ -341,7 +341,7 @@ impl<'a> Planner<'a> {
         timers.into_values().map(|(timer, _)| timer).collect()
     }
 
-    /// Names that differ only in what C cannot tell apart.
+    /// Refuses names that are the same in C.
     fn find_collisions(&mut self, sources: &[PlannedSource<'a>]) {
         let mut names = Users::default();
         for source in sources {
@@ -353,7 +353,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// An interrupt has one handler.
+    /// Refuses two handlers of one interrupt.
     fn find_shared_vectors(
         &mut self,
         port: ChipPort<'a>,
@@ -371,7 +371,7 @@ impl<'a> Planner<'a> {
                 continue;
             };
             claims.push((channel.vector, user.clone()));
-            // The entry of the expiry of `fast` strict, eager is longer than its vector.
+            // In `fast`, the entry for the expiry of strict eager limits is longer than a vector.
             let is_long = (limit.policy, limit.timing) == (Policy::Strict, Timing::Eager);
             if port.flavour == Flavour::Fast && is_long {
                 let number = self
@@ -400,7 +400,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// `fast` keeps its state in registers: one limited source, or those of the one shared timer.
+    /// Refuses more limits than `fast` has registers for: one source, or those of the one shared
+    /// timer.
     fn find_excess_of_fast(&mut self, sources: &[PlannedSource<'a>]) {
         let limited = || {
             sources

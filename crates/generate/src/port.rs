@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a flavour of a port lacks for a limit, said before anything is compiled and in the words of
-//! the system file.
+//! What a flavour of a port lacks for a limit, in the words of the system file, so that users hear
+//! of it before anything is compiled.
 use weir_model::{Policy, Timing};
 use weir_target::{Board, Channel, Flavour, Misfit, PortRules, avr};
 
@@ -43,7 +43,7 @@ impl<'a> ChipPort<'a> {
         };
         self.chip.channel(name).filter(usable).ok_or_else(|| {
             let whose = if shared { "shared timers" } else { "limits" };
-            // As their interrupts come in the vector table.
+            // The order of their interrupts in the vector table.
             let mut all: Vec<Channel<'_>> = self.chip.channels().filter(usable).collect();
             all.sort_by_key(|channel| self.chip.vector(channel.vector));
             let names: Vec<String> = all.iter().map(Channel::name).collect();
@@ -57,7 +57,7 @@ impl<'a> ChipPort<'a> {
         })
     }
 
-    /// What is wrong with a prescaler.
+    /// The reason why a prescaler does not work; none: it does.
     pub fn prescaler(self, channel: &Channel<'_>, shared: bool, tick: u64) -> Option<Lack> {
         let least = if shared { 1 } else { self.rules.least_divisor };
         let timer = channel.timer;
@@ -72,7 +72,7 @@ impl<'a> ChipPort<'a> {
         ))
     }
 
-    /// What is wrong with a limit that has a channel of its own.
+    /// The reasons why a limit with a channel of its own does not work.
     pub fn own_limit(self, limit: &SoftwareLimit) -> Vec<Lack> {
         let mut lacks = common(limit);
         let (burst, ticks) = (u64::from(limit.burst), limit.interval_ticks);
@@ -97,7 +97,7 @@ impl<'a> ChipPort<'a> {
                 format!("the interval of {ticks} ticks is too long"),
                 format!("at most {most} fit: choose a larger prescaler, or a higher rate"),
             )),
-            // An interval of none is told already.
+            // An interval of zero has been reported.
             Err(Misfit::TooShort) if ticks > 0 => lacks.push(Lack::new(
                 format!("the interval of {ticks} ticks is too short"),
                 format!(
@@ -121,7 +121,7 @@ impl<'a> ChipPort<'a> {
         lacks
     }
 
-    /// What is wrong with a limit whose count a shared timer clears (regehr2005 §3.5).
+    /// The reasons why a limit on a shared timer does not work (regehr2005 §3.5).
     pub fn shared_limit(self, vector: &str, limit: &SoftwareLimit) -> Vec<Lack> {
         let mut lacks = common(limit);
         if (limit.policy, limit.timing) != (Policy::Bursty, Timing::Eager) {
@@ -151,7 +151,7 @@ impl<'a> ChipPort<'a> {
     }
 }
 
-/// core's weir_limit_check(), in the widths of the port.
+/// The rules of core's weir_limit_check(), at the port's widths.
 fn common(limit: &SoftwareLimit) -> Vec<Lack> {
     let mut lacks = Vec::new();
     let counts = matches!(limit.policy, Policy::Bursty | Policy::Bucket);

@@ -9,7 +9,7 @@ pub struct Refusal {
     pub system: String,
     /// The chip's name.
     pub chip: String,
-    /// At least one.
+    /// The reasons, at least one.
     #[related]
     pub reasons: Vec<RefusalReason>,
 }

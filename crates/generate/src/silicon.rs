@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limits in hardware of a system, as rtl/limit and its driver are told of them.
+//! The plan of the limits in hardware of a system, for rtl/limit and its driver.
 mod header;
 mod module;
 
@@ -12,7 +12,7 @@ use crate::refusal::{Refusal, RefusalReason};
 pub use header::silicon_header;
 pub use module::silicon_module;
 
-/// What the limiter in silicon is told about a system. Everything in it can be built.
+/// What the limiter in silicon is told about a system. All of it can be built.
 #[derive(Debug, Clone, Serialize)]
 pub struct SiliconPlan<'a> {
     /// The system's name.
@@ -25,16 +25,16 @@ pub struct SiliconPlan<'a> {
     pub clock_hz: u64,
     /// Clocks of a tick.
     pub tick_clocks: u64,
-    /// Clocks from a request to its delivery, at most, if the limiter is open.
+    /// Clocks from a request to its delivery, at most, while the limiter is open.
     pub delay_clocks: u64,
     /// Bits of a phase.
     pub phase_bits: u32,
     /// Bits of a rate.
     pub rate_bits: u32,
-    /// The fewest phase bits and rate bits that would do: no limit leaves its source's band or, if
-    /// none is expected, falls by more than a hundredth.
+    /// The fewest phase bits and rate bits with which no limit leaves its source's band or, without
+    /// a band, falls by more than a hundredth.
     pub fewest_bits: (u32, u32),
-    /// In the order of the lines: `irq_i[n]` is of the one with the index n.
+    /// The sources in the order of the lines: `irq_i[n]` belongs to index n.
     pub sources: Vec<SiliconSource<'a>>,
     /// The block.
     #[serde(skip)]
@@ -52,28 +52,28 @@ pub struct SiliconSource<'a> {
     pub policy: &'static str,
     /// Deliveries that come back together, or tokens.
     pub burst: u32,
-    /// Does it ask by its level?
+    /// Does the source ask by its level?
     pub is_level: bool,
-    /// What the file asks for, in clocks.
+    /// The interval that the file asks for, in clocks.
     pub asked_clocks: u64,
-    /// What it comes to, in clocks.
+    /// The interval that it gets, in clocks.
     pub interval_clocks: u64,
-    /// What the register holds.
+    /// The value of the rate register.
     pub rate: u32,
     /// The rate that it lets through in the long run, in Hz.
     pub limit_hz: f64,
     /// The most units of work of one interrupt; none: nothing is proven.
     pub max_work: Option<u64>,
-    /// What the system says of it.
+    /// The source of the system.
     #[serde(skip)]
     pub source: &'a Source,
 }
 
-/// What a block without sources, or of a system that is no name in C, is refused as.
+/// The place of a refusal that concerns no single source.
 const PLACE: &str = "silicon";
 
 impl<'a> SiliconPlan<'a> {
-    /// The plan for the limits in hardware of `system`.
+    /// Plans the limits in hardware of `system`.
     ///
     /// # Errors
     /// No limit is in hardware, or names are none in C, or not different there.
@@ -139,7 +139,7 @@ impl<'a> SiliconPlan<'a> {
     }
 }
 
-/// The name in C; empty, with a reason, if it is none.
+/// The name in C; empty, and reported, if it has none.
 fn identifier(what: &str, name: &str, reasons: &mut Vec<RefusalReason>) -> String {
     c_identifier(name).unwrap_or_else(|error| {
         reasons.push(RefusalReason {
@@ -170,7 +170,7 @@ fn in_hardware(source: &Source, clock_hz: u64) -> Option<SiliconSource<'_>> {
     })
 }
 
-/// What a source's limit lets through with this interval, in Hz.
+/// The rate that a source's limit lets through with this interval, in Hz.
 #[expect(
     clippy::cast_precision_loss,
     reason = "shown, or compared, to a few digits"
@@ -179,7 +179,7 @@ fn rate(source: &Source, interval: u64, clock_hz: u64) -> f64 {
     f64::from(source.limit.per_interval()) * clock_hz as f64 / interval.max(1) as f64
 }
 
-/// The fewest phase bits with which every limit does, and the rate bits that those need.
+/// The fewest phase bits with which every limit works, and the rate bits that they need.
 fn fewest_bits(silicon: &Silicon, sources: &[SiliconSource], clock_hz: u64) -> (u32, u32) {
     let needed = |phase_bits: u32| {
         let narrower = Silicon {
@@ -209,16 +209,16 @@ fn fewest_bits(silicon: &Silicon, sources: &[SiliconSource], clock_hz: u64) -> (
         })
 }
 
-/// The fewest that a system file may say.
+/// The least number of bits that a system file may state.
 const LEAST_PHASE_BITS: u32 = 8;
 
 impl SiliconSource<'_> {
-    /// Does the block need its bit for bursty limits? One of a burst of one is strict.
+    /// Does the block need its bit for bursty limits? A burst of one is strict.
     fn is_bursty(&self) -> bool {
         self.source.limit.policy == Policy::Bursty && self.burst > 1
     }
 
-    /// What its limit promises, with the number of the promise in core/CONTRACTS.md.
+    /// The promise of its limit, with its number in core/CONTRACTS.md.
     fn promise(&self) -> String {
         let (burst, clocks) = (self.burst, self.interval_clocks);
         match self.source.limit.policy {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which channel serves whom: counters have few channels, and the channels of one counter have the
+//! The assignment of channels: counters have few channels, and the channels of one counter have the
 //! same divisor.
 
 use weir_model::{Interval, Policy, Timing};
@@ -7,7 +7,7 @@ use weir_model::{Interval, Policy, Timing};
 use crate::plan::Setting;
 use crate::platform::{Platform, TimerChannel};
 
-/// What a channel is wanted for.
+/// The purpose of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelUse {
     /// To clear several sources.
@@ -16,38 +16,38 @@ pub enum ChannelUse {
     Own(Policy, Timing),
 }
 
-/// Who wants a channel.
+/// A limit or shared timer that needs a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
-    /// What for.
+    /// The purpose.
     pub wanted: ChannelUse,
-    /// The channel that it has to be; none: any that is free.
+    /// The channel that the file states; none: any that is free.
     pub channel: Option<usize>,
     /// The shortest interval, in cycles.
     pub shortest: u64,
     /// The longest interval, in cycles.
     pub longest: u64,
-    /// Ticks are rounded up, so that the interval is never shorter than `shortest`, and may so
-    /// become longer than `longest`; else they are rounded down.
+    /// Are ticks rounded up? Then the interval is never shorter than `shortest` and may exceed
+    /// `longest`; else ticks are rounded down.
     pub up: bool,
 }
 
-/// The channels that are taken and the divisors that are set by what is not tuned.
+/// The channels and divisors that the rest of the system uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChannelOccupancy {
     /// Indices in [`Platform::channels`].
     pub channels: Vec<usize>,
-    /// Index in [`Platform::counters`] and the divisor.
+    /// Indices in [`Platform::counters`], each with its divisor.
     pub divisors: Vec<(usize, u64)>,
-    /// Only a shared timer may have these, as indices in [`Platform::channels`]: the file says so.
+    /// The channels that the file keeps for a shared timer, as indices in [`Platform::channels`].
     pub only_shared: Vec<usize>,
 }
 
-/// After so many attempts it is taken for impossible: more than the channels of a chip need.
+/// The most attempts, more than the channels of a chip need; then it counts as impossible.
 const MOST_ATTEMPTS: u32 = 2_000;
 
-/// A setting for every client, in their order; none if there is none. The finest divisors that do
-/// are preferred, to earlier clients first.
+/// Finds a setting for every client, in their order; none if there is no such assignment. Prefers
+/// the finest divisors, for earlier clients first.
 #[must_use]
 pub fn assign(
     platform: &Platform,
@@ -104,8 +104,7 @@ fn place(
         if client.channel.is_none() && is_fresh(platform, taken, reserved, channel.counter) {
             let kind = platform.counters.get(channel.counter).map(|of| of.kind);
             if fresh_kinds.contains(&kind) {
-                // What does not go with one unused counter does not go with another one of its
-                // kind.
+                // A client that fails with one unused counter fails with every other of its kind.
                 continue;
             }
             fresh_kinds.push(kind);
@@ -144,7 +143,7 @@ fn place(
     false
 }
 
-/// Does nobody use or want the counter yet?
+/// Is the counter neither used nor reserved?
 fn is_fresh(
     platform: &Platform,
     taken: &ChannelOccupancy,
@@ -160,9 +159,8 @@ fn is_fresh(
         && !taken.divisors.iter().any(|(of, _)| *of == counter)
 }
 
-/// The intervals with which a channel gives the client what it wants. First those that
-/// reach its longest interval, the finest before the others; then, the longest first, those whose
-/// counter ends before.
+/// The intervals with which a channel serves the client. First come those that reach its longest
+/// interval, from the finest divisor on; then those that the counter cuts short, the longest first.
 fn settings_of(channel: &TimerChannel, client: &Client) -> Vec<Interval> {
     let ranges = match client.wanted {
         ChannelUse::Shared => channel.shared.as_ref().map(|offer| &offer.ranges),

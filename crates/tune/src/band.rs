@@ -3,14 +3,14 @@
 
 use weir_model::Rates;
 
-/// The share of the tolerated rates that is asked for, in percent: λ of decision 0005.
+/// The share of the tolerated rates that is asked for, in percent: λ in decision 0005.
 pub type Percent = u32;
 
-/// All of the tolerated rates.
+/// The whole tolerated rate.
 pub const WHOLE: Percent = 100;
 
-/// By how much two rates may differ and count as the same: far more than f64 errs in a few
-/// operations, far less than a tick of any timer.
+/// The relative difference up to which two rates count as the same: far above the error of a few
+/// operations of f64, far below a tick of any timer.
 const SAME: f64 = 1e-12;
 
 /// The rates of one source between which its limit may lie, in hertz.
@@ -22,8 +22,8 @@ pub struct Band {
 }
 
 impl Band {
-    /// The band of a source that states at least one of the two rates; a limit may let through at
-    /// most `over_admission` (0.1 is 10 %) more than it is asked for.
+    /// The band of a source that states at least one of the two rates. A limit may let through at
+    /// most `over_admission` (0.1 is 10 %) more than is asked for.
     #[must_use]
     pub fn new(rates: &Rates, over_admission: f64) -> Option<Self> {
         let (expected, tolerated) = (
@@ -37,8 +37,8 @@ impl Band {
         })
     }
 
-    /// What the limit has to let through at least: the expected rate, or `scale` percent of the
-    /// tolerated one if that is more.
+    /// The least rate that the limit has to let through: the expected rate, or `scale` percent of
+    /// the tolerated one if that is more.
     #[must_use]
     pub fn asked(&self, scale: Percent) -> f64 {
         let share = self
@@ -50,14 +50,14 @@ impl Band {
         }
     }
 
-    /// What it may let through at most.
+    /// The most that the limit may let through.
     #[must_use]
     pub fn most(&self, scale: Percent) -> f64 {
         let most = self.asked(scale) * (1.0 + self.over_admission);
         self.tolerated.map_or(most, |tolerated| tolerated.min(most))
     }
 
-    /// Does the scale change what is asked for?
+    /// Does the scale change the rate that is asked for?
     #[must_use]
     pub fn is_scaled(&self) -> bool {
         self.tolerated.is_some()
@@ -85,7 +85,7 @@ impl Band {
     }
 }
 
-/// What `burst` requests per `interval` cycles are in hertz.
+/// The rate of `burst` requests per `interval` cycles, in hertz.
 #[must_use]
 pub fn hertz(burst: u32, interval: u64, clock_hz: u64) -> f64 {
     f64::from(burst) * clock_hz as f64 / interval.max(1) as f64

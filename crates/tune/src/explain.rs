@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why no limits do: a set of demands that cannot be kept together, while without any one of them
-//! the rest can.
+//! The reason why no limits suffice: a set of demands that cannot be kept together, although the
+//! rest can if any one of them is dropped.
 //!
-//! The deletion filter of Chinneck and Dravnieks ("Locating minimal infeasible constraint sets in
-//! linear programs", ORSA Journal on Computing 3, 1991): leave out one demand after the other, for
-//! good if it is still infeasible without it.
+//! This is the deletion filter of Chinneck and Dravnieks ("Locating minimal infeasible constraint
+//! sets in linear programs", ORSA Journal on Computing 3, 1991): drop one demand after the other,
+//! and leave it out for good if the rest is still infeasible.
 
 use weir_model::{Interval, Place, Policy, System};
 
 use crate::search::{NEVER, is_conceivable, is_feasible};
 use crate::task::TuningTask;
 
-/// Something that is demanded of a system.
+/// A demand on a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Demand {
     /// The deadline of the receiver with this index in [`System::receivers`].
     TaskDeadline(usize),
     /// The deadline of the handler of the source with this index in [`System::sources`].
     HandlerDeadline(usize),
-    /// The rate that the source with this index in [`System::sources`] is to be served at: the
+    /// The rate at which the source with this index in [`System::sources`] is to be served: the
     /// expected one or, if it states none, a hundredth of the tolerated one.
     Rate(usize),
 }
@@ -26,16 +26,16 @@ pub enum Demand {
 /// Demands that cannot be kept together, and why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// None of them can be left out; in the file's order, deadlines first. Empty: it is not for
-    /// these that there are no limits.
+    /// The demands, none of which can be dropped; in the file's order, deadlines first. Empty: the
+    /// demands are not the reason.
     pub demands: Vec<Demand>,
-    /// Could they be kept if limiters cost nothing and could let through any rate? Then it is the
-    /// timers that do not suffice.
+    /// Could they be kept if limiters cost nothing and could let through any rate? Then only the
+    /// timers do not suffice.
     pub for_want_of_timers: bool,
 }
 
-/// Demands of an infeasible task that fail together; `keep` is what it was made with
-/// ([`TuningTask::new`]).
+/// The demands of an infeasible task that fail together. `keep` is the argument with which the task
+/// was made ([`TuningTask::new`]).
 #[must_use]
 pub fn explain(task: &TuningTask, keep: &[usize]) -> Conflict {
     let system = task.system;
@@ -52,7 +52,8 @@ pub fn explain(task: &TuningTask, keep: &[usize]) -> Conflict {
             for_want_of_timers: false,
         };
     }
-    // Whatever goes away early stays away: what is seldom the cause goes first.
+    // Demands that are tried first are the likeliest to be dropped, so the rarest causes come
+    // first.
     let mut index = 0;
     while index < demands.len() {
         let mut fewer = demands.clone();
@@ -84,8 +85,8 @@ fn deadlines(system: &System) -> Vec<Demand> {
         .collect()
 }
 
-/// The system of which only `demands` are demanded, and the sources that are then not tuned. A
-/// source whose rate is of no concern does not interrupt.
+/// The system with only `demands`, and the sources that are then not tuned. A source whose rate is
+/// not demanded does not interrupt.
 fn relaxed(
     system: &System,
     demands: &[Demand],

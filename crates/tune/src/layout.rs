@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who shares the timer and who has one of its own, and the limits that follow from that and a
-//! scale.
+//! Layouts: which sources share the timer and which have one of their own, and the limits that
+//! follow from that and a scale.
 
 use weir_model::Policy;
 
@@ -10,14 +10,14 @@ use crate::plan::{Arrangement, Choice, LimitPlan, SharedTimer};
 use crate::platform::MOST_BURST;
 use crate::task::{TunedSource, TuningTask};
 
-/// A way for every tuned source, in the order of [`TuningTask::tuned`].
+/// An arrangement for every tuned source, in the order of [`TuningTask::tuned`].
 pub type Layout = Vec<Arrangement>;
 
-/// More layouts than this are not listed one by one: about what the time that tuning may take
-/// allows. All of six sources are fewer.
+/// The most layouts that are listed one by one, about what the time for tuning allows. A system of
+/// six sources has fewer.
 const MOST_LAYOUTS: usize = 130;
 
-/// The layouts to look at, those with the most sources on the shared timer first.
+/// The layouts to try, those with the most sources on the shared timer first.
 #[must_use]
 pub fn layouts(task: &TuningTask) -> Vec<Layout> {
     let first_own = |tuned: &TunedSource| {
@@ -45,8 +45,7 @@ pub fn layouts(task: &TuningTask) -> Vec<Layout> {
         .len()
         .saturating_sub(task.taken.channels.len());
     let mut found = vec![forced.clone()];
-    // One more source on a channel of its own than in the layouts before, while channels and time
-    // last.
+    // Each round adds one more source on a channel of its own, while channels and time last.
     let mut before: Vec<(Layout, usize)> = vec![(forced, 0)];
     for _ in 0..channels.min(movable.len()) {
         let mut next = Vec::new();
@@ -74,8 +73,8 @@ pub fn layouts(task: &TuningTask) -> Vec<Layout> {
     found
 }
 
-/// Layouts in which the slowest and the fastest sources have channels of their own: what differs
-/// most cannot share a timer.
+/// Layouts in which the slowest and the fastest sources have channels of their own: rates that
+/// differ most cannot share a timer.
 fn extremes(task: &TuningTask, movable: &[(usize, Arrangement)], channels: usize) -> Vec<Layout> {
     let forced = task.tuned.iter().filter_map(|of| of.ways.first().copied());
     let forced: Layout = forced.collect();
@@ -99,7 +98,7 @@ fn extremes(task: &TuningTask, movable: &[(usize, Arrangement)], channels: usize
     found
 }
 
-/// Whoever asks for a rate of the shared timer wants one, if any source can share it.
+/// Drops layouts without a shared timer if the user asks for its rate and a source can share it.
 fn keep_the_pinned_timer(task: &TuningTask, layouts: &mut Vec<Layout>) {
     if task.options.timer_rate.is_some() && task.tuned.iter().any(TunedSource::may_share) {
         layouts.retain(|layout| layout.contains(&Arrangement::Shared));
@@ -111,7 +110,7 @@ const BURSTS: [u32; 15] = [
     2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, MOST_BURST,
 ];
 
-/// The next larger and the next smaller one.
+/// The next larger and the next smaller burst.
 fn next_bursts(now: u32) -> impl Iterator<Item = u32> {
     let larger = BURSTS.into_iter().find(|&burst| burst > now);
     let smaller = BURSTS.into_iter().rev().find(|&burst| burst < now);
@@ -147,10 +146,10 @@ pub fn neighbours(task: &TuningTask, layout: &Layout) -> Vec<Layout> {
     found
 }
 
-/// The periods, in cycles, of the shared timer that are worth a look, the longest first: just those
-/// in which some source gets a whole number of requests and none too many. Between two of them only
-/// the longer is of use, since it gives everyone the same burst less often. A layout without a
-/// shared timer has the one entry 0.
+/// The periods, in cycles, of the shared timer that are worth trying, the longest first: those in
+/// which some source gets a whole number of requests and no source too many. Of all periods between
+/// two such, the longest is best, since it gives everyone the same bursts less often. A layout
+/// without a shared timer has the one entry 0.
 #[must_use]
 pub fn periods(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRule) -> Vec<u64> {
     if !layout.contains(&Arrangement::Shared) {
@@ -178,7 +177,7 @@ pub fn periods(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRu
         .collect();
     found.sort_unstable_by(|a, b| b.cmp(a));
     found.dedup();
-    // Most periods give someone too much; to know that takes no timer.
+    // Most periods give some source too much, which is known without trying a timer.
     found.retain(|&period| {
         shared(task, layout).all(|tuned| {
             Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)
@@ -210,18 +209,18 @@ fn shared<'t>(task: &'t TuningTask, layout: &'t Layout) -> impl Iterator<Item = 
         .map(|(tuned, _)| tuned)
 }
 
-/// May limits let through more than the over-admission and the tolerated rates allow? Only bounds
-/// on what can be reached are found that way.
+/// May limits let through more than the over-admission and the tolerated rates allow? Without that
+/// upper end, only bounds on what can be reached are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BandRule {
     /// Each limit lies in its band.
     Kept,
-    /// Only from below.
+    /// Each limit has only the lower end of its band.
     Ignored,
 }
 
-/// The sources of `layout` that want a channel of their own. Nothing but the scale decides what
-/// each can do.
+/// The sources of `layout` that need a channel of their own. Only the scale decides what each of
+/// them needs.
 fn owners(task: &TuningTask, layout: &Layout, scale: Percent) -> impl Iterator<Item = Client> {
     let clock = task.system.cpu.clock_hz;
     let own = task.tuned.iter().zip(layout);
@@ -240,17 +239,16 @@ fn owners(task: &TuningTask, layout: &Layout, scale: Percent) -> impl Iterator<I
     })
 }
 
-/// Can the timers do what the sources of `layout` want that share none? If they cannot, no period
-/// helps.
+/// Can the timers serve the sources of `layout` that share none? If they cannot, no period helps.
 #[must_use]
 pub fn suits_owners(task: &TuningTask, layout: &Layout, scale: Percent) -> bool {
     let clients: Vec<Client> = owners(task, layout, scale).collect();
     assign(task.platform, &task.taken, &clients).is_some()
 }
 
-/// The limits of `layout` at `scale` with a shared timer of `period` cycles or the next shorter
-/// that a timer can do (if the user asks for a rate: the next longer); none if a limit would lie
-/// outside its band or the timers do not suffice.
+/// The limits of `layout` at `scale`, with a shared timer of `period` cycles or the next shorter
+/// period that a timer can have (if the user asks for a rate, the next longer). None: a limit would
+/// lie outside its band, or the timers do not suffice.
 #[must_use]
 pub fn plan(
     task: &TuningTask,

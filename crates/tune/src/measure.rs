@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a choice of limits is worth: the objective of decision 0005, and what is shown beside it.
+//! The worth of a choice of limits: the objective of decision 0005, and what is shown beside it.
 
 use std::cmp::Reverse;
 
@@ -15,30 +15,29 @@ use crate::band::Percent;
 use crate::plan::LimitPlan;
 use crate::task::TuningTask;
 
-/// What a choice costs and gives.
+/// The costs and benefits of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measure {
     /// The share of the tolerated rates that is asked for, in percent.
     pub scale_percent: Percent,
     /// Interrupts of limiters' timers per second, at worst.
     pub timer_rate_hz: f64,
-    /// By how much the limit that is furthest above what it is asked for lets through more: 0.1 is
-    /// 10 %.
+    /// The largest excess of a limit over the rate that it is asked for: 0.1 is 10 %.
     pub over_admission: f64,
-    /// The share of the processor that the limiters need in overload beyond limiters in hardware,
-    /// which cost nothing (regehr2005 §3.4).
+    /// The share of the processor that limiters need in overload, beyond that of limiters in
+    /// hardware, which cost nothing (regehr2005 §3.4).
     pub overhead: f64,
-    /// The longest time, in cycles, for which interrupts together can hold the processor; none: no
-    /// bound.
+    /// The longest time, in cycles, for which interrupts together can hold the processor; none
+    /// without bound.
     pub longest_delay: Option<u64>,
 }
 
-/// The order of the objective, the best first. Numbers are cut to what is surely no rounding error,
-/// so that the order is total and repeatable.
+/// The order of the objective, the best first. Numbers are cut to digits that rounding errors
+/// cannot reach, so that the order is total and repeatable.
 pub type MeasureKey = (Reverse<Percent>, u64, u64, u64, u64);
 
 impl Measure {
-    /// Where it stands among others; the lesser is the better.
+    /// Its key in the order of measures; the lesser is the better.
     #[must_use]
     pub fn key(&self) -> MeasureKey {
         (
@@ -68,8 +67,8 @@ pub fn measure(task: &TuningTask, plan: &LimitPlan, system: &System, scale: Perc
     }
 }
 
-/// Timer interrupts per second at worst: each shared timer's, and each own timer's that the source
-/// can make come.
+/// Timer interrupts per second at worst: those of each shared timer, and those of each own timer
+/// that its source can cause.
 fn timer_rate(system: &System, analysis: &Analysis) -> f64 {
     let clock = system.cpu.clock_hz as f64;
     analysis
@@ -111,12 +110,13 @@ fn overhead(system: &System, analysis: &Analysis) -> f64 {
     of_sources.chain(of_timers).sum::<f64>().max(0.0)
 }
 
-/// The longest time for which interrupts together can hold the processor: how long a task of one
-/// cycle below all interrupts and above all tasks waits. None: no bound.
+/// The longest time for which interrupts together can hold the processor: the wait of a task of one
+/// cycle that is less urgent than all interrupts and more urgent than all tasks. None without
+/// bound.
 #[must_use]
 pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
     let mut alone = system.clone();
-    // What tasks and bottom halves do is not the interrupts' doing.
+    // Work of tasks and bottom halves does not count as that of interrupts.
     for flow in &mut alone.flows {
         flow.bottom_half.cycles = 0;
     }
@@ -146,8 +146,8 @@ pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
     Some(solution.start_delay)
 }
 
-/// Timer interrupts per second of a plan before it is analysed: no more than they really are. A
-/// lazy limiter of a source that stays below it needs none.
+/// A lower bound on the timer interrupts per second of a plan that is not analysed yet. A lazy
+/// limiter of a source below its limit needs none.
 #[must_use]
 pub fn least_timer_rate(system: &System) -> f64 {
     let clock = system.cpu.clock_hz;

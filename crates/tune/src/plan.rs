@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A choice of limits, and the system with it.
+//! A choice of limits, and the system with these limits.
 
 use weir_model::{
     EventCosts, Expiry, Interval, Limit, Place, Policy, SiliconLimit, System, Timer, Timing,
@@ -14,13 +14,14 @@ use crate::task::TuningTask;
 pub enum Arrangement {
     /// Bursty, cleared by the shared timer.
     Shared,
-    /// By a channel of its own; the burst is what the bursty and the bucket policy begin with.
+    /// By a channel of its own; the search begins with this burst for the policies bursty and
+    /// bucket.
     Own(Policy, Timing, u32),
-    /// In front of the processor; whatever counts there is not Weir's.
+    /// In front of the processor, without a timer of Weir's.
     Hardware,
 }
 
-/// A counter's channel, set.
+/// A channel with its setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// Index in [`Platform::channels`].
@@ -29,7 +30,7 @@ pub struct Setting {
     pub interval: Interval,
 }
 
-/// What is chosen for one source.
+/// The limit that is chosen for one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// At most so many requests per period of the shared timer.
@@ -52,7 +53,7 @@ pub enum Choice {
     Hardware {
         /// Requests per interval.
         requests: u32,
-        /// Cycles.
+        /// The interval in cycles.
         interval: u64,
     },
 }
@@ -71,12 +72,12 @@ pub struct SharedTimer {
 pub struct LimitPlan {
     /// The timer that sources share; none if none does.
     pub shared: Option<SharedTimer>,
-    /// By source: index in [`System::sources`] and what is chosen.
+    /// For each source its index in [`System::sources`] and the choice.
     pub choices: Vec<(usize, Choice)>,
 }
 
 impl LimitPlan {
-    /// `system` with these limits. `platform` is the one they were chosen for.
+    /// The same system with these limits. `platform` is the one for which they were chosen.
     #[must_use]
     pub fn apply(&self, system: &System, platform: &Platform) -> System {
         let mut changed = system.clone();
@@ -171,7 +172,7 @@ impl LimitPlan {
         changed
     }
 
-    /// The limits that the tuned sources of `task` have now; none if one has none, or one on a
+    /// The limits that the tuned sources of `task` have now. None: one has no limit, or one on a
     /// channel that the platform does not know.
     #[must_use]
     pub fn current(task: &TuningTask) -> Option<Self> {
@@ -214,8 +215,8 @@ impl LimitPlan {
         Some(Self { shared, choices })
     }
 
-    /// What the limit of source `index` lets through in the long run, in hertz; none if the plan
-    /// says nothing of it.
+    /// The rate that the limit of source `index` lets through in the long run, in hertz; none if
+    /// the plan has no limit for it.
     #[must_use]
     pub fn effective(&self, index: usize, clock_hz: u64) -> Option<f64> {
         let (_, choice) = self.choices.iter().find(|(source, _)| *source == index)?;
@@ -239,7 +240,7 @@ fn costs(of_sources: &[EventCosts], source: usize) -> EventCosts {
     of_sources.get(source).copied().unwrap_or_default()
 }
 
-/// What the file calls the shared timer.
+/// The name of the shared timer in the file.
 #[must_use]
 pub fn timer_name(system: &System, platform: &Platform, shared: SharedTimer) -> String {
     let old = shared.timer.and_then(|index| system.timers.get(index));
@@ -252,7 +253,7 @@ pub fn timer_name(system: &System, platform: &Platform, shared: SharedTimer) -> 
         .unwrap_or_else(|| free_name(system))
 }
 
-/// What a new shared timer is called: `shared`, unless something has that name.
+/// The name of a new shared timer: `shared`, unless something has that name.
 #[must_use]
 fn free_name(system: &System) -> String {
     let taken = |name: &str| {

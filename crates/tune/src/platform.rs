@@ -10,37 +10,36 @@ pub const MOST_BURST: u32 = 255;
 /// The timers of a processor.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Platform {
-    /// What counts. All channels of one counter have the same divisor.
+    /// The counters. All channels of one counter have the same divisor.
     pub counters: Vec<TimerCounter>,
-    /// What can interrupt when a counter reaches a value, in the order in which they are given
-    /// away.
+    /// The compare channels, in the order in which they are assigned.
     pub channels: Vec<TimerChannel>,
 }
 
 /// A hardware timer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimerCounter {
-    /// What the chip or the file calls it.
+    /// Its name in the chip's or the file's words.
     pub name: String,
-    /// The first counter that can do the same: its own index, if none before it can.
+    /// The first counter that can do the same; its own index if none before it can.
     pub kind: usize,
 }
 
 /// A compare channel of a counter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimerChannel {
-    /// As the port calls it: `TIMER1A`.
+    /// Its name in the port's words: `TIMER1A`.
     pub name: String,
-    /// The `[[timer]]` that it is in the file, and by which limits refer to it. None: limits refer
-    /// to it by its own name (boards).
+    /// The `[[timer]]` of the file by which limits refer to it. None: limits refer to it by its own
+    /// name (boards).
     pub timer: Option<String>,
     /// Index in [`Platform::counters`].
     pub counter: usize,
     /// Its interrupt.
     pub level: Level,
-    /// The limiters that it can serve alone.
+    /// The limiters that it can serve, one at a time.
     pub own: Vec<Offer>,
-    /// How it clears several, if it can.
+    /// The way it clears several sources, if it can.
     pub shared: Option<SharedOffer>,
 }
 
@@ -51,30 +50,30 @@ pub struct Offer {
     pub policy: Policy,
     /// When it masks.
     pub timing: Timing,
-    /// What its interrupts cost, by source ([`weir_model::System::sources`]): what a handler saves
-    /// may cost those interrupts, too, that do not run it.
+    /// The costs of its interrupts for each source ([`weir_model::System::sources`]). Registers
+    /// that a handler saves may add to interrupts that do not run it.
     pub costs: Vec<EventCosts>,
     /// The `lag` of its one-shot in ticks ([`weir_model::Limit::lag`]).
     pub lag: u32,
     /// Bits of its timer ([`weir_model::Limit::bits`]).
     pub bits: u32,
-    /// What it can count, by divisor in ascending order; divisors with which it does not work are
-    /// missing.
+    /// The ticks that it can count, by divisor in ascending order. Divisors with which it does not
+    /// work are missing.
     pub ranges: Vec<Range>,
 }
 
 /// A timer that clears several bursty limiters (regehr2005 §3.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOffer {
-    /// What each source's interrupts cost, and what it adds to the timer's; by source
+    /// The costs of each source's interrupts, with what it adds to the timer's; by source
     /// ([`weir_model::System::sources`]).
     pub costs: Vec<EventCosts>,
-    /// What the timer's interrupt costs beside.
+    /// The cost of the timer's interrupt beside that.
     pub base: u64,
     /// Its bits ([`weir_model::Limit::bits`]).
     pub bits: u32,
-    /// What it can count, by divisor in ascending order; divisors with which it does not work are
-    /// missing.
+    /// The ticks that it can count, by divisor in ascending order. Divisors with which it does not
+    /// work are missing.
     pub ranges: Vec<Range>,
 }
 
@@ -95,7 +94,7 @@ impl Platform {
     }
 }
 
-/// A policy, its timing, and what can be counted; or the same of a shared timer.
+/// What a channel can count for a policy and timing; without these, for a shared timer.
 type Ability<'a> = (Option<(Policy, Timing)>, &'a [Range]);
 
 impl TimerChannel {
@@ -106,7 +105,7 @@ impl TimerChannel {
             .collect()
     }
 
-    /// What the channel offers for a limiter of its own.
+    /// The offer of the channel for a limiter of its own.
     #[must_use]
     pub fn offer(&self, policy: Policy, timing: Timing) -> Option<&Offer> {
         self.own

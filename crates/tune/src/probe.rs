@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a file's processor offers to the limits of its sources, as the reader of system files says
-//! it.
+//! Finds out what a file's processor offers to the limits of its sources, from the reader of system
+//! files.
 
 use weir_model::{EventCosts, Hardware, LimiterShape, System, with_hardware};
 
@@ -13,13 +13,13 @@ use crate::task::ways;
 pub struct Answers {
     /// Its counters and channels.
     pub platform: Platform,
-    /// The sources, as indices in [`System::sources`], that no timer can limit: their interrupts
-    /// are none that the port limits.
+    /// The sources, as indices in [`System::sources`], that no timer can limit: the port does not
+    /// limit their interrupts.
     pub out_of_reach: Vec<usize>,
 }
 
-/// What the processor of the file `text`, whose system is `system`, offers of the ways in which its
-/// sources may be limited.
+/// Finds the timers that the processor of the file `text`, whose system is `system`, offers to
+/// limits of its sources.
 #[must_use]
 pub fn ask(text: &str, system: &System) -> Answers {
     with_hardware(text, |hardware| answers(hardware, system)).unwrap_or_default()
@@ -98,7 +98,7 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
     answers
 }
 
-/// What a way asks of a channel; none: it needs none.
+/// The limiter that an arrangement asks of a channel; none: it needs no channel.
 fn limiter(way: Arrangement) -> Option<LimiterShape> {
     match way {
         Arrangement::Shared => Some(LimiterShape::Shared),

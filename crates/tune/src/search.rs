@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search for the best limits: decision 0005.
 //!
-//! Of one layout every period is looked at that can be the best ([`crate::layout::periods`]), so
-//! there the result is exact; which sources share the timer is searched through completely while
-//! there are few (`layouts`), and by steps from the best after that.
+//! For one layout, every period that can be the best is tried ([`crate::layout::periods`]), so
+//! there the result is exact. Layouts are searched completely while there are few (`layouts`), and
+//! from the best one in steps after that.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,7 +25,7 @@ use crate::window::{first, ideal};
 pub struct TuningSolution {
     /// The limits.
     pub plan: LimitPlan,
-    /// What they are worth.
+    /// The worth of the limits.
     pub measure: Measure,
 }
 
@@ -35,18 +35,18 @@ impl TuningSolution {
     }
 }
 
-/// Hears how far a search is: what is done, and of how much.
+/// A listener to the progress of a search: the steps done, and their number.
 pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
 
-/// An interval in which nothing is cleared.
+/// An interval longer than any system runs.
 pub(crate) const NEVER: u64 = 1 << 44;
-/// Layouts that are compared at once, all with the best before them: so the result does not depend
-/// on which is done first.
+/// Layouts that are compared at once, each with the best one before them, so that the result does
+/// not depend on which is done first.
 const BATCH: usize = 8;
 /// Rounds of single changes to the best layout.
 const MOST_ROUNDS: usize = 60;
 
-/// The best limits; none if there are none with which every deadline holds.
+/// The best limits; none if no limits keep every deadline.
 #[must_use]
 pub fn search(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
     let top = top(task)?;
@@ -92,13 +92,13 @@ pub fn is_feasible(task: &TuningTask) -> bool {
             .is_some_and(|layout| any(&neighbours(task, layout)))
 }
 
-/// Would there be limits if limiters cost nothing and let through just what is asked for?
+/// Would limits exist if limiters cost nothing and let through just what is asked for?
 #[must_use]
 pub(crate) fn is_conceivable(task: &TuningTask) -> bool {
     top(task).is_some()
 }
 
-/// The best of `best` and what the layouts give.
+/// The better of `best` and the limits of the layouts.
 fn better_of(
     task: &TuningTask,
     layouts: &[Layout],
@@ -114,7 +114,7 @@ fn better_of(
             found
         })
         .collect();
-    // Of equals the first stays: so what is tuned already is not changed for nothing.
+    // The first of equals stays, so that a tuned file is not changed without need.
     found
         .into_iter()
         .flatten()
@@ -124,8 +124,8 @@ fn better_of(
         })
 }
 
-/// No scale above this can hold: if limiters cost nothing and let through just what is asked for,
-/// deadlines break. None: at no scale.
+/// The largest scale that can hold: above it, deadlines break even if limiters cost nothing and let
+/// through just what is asked for. None: no scale holds.
 fn top(task: &TuningTask) -> Option<Percent> {
     let holds_at = |scale: Percent| holds(&ideal(task, scale));
     if !task.is_scaled() {
@@ -134,8 +134,8 @@ fn top(task: &TuningTask) -> Option<Percent> {
     last(1, WHOLE, holds_at)
 }
 
-/// The last of `from..=to` for which `holds`, if it holds for all before; none if not even for the
-/// first.
+/// The last of `from..=to` for which `holds` is true, if it is for all before; none if it is not
+/// even for the first.
 fn last(from: Percent, to: Percent, holds: impl Fn(Percent) -> bool) -> Option<Percent> {
     if from > to || !holds(from) {
         return None;
@@ -152,7 +152,7 @@ fn last(from: Percent, to: Percent, holds: impl Fn(Percent) -> bool) -> Option<P
     Some(held)
 }
 
-/// What the file has already, if that is a choice among those that are searched.
+/// The limits of the file, if the search could choose them.
 fn seed(task: &TuningTask, top: Percent) -> Option<TuningSolution> {
     let plan = LimitPlan::current(task)?;
     let pinned = task
@@ -184,7 +184,7 @@ pub(crate) fn judge(task: &TuningTask, plan: LimitPlan, scale: Percent) -> Optio
     Some(TuningSolution { plan, measure })
 }
 
-/// The best of `layout`, if that is better than `best`.
+/// The best limits of `layout`, if they are better than `best`.
 fn improve(
     task: &TuningTask,
     layout: &Layout,
@@ -203,8 +203,8 @@ fn improve(
             && !periods(task, layout, *scale, BandRule::Kept).is_empty()
     };
     let most = scales.clone().find(in_band);
-    // Without the upper ends of the bands everything is monotone: what holds at a scale holds at a
-    // smaller one.
+    // Without the upper ends of the bands everything is monotone: what holds at a scale also holds
+    // at a smaller one.
     let reach = last(from, most.unwrap_or(0), |scale| {
         let judge = |plan: &LimitPlan| is_timely(task, plan).then_some(());
         first(task, layout, scale, BandRule::Ignored, None, judge).is_some()
@@ -218,8 +218,8 @@ fn improve(
         .or_else(|| best_at(task, layout, bottom, Some(best?)))
 }
 
-/// The best of `layout` at `scale`, if it is better than `than`: of what works that with the
-/// longest period, since it has the lowest timer rate.
+/// The best limits of `layout` at `scale`, if they are better than `than`. The longest period that
+/// works is the best, since it has the lowest timer rate.
 fn best_at(
     task: &TuningTask,
     layout: &Layout,
@@ -232,7 +232,7 @@ fn best_at(
         .filter(|found| than.is_none_or(|than| found.key() < than.key()))
 }
 
-/// Does every deadline hold, and no interrupt take too long?
+/// Does every deadline hold, and does no interrupt take too long?
 fn is_timely(task: &TuningTask, plan: &LimitPlan) -> bool {
     is_in_time(task, &plan.apply(task.system, task.platform))
 }
@@ -244,8 +244,8 @@ pub(crate) fn is_in_time(task: &TuningTask, system: &System) -> bool {
         })
 }
 
-/// The choices that are worth comparing at the scale of `found`: of each kind of layout around it
-/// some periods, those that work.
+/// Choices worth comparing at the scale of `found`: some periods that work, for each kind of layout
+/// around it.
 #[must_use]
 pub fn alternatives(task: &TuningTask, found: &TuningSolution) -> Vec<TuningSolution> {
     let scale = found.measure.scale_percent;
@@ -268,7 +268,7 @@ pub fn alternatives(task: &TuningTask, found: &TuningSolution) -> Vec<TuningSolu
         .collect()
 }
 
-/// Every source on the timer that all share, and every one on its own.
+/// The layouts with every source on the shared timer, and with every source on its own.
 fn layouts_of_one_kind(task: &TuningTask) -> Vec<Layout> {
     let of = |choose: fn(&[Arrangement]) -> Option<Arrangement>| {
         task.tuned
@@ -288,8 +288,8 @@ fn layouts_of_one_kind(task: &TuningTask) -> Vec<Layout> {
     all.into_iter().flatten().collect()
 }
 
-/// Indices below `number` that lie as far apart as they are large, about twenty of a thousand:
-/// periods, the shortest first, differ little where they are long.
+/// Indices below `number`, spaced in proportion to their size, about twenty of a thousand: periods,
+/// the shortest first, differ little where they are long.
 fn spread(number: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(0_usize), |&index| Some(index + 1 + index / 4))
         .take_while(move |&index| index < number)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From the text of a system file to that of the tuned one.
+//! Tunes a system file, from its text to the text with limits.
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 use weir_model::{Diagnostics, Expiry, Policy, System, parse};
@@ -13,7 +13,7 @@ use crate::search::{Progress, TuningSolution, alternatives, judge, search};
 use crate::task::{Options, TuningTask};
 use crate::write::write_back;
 
-/// A system file that is to be tuned.
+/// A system file to be tuned.
 #[derive(Debug)]
 pub struct Session {
     name: String,
@@ -28,21 +28,21 @@ pub struct Session {
 /// A tuned file.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its text; the one that was read where nothing is better.
+    /// The text; the one that was read if nothing is better.
     pub text: String,
-    /// What that means.
+    /// The system that the text describes.
     pub system: System,
     /// The limits that were chosen. Indices of timers are those of the system before.
     pub found: TuningSolution,
-    /// What else would do at the same scale, the chosen one among them.
+    /// Other choices that hold at the same scale, with the chosen one among them.
     pub alternatives: Vec<TuningSolution>,
-    /// What the limits are worth that the file has; none if a tuned source has none, or if not
-    /// every deadline holds with them.
+    /// The worth of the limits that the file had; none if a tuned source has none, or if they do
+    /// not keep every deadline.
     pub before: Option<TuningSolution>,
 }
 
-/// After so many rounds the search is at its end: each one starts from what the one before found,
-/// and none was seen to need more than two.
+/// The most rounds of a search. Each starts from the result of the one before; none was seen to
+/// need more than two.
 const MOST_ROUNDS: usize = 4;
 
 impl Session {
@@ -66,20 +66,20 @@ impl Session {
         })
     }
 
-    /// The system as the file has it.
+    /// The system of the file.
     #[must_use]
     pub fn system(&self) -> &System {
         &self.system
     }
 
-    /// The timers that it can use.
+    /// The timers that the system can use.
     #[must_use]
     pub fn platform(&self) -> &Platform {
         &self.platform
     }
 
-    /// The sources that state a band and can have no limit, as indices in [`System::sources`]:
-    /// their interrupts are none that the port limits.
+    /// The sources that state a band and can have no limit, as indices in [`System::sources`]: the
+    /// port does not limit their interrupts.
     pub fn out_of_reach(&self) -> impl Iterator<Item = usize> + '_ {
         self.out_of_reach.iter().copied().filter(|&source| {
             self.system.sources.get(source).is_some_and(|of| {
@@ -88,7 +88,7 @@ impl Session {
         })
     }
 
-    /// What is tuned.
+    /// The task: what is tuned, and within which bounds.
     #[must_use]
     pub fn task(&self) -> TuningTask<'_> {
         TuningTask::new(
@@ -103,8 +103,8 @@ impl Session {
     pub fn tune(&self, progress: Progress) -> Option<Outcome> {
         let (mut found, mut text) = self.round(progress)?;
         let mut tuned = self.again(&text)?;
-        // What is written states policies, which narrows the search: only what is not changed by
-        // tuning it again is the end.
+        // The written policies narrow the next search. The search ends when tuning the file again
+        // changes nothing.
         for _ in 1..MOST_ROUNDS {
             let (next, next_text) = tuned.round(&|_, _| ())?;
             let is_end = next_text == text;
@@ -125,7 +125,7 @@ impl Session {
         })
     }
 
-    /// The same with another text, on the same processor.
+    /// The same session with another text, on the same processor.
     fn again(&self, text: &str) -> Option<Self> {
         Some(Self {
             name: self.name.clone(),
@@ -157,7 +157,7 @@ impl Session {
         are_alike(&read, &planned).then_some(text)
     }
 
-    /// Demands that cannot be kept together, if there are no limits.
+    /// Explains which demands cannot be kept together, if there are no limits.
     #[must_use]
     pub fn explain(&self) -> Conflict {
         let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
@@ -169,7 +169,7 @@ impl Session {
     }
 }
 
-/// Do the limits of both mean the same? The order of timers does not matter.
+/// Do the limits of both systems mean the same? The order of timers does not matter.
 fn are_alike(a: &System, b: &System) -> bool {
     a.sources.len() == b.sources.len()
         && a.timers.len() == b.timers.len()
@@ -185,7 +185,7 @@ fn are_alike(a: &System, b: &System) -> bool {
         })
 }
 
-/// The sources that the file wants without a limit: it says `policy = "off"`.
+/// The sources whose limit the file turns off by `policy = "off"`.
 fn stated_off(text: &str, system: &System) -> Vec<usize> {
     let Ok(document) = text.parse::<DocumentMut>() else {
         return Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is to be tuned, and within which bounds.
+//! The task of tuning: what may change, and within which bounds.
 
 use weir_model::{Expiry, Limit, Place, Policy, Rate, System, Timing};
 
@@ -8,19 +8,19 @@ use crate::band::Band;
 use crate::plan::{Arrangement, LimitPlan};
 use crate::platform::Platform;
 
-/// What the user asks for beside the file.
+/// The user's wishes beside the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// By how much a limit may let through more than it is asked for: 0.1 is 10 %.
+    /// How much more than it is asked for a limit may let through: 0.1 is 10 %.
     pub over_admission: f64,
     /// The rate at which the shared timer has to run.
     pub timer_rate: Option<Rate>,
-    /// Cycles for which interrupts together may hold the processor at most.
+    /// The most cycles for which interrupts together may hold the processor.
     pub longest_delay: Option<u64>,
 }
 
 impl Default for Options {
-    /// 10 % over-admission, all else free.
+    /// An over-admission of 10 %, and no other bounds.
     fn default() -> Self {
         Self {
             over_admission: 0.1,
@@ -37,7 +37,7 @@ pub struct TunedSource {
     pub source: usize,
     /// The rates between which its limit has to lie.
     pub band: Band,
-    /// How it may be limited; the policy that the file states stays.
+    /// The arrangements that are possible; the policy that the file states stays.
     pub ways: Vec<Arrangement>,
     /// The channel that the file states for it, as an index into [`Platform::channels`].
     pub channel: Option<usize>,
@@ -73,18 +73,18 @@ pub struct TuningTask<'a> {
     pub tuned: Vec<TunedSource>,
     /// The shared timer.
     pub slot: Slot,
-    /// What the rest of the system uses.
+    /// The channels and divisors that the rest of the system uses.
     pub taken: ChannelOccupancy,
-    /// Can the file say this? Asked of what works otherwise, for rules that the timers alone do not
-    /// tell.
+    /// Can the file state this plan? It is asked of plans that work otherwise, for rules that the
+    /// timers alone do not show.
     pub accepts: Option<Accepts<'a>>,
 }
 
-/// Judges a plan.
+/// A judge of plans.
 pub type Accepts<'a> = &'a (dyn Fn(&LimitPlan) -> bool + Sync);
 
 impl<'a> TuningTask<'a> {
-    /// What of `system` is to be tuned: every source that states an expected or a tolerated rate,
+    /// The task for `system`: it tunes every source that states an expected or a tolerated rate,
     /// but for those in `keep` (indices in [`System::sources`]).
     #[must_use]
     pub fn new(
@@ -103,7 +103,7 @@ impl<'a> TuningTask<'a> {
             accepts: None,
         };
         task.slot = task.free_timer(keep);
-        // The file's shared timer goes on to run, whether a source uses it or not.
+        // The file's shared timer keeps running, whether or not a source uses it.
         task.taken.only_shared.extend(task.slot.channel);
         for (source, of) in system.sources.iter().enumerate() {
             let band = Band::new(&of.rates, task.options.over_admission)
@@ -127,7 +127,7 @@ impl<'a> TuningTask<'a> {
         task
     }
 
-    /// The same for a changed system.
+    /// The same task for a changed system.
     #[must_use]
     pub fn with<'b>(&self, system: &'b System, keep: &[usize]) -> TuningTask<'b>
     where
@@ -146,7 +146,7 @@ impl<'a> TuningTask<'a> {
             .position(|channel| channel.name == name)
     }
 
-    /// The first of the file's shared timers on which no source depends that stays as it is.
+    /// The first shared timer of the file that no source uses which stays as it is.
     fn free_timer(&self, keep: &[usize]) -> Slot {
         let system = self.system;
         let is_free = |timer: usize| {
@@ -212,8 +212,8 @@ impl<'a> TuningTask<'a> {
     }
 }
 
-/// How a source with this limit may be limited: as its policy can be, or in the ways that are worth
-/// a try if it has none.
+/// The arrangements for a source with this limit: those of its policy or, without a limit, those
+/// that are worth a try.
 #[must_use]
 pub fn ways(limit: &Limit) -> Vec<Arrangement> {
     if limit.place == Place::Hardware {

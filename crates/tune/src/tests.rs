@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the search promises: what it returns holds and lies in its bands, and nothing better exists
-//! on systems that are small enough to try everything.
+//! The promises of the search: its result keeps the deadlines and lies in the bands, and on systems
+//! that are small enough to try everything nothing better exists.
 
 use proptest::prelude::*;
 use weir_analysis::holds;

@@ -2,10 +2,10 @@
 //! The periods of a shared timer among which the best one is.
 //!
 //! Whether deadlines hold is not monotone in the period, since bursts are whole numbers. But two
-//! systems that ask for less are: one of the bursts, which only grow with the period, and one of
-//! the rates and the timer's own interrupts, which only grow as it gets shorter. What breaks a
-//! deadline in one of them does so in the system itself; so two bisections leave a window, which is
-//! searched from the longest period to the shortest.
+//! systems that ask for less are monotone: one of the bursts alone, which only grow with the
+//! period, and one of the rates and the timer's own interrupts, which only grow as it gets shorter.
+//! A deadline that breaks in one of them breaks in the system itself; so two bisections leave a
+//! window, which is searched from the longest period to the shortest.
 
 use std::cmp::Reverse;
 
@@ -19,11 +19,11 @@ use crate::platform::MOST_BURST;
 use crate::search::{NEVER, is_in_time};
 use crate::task::{TunedSource, TuningTask};
 
-/// Periods that are looked at before the search takes larger steps.
+/// The number of periods that are tried before the search takes larger steps.
 const PATIENCE: usize = 48;
 
-/// What `judge` says of the first plan, from the longest period to the shortest, of which it says
-/// anything; plans of a higher timer rate than `most_rate` are of no use.
+/// Tries plans from the longest period to the shortest and gives the first result of `judge`. Plans
+/// with a higher timer rate than `most_rate` are not tried.
 pub fn first<T>(
     task: &TuningTask,
     layout: &Layout,
@@ -38,7 +38,7 @@ pub fn first<T>(
     let mut periods = periods(task, layout, scale, bound);
     let at = |period: u64| plan(task, layout, scale, period, bound);
     if let Some(most) = most_rate {
-        // Rates that are equal but for rounding are compared by what comes after them.
+        // Rates that are equal but for rounding are compared by the rest of the objective.
         let is_slow = |&period: &u64| {
             at(period).is_none_or(|plan| {
                 let system = plan.apply(task.system, task.platform);
@@ -62,7 +62,7 @@ pub fn first<T>(
     let mut unseen = 0..0;
     while let Some(period) = periods.get(next) {
         if let Some(found) = judge(period) {
-            // What was stepped over may be better.
+            // A period that was skipped may be better.
             return periods.get(unseen)?.iter().find_map(judge).or(Some(found));
         }
         seen += 1;
@@ -73,8 +73,8 @@ pub fn first<T>(
     None
 }
 
-/// Less than is asked for with a shared timer of this period: of each source that shares it the
-/// burst once, and the rest evenly. The timer costs nothing.
+/// A system that asks for less than one with a shared timer of this period: each source that shares
+/// it has its burst once, and the rest evenly. The timer costs nothing.
 pub(crate) fn bursts_alone(
     task: &TuningTask,
     layout: &Layout,
@@ -106,8 +106,8 @@ pub(crate) fn bursts_alone(
     })
 }
 
-/// Less than is asked for with a shared timer of this period: of each source that shares it one
-/// request per period, or evenly what it is asked for if that is more; and the timer.
+/// A system that asks for less than one with a shared timer of this period: each source that shares
+/// it has one request per period or, if that is more, its rate evenly; and the timer runs.
 pub(crate) fn rates_alone(
     task: &TuningTask,
     layout: &Layout,
@@ -121,7 +121,7 @@ pub(crate) fn rates_alone(
         let spacing = spacing(tuned, scale, clock).min(period);
         evenly(source, spacing.max(line(source, clock).unwrap_or(0)));
     });
-    // Of the timers that may be taken the least urgent one is in the way of the fewest.
+    // The least urgent timer that may be taken delays the fewest units.
     let channels = task.platform.channels.iter();
     let least_urgent = channels
         .filter_map(|channel| Some((&channel.level, channel.shared.as_ref()?)))
@@ -142,8 +142,8 @@ pub(crate) fn rates_alone(
     system
 }
 
-/// The system with limiters that cost nothing, one request after the other, but for what `loosen`
-/// makes of the sources that share the timer. The timer is silent.
+/// The system with limiters that cost nothing and serve one request after the other. `loosen`
+/// changes the sources that share the timer, which is silent.
 fn loosened(
     task: &TuningTask,
     layout: &Layout,
@@ -164,7 +164,7 @@ fn loosened(
             ..EventCosts::default()
         };
         if source.moderation.is_some() {
-            // Moderation makes requests rarer in ways that are not looked at here.
+            // Moderation makes requests rarer in ways that are not modelled here.
             evenly(source, NEVER);
         } else if *way == Arrangement::Shared {
             loosen(tuned, source);
@@ -201,7 +201,7 @@ pub fn ideal(task: &TuningTask, scale: Percent) -> System {
     })
 }
 
-/// What a request of this source costs at least that is served this way; none: no channel says.
+/// The least cost of a request of this source in this arrangement; none: no channel says.
 fn least_cost(task: &TuningTask, source: usize, way: Arrangement) -> Option<u64> {
     if way == Arrangement::Hardware {
         return Some(task.system.cpu.unlimited.request_served);
@@ -218,12 +218,13 @@ fn least_cost(task: &TuningTask, source: usize, way: Arrangement) -> Option<u64>
     of_channels.map(|costs| costs.request_served).min()
 }
 
-/// Cycles of which one request each is no more than the limit has to let through.
+/// The longest spacing of single requests whose rate is still below the one that the limit has to
+/// let through.
 fn spacing(tuned: &TunedSource, scale: Percent, clock_hz: u64) -> u64 {
     Band::longest(tuned.band.asked(scale), 1, clock_hz).saturating_add(1)
 }
 
-/// Limits a source to one request per interval, for nothing.
+/// Limits a source to one request per interval, at no cost.
 fn evenly(source: &mut Source, interval: u64) {
     source.limit.policy = Policy::Strict;
     source.limit.place = Place::Hardware;
@@ -232,7 +233,7 @@ fn evenly(source: &mut Source, interval: u64) {
     source.limit.silicon = None;
 }
 
-/// Cycles between two requests of the line; none: no bound.
+/// The least cycles between two requests of the line; none without bound.
 fn line(source: &Source, clock_hz: u64) -> Option<u64> {
     let worst = source.rates.worst?;
     Some((worst.period_cycles(clock_hz).ceil() as u64).max(1))

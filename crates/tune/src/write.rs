@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes chosen limits into the text of a system file. What does not change stays as it is, byte
-//! for byte.
+//! Writes chosen limits into the text of a system file. Whatever does not change stays as it is,
+//! byte for byte.
 
 use toml_edit::{
     ArrayOfTables, DocumentMut, Formatted, InlineTable, Item, Table, TableLike, TomlError, Value,
@@ -14,7 +14,7 @@ use crate::rate_text::rate_text;
 /// Why limits cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteBackError {
-    /// It is not TOML.
+    /// The text is not TOML.
     #[error("the file is not TOML: {0}")]
     Toml(#[from] TomlError),
     /// A source or a timer of the system is not in the text.
@@ -35,7 +35,7 @@ pub enum WriteBackError {
     },
 }
 
-/// `text`, whose system is `system`, with the limits of `plan`.
+/// The text of `text`, whose system is `system`, with the limits of `plan`.
 ///
 /// # Errors
 /// [`WriteBackError`], if the text is not that of the system.
@@ -100,7 +100,7 @@ pub fn write_back(
     Ok(document.to_string())
 }
 
-/// A shared limit's interval is its timer's; the limit itself need not change with it.
+/// The interval of a shared limit is that of its timer, so the limit itself need not change.
 fn changes_its_timer(limit: &Limit, before: &System, after: &System) -> bool {
     match limit.expiry {
         Some(Expiry::Shared(timer)) => {
@@ -173,7 +173,7 @@ fn write_limit(
     }
 }
 
-/// Writes a rate and the prescaler that makes it what is meant.
+/// Writes a rate, and the prescaler with which it has the wanted interval.
 fn set_interval(
     table: &mut dyn TableLike,
     interval_key: &str,
@@ -185,7 +185,8 @@ fn set_interval(
     set_number(table, "prescaler", interval.tick);
 }
 
-/// As `rate`, unless the file says `interval_key` or no short rate is rounded to what is meant.
+/// Writes the interval as `rate`, unless the file has `interval_key` or no short rate is rounded to
+/// it.
 fn set_rate(
     table: &mut dyn TableLike,
     interval_key: &str,
@@ -198,7 +199,7 @@ fn set_rate(
     match rate {
         Some(rate) => set_text(table, "rate", &rate),
         None => {
-            // In place of the rate, so that it stands where that stood.
+            // The interval takes the place of the rate.
             rename(table, "rate", interval_key);
             set_text(
                 table,
@@ -209,8 +210,8 @@ fn set_rate(
     }
 }
 
-/// A key under another name, at the end of its table; nothing if there is none. What stands beside
-/// it goes with it.
+/// Renames a key and moves it to the end of its table, with the comment beside it; does nothing if
+/// there is none.
 fn rename(table: &mut dyn TableLike, from: &str, to: &str) {
     if table.get(to).is_some() {
         take_out(table, from);
@@ -225,8 +226,8 @@ fn rename(table: &mut dyn TableLike, from: &str, to: &str) {
     }
 }
 
-/// Removes a key, but not the comments above and beside it: they go to the key that follows or, if
-/// none does, to the one before.
+/// Removes a key, but not the comments above and beside it: they go to the next key or, without
+/// one, to the one before.
 fn take_out(table: &mut dyn TableLike, key: &str) {
     let text = |of: Option<&toml_edit::RawString>| {
         of.and_then(toml_edit::RawString::as_str)
@@ -281,7 +282,7 @@ fn set_number(table: &mut dyn TableLike, key: &str, number: u64) {
     }
 }
 
-/// Sets a value; what stands around it, a comment for example, stays.
+/// Sets a value; the comments around it stay.
 fn set(table: &mut dyn TableLike, key: &str, mut value: Value) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) => {
@@ -322,7 +323,7 @@ fn entry(
     }
 }
 
-/// Adds a timer after those that exist, before the first source else.
+/// Adds a timer behind the others; without others, before the first source.
 fn add_timer(document: &mut DocumentMut, name: &str, channel: &str) {
     let text = |text: &str| Value::String(Formatted::new(text.to_owned()));
     if let Some(Item::Value(Value::Array(array))) = document.get_mut("timer") {

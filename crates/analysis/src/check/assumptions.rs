@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guarantee rests on (docs/analysis.md, "What it rests on"), for the system at hand.
+//! What a guarantee rests on (docs/analysis.md, "What it rests on"), for one system.
 use serde::{Serialize, Serializer};
 use weir_model::{Cost, Origin, Place, Policy, System};
 
@@ -8,47 +8,47 @@ use super::keeps_deadlines;
 /// What a guarantee rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Assumptions {
-    /// Where the costs of interrupts come from: a file, a compiler.
+    /// The origin of the costs of interrupts: a file, a compiler.
     pub interrupt_costs: String,
     /// Execution times of handlers, tasks and flows.
     pub execution_times: ByOrigin,
     /// Sources that do not state the most work of one interrupt: nothing is proven.
     pub max_work_missing: Vec<String>,
-    /// Sources that state it.
+    /// Sources that state the most work of one interrupt.
     pub max_work_stated: usize,
     /// The longest time for which code outside interrupts keeps them off.
     pub critical_section: AssumedCost,
     /// What switching to a task and back costs.
     pub context_switch: AssumedCost,
-    /// Cycles of a turn where tasks of the same urgency take turns: none is shorter, unless its
+    /// Cycles of a turn where tasks of the same urgency take turns. No turn is shorter, unless its
     /// work ends.
     pub time_slice: Option<u64>,
     /// Sources that have to stay below the worst rate that the file states: those without limit,
-    /// and those whose limit alone would not do. Empty as long as not every deadline holds.
+    /// and those whose limit alone would not suffice. Empty if a deadline is missed.
     pub worst_rates: Vec<String>,
-    /// Flows that have to stay below their rate. Empty as long as not every deadline holds.
+    /// Flows that have to stay below their rate. Empty if a deadline is missed.
     pub flow_rates: Vec<String>,
-    /// Sources whose limit is kept by software: the port keeps the promises of core/CONTRACTS.md.
+    /// Sources with a limit in software: the port keeps the promises of core/CONTRACTS.md.
     pub software_limits: usize,
-    /// Tasks; they do not suspend themselves.
+    /// Tasks, which do not suspend themselves.
     pub tasks: usize,
 }
 
-/// Names by what is known about their execution times.
+/// Names, by what is known about their execution times.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ByOrigin {
-    /// All of theirs are declared.
+    /// Those whose times are all declared.
     pub declared: Vec<String>,
-    /// At least one of theirs is measured: seen, not proven.
+    /// Those with at least one measured time: seen, not proven.
     pub measured: Vec<String>,
 }
 
 /// A number of cycles and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AssumedCost {
-    /// At worst.
+    /// Cycles, at worst.
     pub cycles: u64,
-    /// `declared`, `measured` (seen, not proven) or `default` (nobody stated it).
+    /// The origin: `declared`, `measured` (seen, not proven) or `default` (nobody stated it).
     #[serde(serialize_with = "origin_name")]
     pub origin: Origin,
 }
@@ -71,7 +71,7 @@ fn origin_name<S: Serializer>(origin: &Origin, serializer: S) -> Result<S::Ok, S
     })
 }
 
-/// `kept`: every deadline holds, so that it can be asked which rates that needs.
+/// `kept` says that every deadline holds; only then one can ask which rates that needs.
 pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
     let (worst_rates, flow_rates) = if kept {
         rates(system)

@@ -7,7 +7,7 @@ use crate::analysis::{BoundFailure, Row};
 use crate::rta::NoBound;
 use crate::units::Part;
 
-/// How a response time stands to its deadline.
+/// A response time compared with its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundState {
@@ -27,12 +27,12 @@ pub enum Cause {
     Starved {
         /// Their names, at most [`MOST_NAMED`].
         by: Vec<String>,
-        /// How many they are.
+        /// Their number.
         count: usize,
     },
     /// This row and what is more urgent ask for all of the processor, or more.
     Overload,
-    /// There may be one, too far out to be looked for.
+    /// There may be a bound, but too far out to be looked for.
     TooLong,
     /// Packets wait for more than one interrupt, and the file does not say how many packets the
     /// device of this source holds.
@@ -42,13 +42,13 @@ pub enum Cause {
     },
 }
 
-/// So many names say it; who wants all of a thousand looks at the sources.
+/// The most names that are listed; a list of a thousand helps nobody.
 pub const MOST_NAMED: usize = 8;
 
 /// A worst-case response time held against a deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bound {
-    /// How it stands.
+    /// The outcome.
     pub state: BoundState,
     /// From the release to the end, at worst; none without bound.
     pub response_cycles: Option<u64>,
@@ -95,7 +95,7 @@ impl Cause {
     pub(super) fn of(system: &System, why: &BoundFailure) -> Self {
         match why {
             BoundFailure::Starved(parts) => {
-                // What is done for packets has no bound if their source has none.
+                // Work for packets has no bound if their source has none.
                 let mut sources: Vec<usize> = parts
                     .iter()
                     .filter_map(|part| match *part {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flows: from a packet's arrival to the end of its bottom half, and how many may wait
+//! The flows: from a packet's arrival to the end of its bottom half, and how many packets may wait
 //! (docs/analysis.md, "Flows").
 use serde::Serialize;
 use weir_model::{Policy, Source, System};
@@ -9,7 +9,7 @@ use crate::analysis::{Analysis, BoundFailure};
 use crate::limiter::interrupts_for;
 use crate::units::{Part, Units};
 
-/// A flow's way through the stages, at worst.
+/// The way of a flow's packets through the stages, at worst.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowRow {
     /// Its name.
@@ -19,37 +19,37 @@ pub struct FlowRow {
     /// Its receiver.
     pub receiver: String,
     /// The longest wait in the device for more packets, before all interrupts that the packet waits
-    /// for; none if nobody knows how many these are.
+    /// for. None: the number of these interrupts is not known.
     pub moderation_cycles: Option<u64>,
-    /// The longest wait for the limit, and for its timer to be served, before all these interrupts;
-    /// if the source cannot come faster than its limit, only the way through a limiter in hardware.
-    /// None as above.
+    /// The longest wait for the limit, and for its timer to be served, before all these interrupts.
+    /// If the source cannot come faster than its limit, only the delay of a limiter in hardware.
+    /// None: as above.
     pub limit_cycles: Option<u64>,
-    /// The longest time that these interrupts take from then to their ends; none without bound.
+    /// The longest time that these interrupts then take until they end; none without bound.
     pub interrupt_cycles: Option<u64>,
-    /// The longest time from then to the end of the bottom half, 0 if there is none; none without
-    /// bound.
+    /// The longest time from there to the end of the bottom half, 0 if the flow has none; none
+    /// without bound.
     pub bottom_half_cycles: Option<u64>,
-    /// From the arrival to the end of the bottom half; none if nobody minds.
+    /// The deadline: from the arrival to the end of the bottom half.
     pub deadline_cycles: Option<u64>,
     /// The sum, held against the deadline.
     #[serde(flatten)]
     pub bound: Bound,
     /// Packets that may wait for the bottom half at once; none without bound.
     pub queue_needed: Option<u64>,
-    /// Packets for which there is room; none if the file does not say.
+    /// The room for packets that wait; none if the file does not say.
     pub queue: Option<u64>,
 }
 
 impl FlowRow {
-    /// Can the queue be too short? None: its length is not stated.
+    /// Can the queue be too short? None: the file does not state its length.
     #[must_use]
     pub fn overflows(&self) -> Option<bool> {
         let room = self.queue?;
         Some(self.queue_needed.is_none_or(|needed| needed > room))
     }
 
-    /// Does it have a deadline that a packet may miss, by being late or by finding the queue full?
+    /// Has the flow a deadline that a packet may miss, because it is late or finds the queue full?
     #[must_use]
     pub fn misses(&self) -> bool {
         self.deadline_cycles.is_some()
@@ -141,20 +141,20 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
         .collect()
 }
 
-/// What a packet waits for at most until it is taken.
+/// The longest waits of a packet until it is taken.
 #[derive(Clone, Copy)]
 struct Waits {
     /// Cycles for which the device waits for more packets.
     moderation: u64,
-    /// The interrupts that take packets from then on, the packet's own among them: each may have to
-    /// wait for the limit.
+    /// The number of interrupts that take packets from then on, up to the packet's own. Each may
+    /// have to wait for the limit.
     interrupts: u64,
-    /// Does the device ask for them only when one has ended that may be under way when the packet
-    /// comes?
+    /// Does the device ask for these interrupts only after one has ended that may run when the
+    /// packet comes?
     after_another: bool,
 }
 
-/// None: the file does not say how many packets wait before it.
+/// The number of packets before it; none: the file does not say.
 fn waits(source: &Source, never_held: bool) -> Option<Waits> {
     if source.moderation.is_none() && never_held {
         // Each packet asks for an interrupt of its own.
@@ -173,7 +173,7 @@ fn waits(source: &Source, never_held: bool) -> Option<Waits> {
             after_another: false,
         },
         Some(moderation) => {
-            // Where as many wait as are counted, the device waits for no more.
+            // The device waits for no more once the count of moderation is reached.
             let too_few = moderation
                 .count
                 .map_or(queue, |count| queue.min(count.saturating_sub(1)));
@@ -188,9 +188,9 @@ fn waits(source: &Source, never_held: bool) -> Option<Waits> {
     })
 }
 
-/// The wait for the limit and what comes after it, of a request that is held back: it is let
-/// through at the interval's end and served by the line's interrupt, or inside the timer's,
-/// whichever is later at worst.
+/// The wait for the limit, and what follows it, of a request that is held back. The limiter lets it
+/// through at the interval's end; the line's interrupt or the timer's serves it, whichever is later
+/// at worst.
 fn held<'a>(
     interval: u64,
     latency: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The longest run of each interrupt by what the system states, to be held against what was seen.
+//! The longest run of each interrupt by what the system states, to be compared with observed runs.
 use weir_model::{Expiry, System};
 
 use crate::analysis::Analysis;
@@ -12,8 +12,8 @@ pub struct LongestRun {
     pub name: String,
     /// What the chip calls it.
     pub vector: String,
-    /// Cycles from its taking to its end, with as much work as one interrupt may do; of a source
-    /// without `max_work`, with one unit.
+    /// Cycles from its taking to its end, with the most work that one interrupt may do; for a
+    /// source without `max_work`, with one unit.
     pub cycles: u64,
 }
 

@@ -13,7 +13,7 @@ use crate::limiter::Interrupt;
 use crate::rta::Demand;
 use crate::units::{Part, Unit, Units};
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
@@ -25,19 +25,20 @@ pub enum RowKind {
     Timer,
     /// A receiver's own work, at each release or for each packet of one of its flows.
     Task,
-    /// What a flow has done at its receiver's urgency.
+    /// The bottom half of a flow, at its receiver's urgency.
     BottomHalf,
 }
 
-/// How often a row's jobs come, at worst, as a task of the real-time literature: `events` per
-/// period, each up to the jitter late. A doubled burst is a jitter of a period (regehr2005 §5.2).
+/// How often the jobs of a row come at worst, as a task of the real-time literature: `events` per
+/// period, each late by the jitter at most. A doubled burst is a jitter of one period (regehr2005
+/// §5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Arrivals {
-    /// Jobs per period: the burst of a bursty limit, 1 of others.
+    /// Jobs per period: the burst of a bursty limit, else 1.
     pub events: u64,
-    /// T.
+    /// T, the period.
     pub period_cycles: u64,
-    /// J.
+    /// J, the jitter.
     pub jitter_cycles: u64,
 }
 
@@ -51,38 +52,38 @@ pub struct Row {
     pub kind: RowKind,
     /// The name of its source, timer, receiver or flow.
     pub name: String,
-    /// The flow whose packets release the task; none if time does, and for what is no task.
+    /// The flow whose packets release the task; none if time does, or if the row is no task.
     pub flow: Option<String>,
     /// The interrupt's vector; none for tasks and bottom halves.
     pub vector: Option<String>,
     /// The urgency of the task, or of the bottom half's receiver; none for interrupts.
     pub urgency: Option<u8>,
-    /// Its share of the processor at worst in the long run, requests refused included; none without
-    /// bound.
+    /// Its share of the processor at worst in the long run, with the requests that are refused;
+    /// none without bound.
     pub utilisation: Option<f64>,
     /// C: one job, at worst.
     pub cost_cycles: u64,
     /// T and J; none without bound.
     pub arrivals: Option<Arrivals>,
-    /// From the release to the end, of a task that packets release from the delivery; none if
-    /// nobody minds.
+    /// The deadline, from the release; for a task that packets release, from the delivery. None: it
+    /// has no deadline.
     pub deadline_cycles: Option<u64>,
     /// Its worst case.
     #[serde(flatten)]
     pub bound: Bound,
-    /// What its worst case would be if no source had a limit; none if no source has one, or if it
-    /// is the interrupt of a limit's timer.
+    /// Its worst case if no source had a limit. None: no source has one, or the row is the
+    /// interrupt of a limit's timer.
     pub without_limits: Option<Bound>,
 }
 
 impl Row {
-    /// Does it have a deadline that it may miss?
+    /// Has the row a deadline that it may miss?
     #[must_use]
     pub fn misses(&self) -> bool {
         self.deadline_cycles.is_some() && self.bound.state != BoundState::Ok
     }
 
-    /// Would it have a bound, or keep its deadline, no more without the limits?
+    /// Would the row lose its bound, or miss its deadline, without the limits?
     #[must_use]
     pub fn needs_limits(&self) -> bool {
         self.bound.state == BoundState::Ok
@@ -93,7 +94,8 @@ impl Row {
     }
 }
 
-/// The rows of `system`, what the processor runs first first; equals in the system's order.
+/// The rows of `system`, in the order in which the processor runs them; equals in the system's
+/// order.
 pub(super) fn rows(
     system: &System,
     units: &Units,
@@ -116,7 +118,7 @@ pub(super) fn rows(
         .collect()
 }
 
-/// What does the same work in the system without limits: a source that is polled would interrupt.
+/// The unit that does the same work in the system without limits: a polled source would interrupt.
 fn counterpart(units: &Units, part: Part) -> Part {
     match part {
         Part::Expiry(source) if units.tasks(source).is_some_and(|of| of.request.is_none()) => {
@@ -221,9 +223,9 @@ fn utilisation(units: &Units, unit: &Unit) -> Option<f64> {
     Some(all.unwrap_or_else(|| own.utilisation()))
 }
 
-/// The staircase of the least rate, which decides in the long run, with its base told as jitter:
-/// (base, step, T, J) never allows more than (step, step, T, J') with J' longer by as many periods
-/// as the base has steps too many.
+/// The staircase of the least rate, which decides in the long run, with its base written as jitter:
+/// (base, step, T, J) never allows more than (step, step, T, J'), where J' is longer by a period
+/// for each step that the base has too many.
 fn arrivals(curve: &Curve) -> Option<Arrivals> {
     let rarest = curve.staircases().filter(|of| of.step > 0).min_by(|a, b| {
         let (left, right) = (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sources: what they may do, what limits them, and how much faster they could be.
+//! The sources: how often they may interrupt, what limits them, and how much faster they could be.
 use serde::Serialize;
 use weir_model::{Expiry, Place, Policy, System};
 
@@ -19,7 +19,7 @@ pub struct SourceRow {
     pub timing: Option<&'static str>,
     /// `software` or `hardware`; none without limit.
     pub place: Option<&'static str>,
-    /// The channel of its own timer, or the name of the shared one; none without.
+    /// The channel of its own timer, or the name of the shared timer; none without timer.
     pub timer: Option<String>,
     /// Requests per interval, or tokens; none without limit.
     pub burst: Option<u32>,
@@ -29,14 +29,14 @@ pub struct SourceRow {
     pub effective_hz: Option<f64>,
     /// What a healthy source does; none if not stated.
     pub expected_hz: Option<f64>,
-    /// What the system can do without; none if not stated.
+    /// What the system can bear; none if not stated.
     pub tolerated_hz: Option<f64>,
-    /// What a broken source can do; none: no bound.
+    /// What a broken source can do; none: there is no bound.
     pub worst_hz: Option<f64>,
-    /// The name by which the worst rate was given.
+    /// The name by which the file states the worst rate.
     pub worst_name: Option<&'static str>,
-    /// The share of the processor that it would ask for at its worst rate if it had no limit; none:
-    /// no bound.
+    /// The share of the processor that it would ask for at its worst rate without a limit; none:
+    /// there is no bound.
     pub unlimited_utilisation: Option<f64>,
     /// How far its rate could rise.
     pub headroom: Headroom,
@@ -46,13 +46,14 @@ pub struct SourceRow {
 /// of its limit, or its worst rate if it has no limit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Headroom {
-    /// By what it can be multiplied; 0 if nothing helps. None: however fast, no deadline breaks.
+    /// The factor on the rate; 0 if nothing helps. None: no deadline breaks, however fast the
+    /// source.
     pub factor: Option<f64>,
-    /// The rate that is; none without factor or without rate.
+    /// The rate with that factor; none without factor or without rate.
     pub hz: Option<f64>,
-    /// The row or flow that breaks first beyond it.
+    /// The row or flow whose deadline breaks first beyond it.
     pub binding: Option<String>,
-    /// Is it the largest such factor, or only one that is safe?
+    /// Is it the largest such factor? Else it is only a safe one.
     pub exact: bool,
 }
 
@@ -122,7 +123,7 @@ fn name(system: &System, part: Part) -> Option<String> {
     })
 }
 
-/// The source of the least factor; those of which no rate would do are not what it takes.
+/// The source of the least factor, but for those with which no rate helps.
 pub(super) fn most_critical(sources: &[SourceRow]) -> Option<String> {
     sources
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps a unit waiting: more urgent work, and less urgent work that has begun
+//! The work that keeps a unit waiting: more urgent work, and less urgent work that has begun
 //! (docs/analysis.md, "Units and ranks").
 
 use weir_model::{Policy, Source, Timing};
@@ -15,12 +15,12 @@ pub struct Interference<'a> {
     until_start: Vec<&'a Demand>,
     /// Between two runs of an interrupt an instruction runs, too.
     own_gaps: Option<Demand>,
-    /// It can also preempt.
+    /// The demands that can also preempt it.
     pub throughout: Vec<&'a Demand>,
 }
 
 impl<'a> Interference<'a> {
-    /// What can delay the start, but not preempt.
+    /// The demands that can delay its start, but not preempt it.
     #[must_use]
     pub fn until_start(&self) -> Vec<&Demand> {
         let all = self.until_start.iter().copied();
@@ -44,8 +44,8 @@ impl<'a> Interference<'a> {
         expiry: Option<(&'a Interrupt, PreemptionRank)>,
     ) {
         if unit.part == Part::Request(index) || unit.part == Part::Expiry(index) {
-            // Of the source's own interrupts, what is not this one; refused requests delay those
-            // that are served.
+            // Of the source's own interrupts, those that are not this one. Refused requests delay
+            // those that are served.
             if let Some((interrupt, place)) = request {
                 if unit.part == Part::Request(index) {
                     self.until_start.extend(&interrupt.other);
@@ -91,13 +91,13 @@ impl<'a> Interference<'a> {
 }
 
 impl Units<'_> {
-    /// The more urgent work that delays `unit`: what only delays its start, and what also preempts
-    /// it. None: some of it has no bound, and which.
+    /// The more urgent work that delays `unit`: the part that only delays its start, and the part
+    /// that also preempts it. Fails with the units that have no bound.
     pub fn interference(&self, unit: &Unit) -> Result<Interference<'_>, Vec<Part>> {
         self.interference_if(unit, None)
     }
 
-    /// As [`Self::interference`], if one source had other tasks.
+    /// Like [`Self::interference`], if one source had other tasks.
     pub(crate) fn interference_if<'b>(
         &'b self,
         unit: &Unit,
@@ -183,11 +183,11 @@ impl Units<'_> {
         Some(PreemptionRank::of_interrupt(&self.system.cpu, &of.level))
     }
 
-    /// Cycles for which less urgent work can keep `unit` waiting once it runs.
+    /// Cycles for which less urgent work can keep `unit` waiting, once that work has begun.
     #[must_use]
     pub fn blocking(&self, unit: &Unit) -> u64 {
         let system = self.system;
-        // Whoever blocks has begun before the unit's release: hence one cycle less.
+        // A blocking unit has begun before this one's release: hence one cycle less.
         let by_units = self
             .units
             .iter()
@@ -209,12 +209,11 @@ impl Units<'_> {
             .fold(system.cpu.critical_section.cycles, u64::max);
         let between = system.cpu.longest_instruction;
         // Interrupts wait for the instruction that runs when they come, and for the one after a
-        // section, and with them the tasks below them.
+        // critical section; with them the tasks below them.
         let by_code = by_sections.saturating_add(between).saturating_sub(1);
         let longest = by_units.max(by_code);
         match unit.part {
-            // The one instruction that runs between two interrupts can be the one that keeps them
-            // off.
+            // The instruction that runs between two interrupts can be the one that keeps them off.
             Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => {
                 by_units.saturating_add(by_sections).saturating_add(between)
             }
@@ -227,9 +226,8 @@ impl Units<'_> {
     }
 
     /// Can a request of a limited source come while the one before it is being served, and be
-    /// served as well? Only if it has to wait until it is in time, and only where the line stays
-    /// enabled. Its curve, which tells interrupts apart by when they begin, knows nothing of that
-    /// wait.
+    /// served as well? Only if it has to wait for its instant, and only where the line stays
+    /// enabled. The curve tells interrupts apart by when they begin and does not know of that wait.
     fn queues_behind_itself(&self, unit: &Unit) -> bool {
         let Part::Request(index) = unit.part else {
             return false;

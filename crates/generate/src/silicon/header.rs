@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C header of the driver: the numbers of the sources, their limits and what their handlers may
-//! do.
+//! The C header of the driver: the numbers of the sources, their limits, and the work that their
+//! handlers may do.
 use std::fmt::{self, Write};
 
 use weir_report::{rate, time};
@@ -9,10 +9,10 @@ use super::{SiliconPlan, SiliconSource};
 use crate::c_text::{c_string, comment};
 use crate::output::MARKER;
 
-/// Of the numbers in comments.
+/// The digits of numbers in comments.
 const DIGITS: u8 = 4;
-/// What a driver needs of rtl/limit/registers: where the registers of the sources begin, and how
-/// far apart they are.
+/// The facts of rtl/limit/registers that a driver needs: where the registers of the sources begin,
+/// and how far apart they are.
 const SOURCES_AT: u32 = 0x8000;
 const SOURCE_BYTES: u32 = 32;
 /// The offsets of the registers of a source.
@@ -24,7 +24,7 @@ const REGISTERS: [(&str, u32); 5] = [
     ("HELD", 0x10),
 ];
 
-/// What is said of a source, each behind `WEIR_SOURCE_name_`.
+/// The constants of a source, each behind `WEIR_SOURCE_name_`.
 const KEYS: [&str; 6] = [
     "RATE",
     "BURST",
@@ -34,7 +34,7 @@ const KEYS: [&str; 6] = [
     "MAX_WORK",
 ];
 
-/// Would a constant of the source `one` be called as the source `other`?
+/// Has a constant of the source `one` the name of the source `other`?
 pub(super) fn clash(one: &str, other: &str) -> bool {
     KEYS.iter().any(|key| other == format!("{one}_{key}"))
 }
@@ -195,7 +195,7 @@ fn millihertz(source: &SiliconSource<'_>, clock_hz: u64) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// A constant of the smallest type that holds it.
+/// A constant of the smallest type that holds the value.
 fn constant(number: u64) -> String {
     if number <= 0xffff {
         format!("{number}u")

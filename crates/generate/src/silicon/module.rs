@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instance of rtl/limit's `weir_limit`, as SystemVerilog that verible-verilog-format leaves as
-//! it is.
+//! The instance of rtl/limit's `weir_limit`, in the layout of verible-verilog-format.
 use std::fmt::{self, Write};
 
 use weir_model::{Silicon, SiliconForm, SiliconReset};
@@ -9,7 +8,7 @@ use weir_report::rate;
 use super::{SiliconPlan, SiliconSource};
 use crate::output::MARKER;
 
-/// Of the numbers in comments.
+/// The digits of numbers in comments.
 const DIGITS: u8 = 4;
 
 /// The module `NAME_limits`. `file` is the name of the system file, for the reader.
@@ -66,10 +65,10 @@ fn write_module(out: &mut String, plan: &SiliconPlan<'_>, file: &str) -> fmt::Re
 /// A port of `weir_limit`.
 struct ModulePort {
     is_input: bool,
-    /// `[15:0] `, or nothing.
+    /// The range `[15:0] `, or nothing.
     range: String,
     name: &'static str,
-    /// Is there anything behind it in this shape?
+    /// Does the port exist in this shape?
     has: bool,
 }
 
@@ -231,7 +230,7 @@ fn connections(out: &mut String, silicon: &Silicon) -> fmt::Result {
     Ok(())
 }
 
-/// Outputs of what is not built lead nowhere.
+/// Outputs of parts that are not built are left open.
 fn unused(out: &mut String, silicon: &Silicon) -> fmt::Result {
     let names: Vec<&str> = all_ports(silicon)
         .iter()
@@ -244,7 +243,7 @@ fn unused(out: &mut String, silicon: &Silicon) -> fmt::Result {
     writeln!(out, "  wire unused = &{{1'b0, {}}};", names.join(", "))
 }
 
-/// A text of the user's in a comment of one line.
+/// A user's text in a comment of one line.
 fn comment(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() || c == '\\' { '_' } else { c })
