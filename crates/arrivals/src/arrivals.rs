@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What arrives, one after the other.
+//! Arrivals in the order of time.
 use std::sync::Arc;
 
 use crate::steps::{Alternation, Bursts, Mmpp, Periodic, Poisson, Uniform};
 use crate::trace::{Playback, TraceError};
 
 /// No arrival comes in this cycle or later, so that a program may add a time of its own without an
-/// overflow: at 1 GHz 292 years.
+/// overflow: 292 years at 1 GHz.
 pub const LATEST: u64 = 1 << 63;
 
-/// Something arrives.
+/// An arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// In this cycle from the start; never before the arrival before it.
+    /// Its cycle from the start; never before that of the arrival before it.
     pub at: u64,
     /// What it is.
     pub what: What,
 }
 
-/// What arrives.
+/// The kind of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// A request: an edge of the direction that the program waits for, or a packet that nothing is
-    /// known of.
+    /// A request: an edge of the direction that the program waits for, or a packet of which nothing
+    /// is known.
     Request,
     /// The line goes high.
     Rise,
@@ -77,8 +77,8 @@ impl Arrivals {
         Self(source)
     }
 
-    /// Why a recording ended before its end, if it did: it was found good before the run, so the
-    /// file was changed or its disk failed in the meantime.
+    /// Why a recording ended early, if it did. It was read as a whole before the run, so the file
+    /// was changed or its disk failed in the meantime.
     #[must_use]
     pub fn error(&self) -> Option<&TraceError> {
         match &self.0 {

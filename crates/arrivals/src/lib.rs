@@ -16,9 +16,9 @@
 //! | `mmpp:20kHz:burst=5000:gap=100ms` | bursts of 5000 on average, memoryless at 20 kHz within them, with pauses of 100 ms on average; `:idle=10Hz` in the pauses |
 //! | `trace:file.csv`, `trace:file.pcap` | those of a recording, csv, pcap or pcapng; `:speed=2` twice as fast, `:repeat` for ever |
 //!
-//! What is random ends in `:seed=N` if it wants a seed of its own, and takes the one given to
-//! [`Pattern::start`] otherwise. The same seed gives the same arrivals on every machine: the
-//! generator is ChaCha with 8 rounds, and nothing comes from the C library.
+//! Random patterns end in `:seed=N` if they want a seed of their own; else they take the seed of
+//! [`Pattern::start`]. The same seed gives the same arrivals on every machine: the generator is
+//! ChaCha with 8 rounds, and nothing comes from the C library.
 //!
 //! A recording in CSV has a header: `time_us` or `cycle`, both counted from the start of the run,
 //! then if wanted `port` (of the destination) and `flow` (a name). The time of a capture counts

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a flood is: its description, before it starts.
+//! The description of a flood, before it starts.
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ pub enum Pattern {
     Periodic {
         /// Arrivals per second: more than zero, at most 10¹².
         rate_hz: f64,
-        /// When the first one comes.
+        /// The cycle of the first arrival.
         phase_cycles: u64,
     },
     /// Exponentially distributed gaps.
     Poisson {
         /// Arrivals per second on average: more than zero, at most 10¹².
         rate_hz: f64,
-        /// The same seed gives the same arrivals; none: the one given to [`Pattern::start`].
+        /// The same seed gives the same arrivals; none: the seed of [`Pattern::start`] holds.
         seed: Option<u64>,
     },
-    /// zhang2006 §5's two-state Markov-modulated Poisson process: bursts of a geometric number of
-    /// arrivals (from 0, so that a few bursts are none), which come as a Poisson process and last
-    /// an exponential time; between them exponential pauses.
+    /// The two-state Markov-modulated Poisson process of zhang2006 §5. Its bursts have a geometric
+    /// number of arrivals (from 0, so that a few bursts are empty), which come as a Poisson
+    /// process, and last an exponential time. Exponential pauses lie between them.
     Mmpp {
         /// Arrivals per second within a burst: more than zero, at most 10¹².
         rate_hz: f64,
@@ -41,7 +41,7 @@ pub enum Pattern {
         burst: u32,
         /// The mean length of a pause, at least 1.
         gap_cycles: u64,
-        /// Arrivals per second in a pause, less than within a burst; none: none.
+        /// Arrivals per second in a pause, less than within a burst; none: there are none.
         idle_hz: Option<f64>,
         /// As in [`Pattern::Poisson`].
         seed: Option<u64>,
@@ -71,27 +71,27 @@ pub enum Pattern {
         /// As in [`Pattern::Poisson`].
         seed: Option<u64>,
     },
-    /// The line itself, not requests: low, then high, and so on.
+    /// The level of the line itself, without requests: low, then high, and so on.
     Level {
-        /// How long it is low.
+        /// Cycles for which it is low.
         low_cycles: u64,
-        /// How long it is high.
+        /// Cycles for which it is high.
         high_cycles: u64,
     },
-    /// Requests that a program lists, in ascending order.
+    /// Requests that a program lists, in ascending order of their cycles.
     Trace {
-        /// Where they come from, for messages.
+        /// Their origin, for messages.
         name: String,
         /// Cycles.
         times: Arc<[u64]>,
     },
-    /// A file.
+    /// A recording in a file.
     File(Recording),
 }
 
 impl Pattern {
-    /// Reads the text form; `clock_hz` turns times into cycles. A trace's file is read as a whole,
-    /// and again while it is played.
+    /// Reads the text form; `clock_hz` turns times into cycles. The file of a trace is read as a
+    /// whole, and again while it is played.
     ///
     /// # Errors
     /// An unknown pattern, a bad quantity, a trace that cannot be read; the message says what would
@@ -102,8 +102,8 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// The arrivals at a clock of `clock_hz`, the one that was given to [`Self::parse`]. Where the
-    /// pattern is random and has no seed of its own, it takes `seed`.
+    /// Starts the arrivals at a clock of `clock_hz`, the one that was given to [`Self::parse`]. A
+    /// random pattern without a seed of its own takes `seed`.
     ///
     /// # Errors
     /// As [`Self::check`], a clock of 0 Hz, or a file that cannot be opened again.
@@ -173,7 +173,7 @@ impl Pattern {
         Ok(Arrivals::new(source))
     }
 
-    /// Whether the arrivals are random and depend on the seed given to [`Self::start`].
+    /// Are the arrivals random, and do they depend on the seed given to [`Self::start`]?
     #[must_use]
     pub fn needs_seed(&self) -> bool {
         matches!(
@@ -184,8 +184,8 @@ impl Pattern {
         )
     }
 
-    /// Arrivals per second in the long run at a clock of `clock_hz`; of a level, its periods. Of a
-    /// recording those between its first and its last, if they do not come in one cycle.
+    /// Arrivals per second in the long run at a clock of `clock_hz`; for a level, its periods. For
+    /// a recording, those between its first and its last arrival, unless all come in one cycle.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a rate to 16 digits")]
     pub fn mean_rate(&self, clock_hz: u64) -> Option<Rate> {
@@ -228,8 +228,8 @@ impl Pattern {
         Rate::from_hertz(hertz).ok()
     }
 
-    /// Whether the pattern can be run: rates and periods above zero, bursts shorter than their
-    /// period, a trace in order.
+    /// Can the pattern be run? Rates and periods are above zero, bursts shorter than their period,
+    /// and a trace is in order.
     ///
     /// # Errors
     /// What is wrong and what would be right.
@@ -416,7 +416,7 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The part of the text that gives a seed, if there is one.
+/// The part of the text that states a seed, if there is one.
 struct Seed(Option<u64>);
 
 impl fmt::Display for Seed {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From one arrival to the next, in whole cycles. What a step leaves of a cycle is carried to the
-//! next one, so that no rate drifts.
+//! The step from one arrival to the next, in whole cycles. The fraction of a cycle that a step
+//! leaves is carried to the next one, so that no rate drifts.
 use rand::SeedableRng;
 use rand::distr::{Distribution, Open01, Uniform as Between};
 use rand_chacha::ChaCha8Rng;
@@ -12,11 +12,11 @@ use crate::arrivals::{Arrival, LATEST, What};
 pub(crate) struct Periodic {
     /// None after the last one before [`LATEST`].
     at: Option<u64>,
-    /// The whole cycles of a period, and what is left of it: `over / parts` of a cycle.
+    /// The whole cycles of a period, and its fraction: `over / parts` of a cycle.
     cycles: u64,
     over: u64,
     parts: u64,
-    /// What has been left over so far, in parts of a cycle; begins at one half, which rounds.
+    /// The fraction that is left so far, in parts of a cycle. It begins at one half, which rounds.
     carried: u64,
 }
 
@@ -58,8 +58,8 @@ impl Periodic {
 
 /// A positive rate as the fraction that it is: below 2^54, and a power of two.
 fn fraction(rate_hz: f64) -> (u64, u128) {
-    // Multiplying by two is exact; 128 times are enough for rates that have a second arrival before
-    // the end of time.
+    // Multiplying by two is exact; 128 times suffice for any rate with a second arrival before the
+    // end of time.
     let mut scaled = rate_hz;
     let mut denominator = 1_u128;
     while scaled.fract() != 0.0 && denominator < 1 << 126 {
@@ -75,10 +75,10 @@ fn fraction(rate_hz: f64) -> (u64, u128) {
     (numerator, denominator)
 }
 
-/// A position in time that moves on by times which are no whole numbers of cycles.
+/// An instant that moves on by times that are no whole numbers of cycles.
 struct Position {
     at: u64,
-    /// Of the cycle `at`; begins at one half, which rounds.
+    /// The fraction of the cycle `at`. It begins at one half, which rounds.
     fraction: f64,
 }
 
@@ -105,16 +105,16 @@ impl Position {
     }
 }
 
-/// Exponentially distributed, of mean 1, by inversion: at least 0 and less than 37.
+/// A number of an exponential distribution with mean 1, by inversion: at least 0 and less than 37.
 #[inline]
 fn exponential(random: &mut ChaCha8Rng) -> f64 {
     let uniform: f64 = Open01.sample(random);
     -libm::log(uniform)
 }
 
-/// Exponentially distributed gaps, the first of them before the first arrival.
+/// Exponentially distributed gaps; the first one lies before the first arrival.
 pub(crate) struct Poisson {
-    /// Cycles.
+    /// The mean gap in cycles.
     mean: f64,
     position: Position,
     random: ChaCha8Rng,
@@ -138,13 +138,14 @@ impl Poisson {
     }
 }
 
-/// The two-state Markov-modulated Poisson process (MMPP-2) of zhang2006 §5: exponentially long
-/// bursts, within which arrivals are a Poisson process, so that their number per burst is
-/// geometric; between them exponentially long pauses with a Poisson process of their own, or none.
+/// The two-state Markov-modulated Poisson process (MMPP-2) of zhang2006 §5. Its bursts last an
+/// exponential time and contain a Poisson process, so that their number of arrivals is geometric.
+/// The pauses between them last an exponential time, too, with a Poisson process of their own or
+/// without arrivals.
 pub(crate) struct Mmpp {
     now: MmppState,
     other: MmppState,
-    /// Cycles that the current state still lasts.
+    /// Cycles for which the current state still lasts.
     left: f64,
     position: Position,
     random: ChaCha8Rng,
@@ -153,15 +154,15 @@ pub(crate) struct Mmpp {
 /// A state of an [`Mmpp`].
 #[derive(Clone, Copy)]
 pub(crate) struct MmppState {
-    /// The mean time between arrivals in cycles: infinite where there are none.
+    /// The mean time between arrivals, in cycles; infinite where there are none.
     pub gap: f64,
     /// The mean time that the state lasts, in cycles.
     pub stay: f64,
 }
 
 impl Mmpp {
-    /// Begins in a burst or a pause as if it had run for ever, so that the mean rate holds from the
-    /// start.
+    /// Begins in a burst or a pause as if the process had run for ever, so that the mean rate holds
+    /// from the start.
     pub fn new(burst: MmppState, pause: MmppState, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let uniform: f64 = Open01.sample(&mut random);
@@ -181,15 +182,14 @@ impl Mmpp {
 
     #[inline]
     pub fn next(&mut self) -> Option<u64> {
-        // What was drawn in a state that ends before is forgotten: an exponential time has no
-        // memory.
+        // A gap beyond the end of its state is dropped: an exponential time has no memory.
         loop {
             let gap = self.now.gap * exponential(&mut self.random);
             if gap < self.left {
                 self.left -= gap;
                 return Some(self.position.advance(gap));
             }
-            // Of rates that leave next to nothing of a state, no arrival may ever come.
+            // With rates that leave next to nothing of a state, no arrival may ever come.
             if self.position.advance(self.left) >= LATEST {
                 return None;
             }
@@ -199,7 +199,7 @@ impl Mmpp {
     }
 }
 
-/// Gaps of so many cycles as a die says, the first of them before the first arrival.
+/// Uniformly distributed gaps; the first one lies before the first arrival.
 pub(crate) struct Uniform {
     at: u64,
     gap: Between<u64>,
@@ -227,14 +227,14 @@ pub(crate) struct Bursts {
     count: u64,
     gap: u64,
     period: u64,
-    /// When the current burst begins.
+    /// The begin of the current burst.
     begin: u64,
-    /// Of the arrival within the burst.
+    /// The number of the arrival within the burst.
     index: u64,
 }
 
 impl Bursts {
-    /// The burst is shorter than its period.
+    /// Requires that the burst is shorter than its period.
     pub fn new(count: u32, gap: u64, period: u64) -> Self {
         Self {
             count: u64::from(count),

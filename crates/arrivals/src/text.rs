@@ -22,7 +22,7 @@ pub enum PatternError {
     /// A part of the pattern is missing, unknown, given twice or not a number.
     #[error("in `{text}`: {what}; the form is {form}")]
     Part {
-        /// The pattern as it was given.
+        /// The text of the pattern.
         text: String,
         /// What is wrong.
         what: String,
@@ -32,7 +32,7 @@ pub enum PatternError {
     /// The parts contradict each other.
     #[error("{0}")]
     Impossible(String),
-    /// The trace cannot be read.
+    /// A recording cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
@@ -50,7 +50,7 @@ const MMPP: &str = "mmpp:RATE:burst=COUNT:gap=TIME, and :idle=RATE and :seed=N m
 const TRACE: &str =
     "trace:FILE, and :speed=N and :repeat may follow, for example trace:eth0.pcap:speed=2";
 
-/// Reads a pattern without asking whether it can be run.
+/// Reads a pattern without checking whether it can be run.
 pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> {
     let (head, rest) = text.split_once(':').unwrap_or((text, ""));
     let parts = |form| PatternArguments::new(text, rest, form);
@@ -155,8 +155,8 @@ pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> 
     }
 }
 
-/// A file's name may have colons of its own, so only what stands at the end and looks like an
-/// option is one.
+/// A file's name may have colons of its own, so only parts at the end that look like an option are
+/// options.
 fn recording(text: &str, rest: &str, clock_hz: u64) -> Result<Pattern, PatternError> {
     let (mut file, mut speed, mut repeats) = (rest, None, false);
     loop {
@@ -193,7 +193,7 @@ fn part(text: &str, what: &str, form: &'static str) -> PatternError {
     }
 }
 
-/// The parts behind the pattern's name: one without a name at most, the others `name=value`.
+/// The arguments behind the pattern's name: at most one without a name, the others as `name=value`.
 struct PatternArguments<'a> {
     text: &'a str,
     form: &'static str,
@@ -262,7 +262,7 @@ impl<'a> PatternArguments<'a> {
         part(self.text, &what, self.form)
     }
 
-    /// The pattern, if every part was used.
+    /// The pattern, if every argument was used.
     fn end(self, pattern: Pattern) -> Result<Pattern, PatternError> {
         match (self.first, self.named.first()) {
             (None, None) => Ok(pattern),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings. A file is read twice: once as a whole, to say what is wrong with it before anything
-//! runs, and then while the run goes on, packet by packet. Neither keeps more of it in memory than
-//! one record and the names of the flows.
+//! Recordings. A file is read twice: once as a whole, so that its errors are known before anything
+//! runs, and then packet by packet during the run. Memory holds one record and the names of the
+//! flows.
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -25,16 +25,16 @@ pub struct Recording {
     speed: f64,
     repeats: bool,
     count: u64,
-    /// At the recorded speed.
+    /// The times of the first and the last arrival, at the recorded speed.
     first: u64,
     last: u64,
     flows: Arc<[String]>,
 }
 
 impl Recording {
-    /// Reads a recording from its begin to its end: CSV, pcap or pcapng, whatever the file is.
-    /// Times are stretched by `1 / speed`, and `repeats` begins anew after the last arrival and the
-    /// mean time between two.
+    /// Reads a recording from begin to end: CSV, pcap or pcapng, whatever the file is. Times are
+    /// stretched by `1 / speed`. With `repeats` it begins anew once the mean time between two
+    /// arrivals has passed after the last one.
     ///
     /// # Errors
     /// A file that cannot be read, is cut off, damaged, empty, out of order or was not recorded on
@@ -90,25 +90,25 @@ impl Recording {
         &self.flows
     }
 
-    /// How many arrivals the file has.
+    /// The number of arrivals in the file.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// From the first arrival to the last one, in cycles.
+    /// Cycles from the first arrival to the last one.
     pub(crate) fn length(&self) -> u64 {
         self.played(self.last) - self.played(self.first)
     }
 
-    /// From an arrival to the same one of the next round: what the recording lasts, and once more
+    /// Cycles from an arrival to the same one of the next round: the length of the recording, and
     /// the mean time between two of its arrivals.
     fn period(&self) -> u64 {
         let length = self.length();
         length + length.div_ceil((self.count - 1).max(1))
     }
 
-    /// When a recorded time comes.
+    /// The cycle of a recorded time.
     #[expect(
         clippy::float_cmp,
         clippy::cast_precision_loss,
@@ -124,7 +124,7 @@ impl Recording {
         }
     }
 
-    /// The file from its begin.
+    /// Opens the file at its begin.
     pub(crate) fn play(&self, clock_hz: u64) -> Result<Playback, TraceError> {
         Ok(Playback {
             records: Some(Records::open(&self.path, clock_hz)?),
@@ -151,9 +151,9 @@ impl fmt::Display for Recording {
 pub(crate) struct Playback {
     recording: Recording,
     clock_hz: u64,
-    /// None after the end.
+    /// The file; none after its end.
     records: Option<Records>,
-    /// Of the current round.
+    /// The begin of the current round.
     begin: u64,
     /// Arrivals of the current round so far.
     played: u64,
@@ -205,7 +205,7 @@ impl Playback {
     }
 }
 
-/// What a file holds, one after the other.
+/// Reads the records of a file.
 enum Records {
     Csv(CsvRows),
     Capture(Packets),
@@ -217,7 +217,8 @@ impl Records {
             path: path.to_owned(),
             cause,
         };
-        // Asked before it is opened, since opening a pipe waits for who writes it.
+        // The kind of the file is checked before it is opened, since opening a pipe waits for its
+        // writer.
         if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err(TraceError::NotAFile {
                 path: path.to_owned(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What one arrival costs the simulator, for each pattern.
+//! The time that one arrival costs the simulator, for each pattern.
 #![expect(
     missing_docs,
     reason = "the harness makes a public function without one"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast a run is: interrupts per second, the cost of a job by the number of tasks, and the same
-//! system in SimSo. Exits with 1 if a goal is missed.
+//! The speed of a run: interrupts per second, the time of a job by the number of tasks, and the
+//! same system in SimSo. Exits with 1 if a goal is missed.
 //!
-//! Criterion measures and compares with the run before; the goals are judged by the fastest of
-//! several runs, as other load only ever makes one longer.
+//! Criterion measures and compares with the run before. The goals are judged by the fastest of
+//! several runs, since other load can only make a run longer.
 #[path = "../../sim/tests/common/mod.rs"]
 mod common;
 #[path = "../../sim/tests/simso/python.rs"]
@@ -22,7 +22,7 @@ use weir_sim::{Options, simulate};
 
 use python::{SimSoTask, simso};
 
-/// Three tasks, and a line of which `limit` says how often it may interrupt.
+/// Three tasks, and a line whose interrupts `limit` bounds.
 fn flooded(limit: &str) -> System {
     common::flat(&format!(
         r#"
@@ -77,14 +77,14 @@ fn interrupts(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Interrupts that were taken.
+/// The number of interrupts taken.
 fn run(system: &System, options: &Options) -> u64 {
     simulate(system, options)
         .map(|tally| tally.interrupts)
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// So many tasks, which together want half of the processor.
+/// A system of so many tasks, which together need half of the processor.
 fn tasks(count: u64) -> System {
     let mut text = String::new();
     for index in 0..count {
@@ -99,7 +99,7 @@ fn tasks(count: u64) -> System {
     common::flat(&text)
 }
 
-/// A million jobs, whatever the number of tasks.
+/// A run of a million jobs, whatever the number of tasks.
 const JOBS_TIME: u64 = 1_000_000 * 1_000;
 
 fn jobs(system: &System, options: &Options) -> u64 {
@@ -122,7 +122,7 @@ fn by_tasks(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Seconds of the fastest of several runs, and what it returned.
+/// The time of the fastest of several runs in seconds, and its result.
 fn fastest(mut run: impl FnMut() -> u64) -> (f64, u64) {
     let timed = (0..ROUNDS).map(|_| {
         let begin = Instant::now();
@@ -145,7 +145,7 @@ fn interrupts_per_second(pattern: &str) -> f64 {
     taken as f64 / seconds / 1e6
 }
 
-/// How many times as long a job takes with 10,000 tasks as with 10.
+/// The time of a job with 10,000 tasks, as a multiple of that with 10.
 fn growth() -> f64 {
     let nanoseconds = |count| {
         let system = tasks(count);
@@ -156,8 +156,8 @@ fn growth() -> f64 {
     nanoseconds(10_000) / nanoseconds(10)
 }
 
-/// How many times as long SimSo takes for the same three tasks with a stream of 15 kHz: the median
-/// of pairs of runs.
+/// The time of SimSo for the same three tasks with a stream of 15 kHz, as a multiple of ours: the
+/// median of pairs of runs.
 fn beside_simso() -> f64 {
     const PAIRS: usize = 5;
     let system = flooded("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whom the clock ticks are charged to, by the account of core/ (zhang2006 §3.1).
+//! Charges clock ticks to tasks, by the account of core/ (zhang2006 §3.1).
 
 use weir_core_sys::account::{Account, Config, Mode};
 use weir_model::System;
@@ -11,7 +11,7 @@ use crate::options::{Compensation, Options};
 #[derive(Debug)]
 pub(crate) struct Accounting {
     account: Option<Account>,
-    /// All that was done for a packet is measured, its interrupt as well.
+    /// Measures all work for packets, their interrupts included.
     measures: bool,
 }
 
@@ -42,8 +42,8 @@ impl Accounting {
         })
     }
 
-    /// The bottom half of a packet of a source was done for a receiver, or for nobody, after its
-    /// interrupt had `spent` cycles on it. The paper counts bottom halves only.
+    /// Tells the account that the bottom half of a packet of a source was for a receiver, or for
+    /// nobody, after its interrupt had `spent` cycles on it. The paper counts bottom halves only.
     pub fn handled(&mut self, source: usize, receiver: Option<usize>, spent: u64, cycles: u64) {
         if let Some(account) = &mut self.account {
             let before = if self.measures { spent } else { 0 };
@@ -51,7 +51,8 @@ impl Accounting {
         }
     }
 
-    /// The tick is charged to a task, or to nobody: the ticks that it is charged more, or less.
+    /// Charges the tick to a task, or to nobody. Returns by how many ticks more, or less, the task
+    /// is charged.
     pub fn tick(&mut self, running: Option<usize>) -> i64 {
         self.account
             .as_mut()

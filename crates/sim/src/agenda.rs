@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happens next: one instant per thing that can happen, the earliest on top.
+//! The agenda: one instant for each thing that can happen, the earliest on top.
 
-/// Never.
+/// The instant of what never happens.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// A tournament of slots by their instants. Everything that can happen has a slot of its own, so
-/// nothing is ever allocated: setting a slot costs the logarithm of their number, the earliest is
-/// known. Of slots at the same instant the lowest comes first.
+/// nothing is ever allocated. Setting a slot costs the logarithm of their number; the earliest is
+/// known at once. Of slots at the same instant the lowest comes first.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// Number 1 is the winner of all; the match `n` is between the winners `2n` and `2n + 1`. The
-    /// second half are the slots themselves.
+    /// The winners of all matches. Number 1 is the winner of all; the match `n` is between the
+    /// winners `2n` and `2n + 1`. The second half holds the slots themselves.
     winners: Vec<Winner>,
 }
 
@@ -35,7 +35,7 @@ impl Agenda {
         Self { winners }
     }
 
-    /// From now on `slot` happens at `at`, or [`NEVER`].
+    /// Sets the instant of `slot` to `at`, or to [`NEVER`].
     #[inline]
     pub fn set(&mut self, slot: usize, at: u64) {
         let mut game = self.winners.len() / 2 + slot;

@@ -38,7 +38,7 @@ use halves::Halves;
 use lines::SourceLine;
 use tasks::Task;
 
-/// A level of urgency between interrupts and idleness.
+/// Work at an urgency between interrupts and idleness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// The task with this index.
@@ -47,16 +47,16 @@ enum Work {
     Half(usize),
 }
 
-/// What the processor does.
+/// The state of the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProcessorState {
     Idle,
-    /// The topmost of the frames.
+    /// The topmost of the frames runs.
     Interrupt,
     Thread(Work),
 }
 
-/// What has a slot in the agenda; the slots of a kind follow each other.
+/// The first slots in the agenda of each kind; the slots of a kind follow each other.
 #[derive(Debug, Clone, Copy)]
 struct Slots {
     own_timers: usize,
@@ -68,17 +68,17 @@ struct Slots {
     all: usize,
 }
 
-/// What arrives somewhere over time.
+/// A stream of arrivals.
 struct Stream {
     to: Target,
     arrivals: Arrivals,
-    /// Of each flow that the recording names its index.
+    /// The index of each flow that the recording names.
     flows: Vec<usize>,
-    /// The arrival that its slot waits for.
+    /// The arrival for which its slot waits.
     next: Option<weir_arrivals::Arrival>,
 }
 
-/// A system that runs.
+/// A system in a run.
 pub(crate) struct Engine<'a, O> {
     system: &'a System,
     options: &'a Options,
@@ -92,32 +92,33 @@ pub(crate) struct Engine<'a, O> {
     lines: Vec<SourceLine>,
     selectors: Selectors,
     moderator: Option<Moderator<W64>>,
-    /// Of each queue of the moderator its source.
+    /// The source of each queue of the moderator.
     moderated: Vec<usize>,
-    /// By rank, 0 the highest.
+    /// The interrupts by rank, 0 the highest.
     interrupts: Vec<RankedInterrupt>,
-    /// Of the interrupts those that ask and are let through.
+    /// The ranks of interrupts that ask and are enabled.
     asking: Ranks,
     timer_ranks: Vec<usize>,
-    /// Of each shared timer the sources that it clears.
+    /// The sources that each shared timer clears.
     clears: Vec<Vec<usize>>,
-    /// What the interrupts under way have still to do; the last one runs.
+    /// The interrupts that have begun, with the work that is left; the last one runs.
     frames: Vec<Frame>,
 
     costs: PacketCostTable,
     tasks: Vec<Task>,
     ready: Ready,
     halves: Halves,
-    /// Cooperative tasks: what has begun and runs to its end before anything else of its kind.
+    /// The cooperative task that has begun and runs to its end before any other task or bottom
+    /// half.
     begun: Option<Work>,
     accounting: Accounting,
 
     running: ProcessorState,
-    /// Since when what runs has run without a break.
+    /// The instant since which the present work has run without a break.
     since: u64,
-    /// When what runs comes to an end if nothing preempts it.
+    /// The instant at which the present work ends if nothing preempts it.
     ends_at: u64,
-    /// Something has changed that could change what runs.
+    /// Has something changed that could change what runs?
     attention: bool,
     tally: Tally,
 }
@@ -140,7 +141,7 @@ impl<O: Observer> Engine<'_, O> {
                 break;
             }
             self.now = next;
-            // What ends at an instant has ended when something arrives at it.
+            // Work that ends at an instant ends before anything arrives at it.
             if self.ends_at <= at {
                 self.finish();
             } else {
@@ -179,7 +180,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Decides what runs.
+    /// Decides what runs from now on.
     fn dispatch(&mut self) {
         self.attention = false;
         let asks = self.asking.first().filter(|&rank| self.may_preempt(rank));
@@ -206,7 +207,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Counts for what the cycles since the last change were used.
+    /// Charges the cycles since the last change to what used them.
     fn settle(&mut self) {
         let cycles = self.now - self.since;
         self.since = self.now;
@@ -239,7 +240,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// What runs is stopped, if anything runs.
+    /// Stops the work that runs, if any does.
     fn leave(&mut self) {
         self.settle();
         if let Some(track) = self.track() {
@@ -249,7 +250,7 @@ impl<O: Observer> Engine<'_, O> {
         self.ends_at = NEVER;
     }
 
-    /// What runs has come to an end, or to the end of a part.
+    /// Ends the work that runs, or a part of it.
     fn finish(&mut self) {
         self.settle();
         self.attention = true;
@@ -261,7 +262,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// What ran is over; the next dispatch finds something else.
+    /// The work is done; the next dispatch finds other work.
     fn ended(&mut self, track: Track) {
         self.tell(SimulationEvent::Ends(track));
         if matches!(self.running, ProcessorState::Thread(_)) {
@@ -282,7 +283,7 @@ impl<O: Observer> Engine<'_, O> {
         });
     }
 
-    /// What the timeline shows as running.
+    /// The track of the timeline on which the present work runs.
     fn track(&self) -> Option<Track> {
         match self.running {
             ProcessorState::Idle => None,

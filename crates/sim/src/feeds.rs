@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What arrives where nobody says otherwise, and floods as they are written: `TARGET` or
-//! `TARGET=PATTERN` (docs/simulate.md).
+//! The usual arrivals of a system, and floods as they are written: `TARGET` or `TARGET=PATTERN`
+//! (docs/simulate.md).
 
 use weir_arrivals::{Pattern, PatternError};
 use weir_model::{Flow, Rate, System, did_you_mean};
 
 use crate::options::{Feed, Target};
 
-/// What arrives in a run.
+/// The arrivals in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feeds {
-    /// In the system's order of sources; of a source its own first, then its flows.
+    /// The feeds in the system's order of sources: first that of the source itself, then those of
+    /// its flows.
     pub feeds: Vec<Feed>,
-    /// Of each of them, whether it is a flood.
+    /// Is each of them a flood?
     pub floods: Vec<bool>,
-    /// From where nothing comes, since the system does not say how much: sources without flows, and
-    /// flows.
+    /// Sources without flows, and flows, to which nothing comes, since the system does not say how
+    /// much.
     pub silent: Vec<Target>,
 }
 
 /// Why a flood cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum FloodError {
-    /// Nothing has the name.
+    /// No source or flow has the name.
     #[error("nothing that could be flooded is called `{name}`")]
     Unknown {
-        /// As it was written.
+        /// The flood's name, as it was written.
         name: String,
-        /// What there is.
+        /// The names that exist.
         help: String,
     },
-    /// A source and a flow have the name.
+    /// Both a source and a flow have the name.
     #[error("`{name}` is a source and a flow")]
     Ambiguous {
-        /// As it was written.
+        /// The flood's name, as it was written.
         name: String,
         /// The other ways to write it.
         help: String,
@@ -43,7 +44,7 @@ pub enum FloodError {
     WhichFlow {
         /// The source.
         name: String,
-        /// How many flows it has.
+        /// The number of its flows.
         flows: usize,
         /// Their names.
         help: String,
@@ -51,19 +52,19 @@ pub enum FloodError {
     /// No pattern is given, and the system states no worst rate.
     #[error("the system does not say how fast `{name}` can be at worst")]
     NoWorstRate {
-        /// As it was written.
+        /// The flood, as it was written.
         name: String,
     },
-    /// A level where packets arrive.
+    /// A level was asked of a source whose arrivals are packets.
     #[error("`{name}` brings packets, and a level is none")]
     Level {
-        /// As it was written.
+        /// The flood, as it was written.
         name: String,
     },
     /// The pattern is wrong, or its trace cannot be read.
     #[error("in the flood of `{name}`: {error}")]
     Pattern {
-        /// As it was written.
+        /// The flood, as it was written.
         name: String,
         /// What is wrong.
         error: PatternError,
@@ -71,7 +72,7 @@ pub enum FloodError {
 }
 
 impl FloodError {
-    /// What would be right, where the message does not say it.
+    /// The help, where the message alone does not say what would be right.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -89,12 +90,12 @@ impl FloodError {
     }
 }
 
-/// What the name of a flood stands for.
+/// The meaning of the name of a flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FloodName {
     Source(usize),
     Flow(usize),
-    /// A source, as packets of none of its flows.
+    /// A source, with packets of none of its flows.
     Nobody(usize),
 }
 
@@ -102,7 +103,7 @@ enum FloodName {
 struct FloodFeed {
     to: Target,
     pattern: Pattern,
-    /// Nothing else arrives there.
+    /// Does it replace all other arrivals there?
     replaces: bool,
 }
 
@@ -132,7 +133,7 @@ impl FloodFeed {
         let to = match named {
             FloodName::Flow(flow) => Target::Flow(flow),
             FloodName::Nobody(source) => Target::Source(source),
-            // Whose its packets are is recorded.
+            // The recording says which flows its packets belong to.
             FloodName::Source(source) if is_recording(&pattern) => Target::Source(source),
             FloodName::Source(source) => {
                 let flows: Vec<(usize, &Flow)> = system.flows_of(source).collect();
@@ -150,8 +151,8 @@ impl FloodFeed {
         })
     }
 
-    /// Does it come instead of what usually comes there? A recording of a source has the packets of
-    /// all its flows.
+    /// Does it replace the usual arrivals there? A recording of a source has the packets of all its
+    /// flows.
     fn replaces(&self, system: &System, usual: Target) -> bool {
         self.replaces
             && match (self.to, usual) {
@@ -235,7 +236,7 @@ fn periodic(rate: Rate) -> Pattern {
     }
 }
 
-/// What arrives in a run of `system` with these floods.
+/// The arrivals in a run of `system` with these floods.
 ///
 /// A flood goes to a flow, or to a source that has none. Of a source with a single flow it goes to
 /// that one; of a source with several it has to name one, or be a recording, whose packets are told
@@ -243,9 +244,9 @@ fn periodic(rate: Rate) -> Pattern {
 /// flow have the same name, `source.NAME` and `flow.NAME` tell them apart. Without a pattern it is
 /// periodic at the rate that the system states as the worst.
 ///
-/// What is not flooded does what is usual: a source without flows asks at its expected rate, a flow
-/// brings packets at its own, or, if it states none and its source has no other, at the source's
-/// expected one.
+/// Where there is no flood, the usual arrives: a source without flows asks at its expected rate; a
+/// flow brings packets at its own rate or, if it states none and is its source's only flow, at the
+/// source's expected rate.
 ///
 /// # Errors
 /// The first flood that cannot be made.

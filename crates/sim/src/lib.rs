@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A described system in virtual time: what happens to every task when its sources misbehave.
+//! Runs a described system in virtual time: what happens to every task when its sources misbehave.
 //!
 //! Time is counted in cycles of the processor from the start of the run. The policies (limit,
 //! demux, moderate, defer, account) are the C ones of core/.
@@ -43,7 +43,7 @@ pub enum SimulationError {
     /// A device cannot moderate as described.
     #[error("moderation: {0}")]
     Moderation(weir_core_sys::moderate::QueueError),
-    /// More classes of bottom halves than core/ has; how many, and what they come from.
+    /// There are more classes of bottom halves than core/ has; how many, and their origin.
     #[error(
         "bottom halves are told apart in {CLASSES} classes at most, and this run wants {0}: {1}"
     )]
@@ -60,7 +60,7 @@ pub enum SimulationError {
     /// The account cannot be kept.
     #[error("accounting: {0}")]
     Account(weir_core_sys::account::AccountError),
-    /// A recording that was good before the run has changed since, or cannot be read any more.
+    /// A recording was changed after it was checked, or can no longer be read.
     #[error("a recording changed during the run: {0}")]
     Recording(String),
     /// A trace cannot be read again.
@@ -70,7 +70,7 @@ pub enum SimulationError {
 
 /// Runs a system. The same options give the same run.
 ///
-/// It is compiled here, with this crate's optimization, and not where it is called.
+/// It is compiled in this crate, with its optimization, and not in the caller's.
 ///
 /// # Errors
 /// What the run cannot be made with, or a recording that changed while it was played.
@@ -78,7 +78,7 @@ pub fn simulate(system: &System, options: &Options) -> Result<Tally, SimulationE
     simulate_observed(system, options, &mut ())
 }
 
-/// As [`simulate`], and tells an observer everything that happens.
+/// Like [`simulate`], and tells an observer everything that happens.
 ///
 /// # Errors
 /// As [`simulate`]; nothing is told of a run that cannot be made.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limit machine of core/ at the tick width of its timer, spoken to in cycles.
+//! The limit machine of core/ at the tick width of its timer, in cycles.
 
 use weir_core_sys::{
     Action, Config, ConfigError, Step, Timing as CoreTiming, Trigger, W16, W32, W64,
 };
 use weir_model::{Limit, Policy, Timing};
 
-/// What a port is told to do, in cycles of the run.
+/// The orders of a limiter to its port, in cycles of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Orders {
     pub serve: bool,
@@ -14,13 +14,13 @@ pub(crate) struct Orders {
     pub mask: bool,
     pub unmask: bool,
     pub disarm: bool,
-    /// Interrupt at this cycle.
+    /// The cycle at which to interrupt.
     pub arm: Option<u64>,
-    /// Note that this cycle has passed.
+    /// The cycle whose passing is to be noted.
     pub watch: Option<u64>,
 }
 
-/// What a request does that nobody limits.
+/// The orders for a request without a limit.
 pub(crate) const SERVE: Orders = Orders {
     serve: true,
     ack: false,
@@ -57,8 +57,7 @@ pub(crate) struct TimedLimiter {
     bits: u32,
 }
 
-/// What the machine of core/ is told of a limit, in ticks of its timer. It knows no polling, which
-/// has no limiter.
+/// The settings of the machine of core/ for a limit, in ticks of its timer. Polling has no machine.
 #[must_use]
 pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
     Config {
@@ -83,7 +82,7 @@ pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
 
 impl TimedLimiter {
     /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide: 16, 32 or
-    /// 64; what lies between counts as the width below.
+    /// 64. A width in between counts as the next smaller one.
     ///
     /// # Errors
     /// What the machine does not take: the limit does not fit the timer.
@@ -113,15 +112,15 @@ impl TimedLimiter {
         Ok((limiter, orders))
     }
 
-    /// The source's interrupt is taken. `elapsed`: what was to be watched has passed.
+    /// Asks the limiter in the source's interrupt. `elapsed`: the watched cycle has passed.
     pub fn request(&mut self, now: u64, elapsed: bool) -> Orders {
         let ticks = now / self.tick;
         let step = each_width!(&mut self.machine, limiter => limiter.request(ticks, elapsed));
         self.orders(step, now)
     }
 
-    /// The limiter's timer expired; `pending` is the source's pending bit, if the port can serve it
-    /// here.
+    /// Asks the limiter in the timer's interrupt. `pending` is the source's pending bit, if the
+    /// port can serve it here.
     pub fn expired(&mut self, now: u64, pending: bool) -> Orders {
         let ticks = now / self.tick;
         let step = each_width!(&mut self.machine, limiter => limiter.expired(ticks, pending));
@@ -141,8 +140,8 @@ impl TimedLimiter {
         }
     }
 
-    /// The cycle at which the timer shows `at`: the next one, or now if it lies in the half wrap
-    /// behind.
+    /// The cycle at which the timer shows `at`: the next such cycle, or now if `at` lies in the
+    /// half wrap behind.
     fn cycle_of(&self, at: u64, now: u64) -> u64 {
         let ticks = now / self.tick;
         let all = u64::MAX >> (64 - self.bits);

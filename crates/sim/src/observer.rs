@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run tells whoever watches it: everything that a timeline shows.
+//! The events of a run, for observers: everything that a timeline shows.
 
-/// What the processor can be busy with.
+/// A kind of work on the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Track {
     /// The interrupt of the source with this index.
@@ -14,20 +14,21 @@ pub enum Track {
     Tick,
     /// The bottom half of the flow with this index.
     BottomHalf(usize),
-    /// The bottom half of what has no receiver on the source with this index.
+    /// The bottom half of packets without a receiver on the source with this index.
     Orphan(usize),
     /// The task with this index.
     Task(usize),
 }
 
-/// Where packets or requests wait.
+/// A place where packets or requests wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Queue {
     /// In the device of the source with this index.
     Device(usize),
-    /// For the bottom half of the flow with this index.
+    /// The queue before the bottom half of the flow with this index.
     Deferred(usize),
-    /// For the bottom half of what has no receiver on the source with this index.
+    /// The queue before the bottom half of packets without a receiver on the source with this
+    /// index.
     Orphans(usize),
     /// At the receiver with this index.
     Backlog(usize),
@@ -37,7 +38,7 @@ pub enum Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
-    /// The pending bit was set already: it is one deep.
+    /// The pending bit was set already; it holds one request.
     Pending,
     /// The line was masked and keeps no pending bit.
     Masked,
@@ -65,7 +66,7 @@ impl Loss {
         Loss::BacklogFull,
     ];
 
-    /// In a few words, as the timeline and the tables say it.
+    /// The reason in a few words, as the timeline and the tables say it.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
@@ -80,7 +81,7 @@ impl Loss {
     }
 }
 
-/// Something happened.
+/// An event of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SimulationEvent {
     /// A request or a packet arrived at a source.
@@ -91,29 +92,29 @@ pub enum SimulationEvent {
     Masked(usize),
     /// The source is unmasked.
     Unmasked(usize),
-    /// Something begins to run. What ran before is stopped first, so at most one thing runs.
+    /// Work begins. Other work is stopped first, so at most one thing runs.
     Starts(Track),
-    /// Something goes on that was preempted.
+    /// Preempted work is resumed.
     Resumes(Track),
-    /// What runs is preempted.
+    /// The work that runs is preempted.
     Stops(Track),
-    /// What runs has ended.
+    /// The work that runs has ended.
     Ends(Track),
     /// A job of a task was released.
     Released(usize),
     /// A job of a task ended after its deadline.
     Missed(usize),
-    /// So much waits in a queue now.
+    /// The number of packets or requests in a queue has changed to this.
     Depth(Queue, u64),
 }
 
-/// Watches a run. Events come in order of time.
+/// An observer of a run. Events come in order of time.
 pub trait Observer {
-    /// Something happened in this cycle.
+    /// Receives an event of this cycle.
     fn event(&mut self, at: u64, event: SimulationEvent);
 }
 
-/// Nobody watches: costs nothing.
+/// The observer of a run that nobody watches, which costs nothing.
 impl Observer for () {
     #[inline(always)]
     fn event(&mut self, _: u64, _: SimulationEvent) {}

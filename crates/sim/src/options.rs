@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a system is run: for how long, with which of Weir's stages, with which costs and arrivals.
+//! The options of a run: how long, with which of Weir's stages, with which costs and arrivals.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -7,46 +7,47 @@ use weir_arrivals::Pattern;
 
 use crate::spread::Spread;
 
-/// How a system is run.
+/// The options of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Cycles.
+    /// The length of the run in cycles.
     pub duration: u64,
-    /// Everything random follows from it.
+    /// The seed of everything random.
     pub seed: u64,
-    /// How costs lie about the worst that the system states.
+    /// The spread of costs below the worst that the system states.
     pub costs: CostSpreads,
     /// Do the sources' limits hold?
     pub limits: bool,
     /// Do devices moderate?
     pub moderation: bool,
-    /// When bottom halves run.
+    /// When bottom halves run, and what decides ties.
     pub defer: Defer,
     /// The system's clock tick and what it accounts; none: no tick.
     pub tick: Option<Tick>,
-    /// Of each receiver, if it does not work for its WCET but for as long as so many cycles have
-    /// gone by since its release, whatever was done in them (zhang2006 §5's CPU-bound process,
-    /// behnke2021's closed loop). Receivers beyond the end of the list work for their WCET.
+    /// By receiver, the cycles after its release until which it works, whatever was done in them,
+    /// in place of its WCET (the CPU-bound process of zhang2006 §5, the closed loop of behnke2021).
+    /// Receivers beyond the end of the list work for their WCET.
     pub closed_loops: Vec<Option<u64>>,
-    /// What arrives.
+    /// The arrivals.
     pub feeds: Vec<Feed>,
 }
 
-/// How the costs of a run lie about the worst that is stated.
+/// The spreads of the costs of a run below the worst that is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostSpreads {
-    /// Of interrupts: limiters, handlers, units of work, top halves, early demultiplexing.
+    /// The spread of interrupts: limiters, handlers, units of work, top halves, early
+    /// demultiplexing.
     pub interrupts: Spread,
-    /// Of bottom halves.
+    /// The spread of bottom halves.
     pub bottom_halves: Spread,
-    /// Of tasks.
+    /// The spread of tasks.
     pub tasks: Spread,
-    /// What bottom halves cost beside what a system states for each packet.
+    /// The cost of bottom halves beside what the system states for each packet.
     pub batches: Batches,
 }
 
 impl CostSpreads {
-    /// All alike, and batches cost what their packets do.
+    /// The same spread for all; batches cost no more than their packets.
     #[must_use]
     pub fn all(spread: Spread) -> Self {
         Self {
@@ -58,25 +59,25 @@ impl CostSpreads {
     }
 }
 
-/// What packets cost together that a cost per packet does not say, in cycles at worst; a part of
-/// the bottom half that pays it.
+/// The costs of packets together that a cost per packet does not contain, in cycles at worst. The
+/// bottom half that causes one pays it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Batches {
-    /// What the first bottom half costs more when none has waited: whoever does them is woken, and
-    /// gives way again.
+    /// The additional cost of the first bottom half after a time without any: its thread is woken,
+    /// and yields again.
     pub wake: u64,
     /// Packets of a flow that can wait without making each other dearer.
     pub room: u64,
-    /// What a bottom half costs more that begins while more packets of its flow wait, itself among
-    /// them: their buffers do not fit the cache any more (behnke2022 §3 has larger bursts that cost
-    /// more).
+    /// The additional cost of a bottom half that begins while more packets of its flow wait, its
+    /// own among them: their buffers no longer fit the cache (behnke2022 §3 has larger bursts that
+    /// cost more).
     pub beyond: u64,
 }
 
 /// When the bottom half of a packet runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defer {
-    /// Right after the top half, before every task (what systems do that know no receivers).
+    /// Right after the top half, before every task, as in systems that know no receivers.
     Immediate,
     /// At the urgency of the packet's receiver, found in the top half (lee2010 §4).
     Exact(Ties),
@@ -103,7 +104,7 @@ pub enum Deferral {
 }
 
 impl Deferral {
-    /// What it means where ties are broken so.
+    /// The deferral for this word, with ties broken so.
     #[must_use]
     pub const fn with(self, ties: Ties) -> Defer {
         match self {
@@ -116,7 +117,7 @@ impl Deferral {
     }
 }
 
-/// What a bottom half does that is as urgent as what runs.
+/// The order of a bottom half and work of the same urgency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
@@ -129,23 +130,24 @@ pub enum Ties {
 /// How the receiver of a device's next packet is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// The most urgent that waits on the device (zhang2006 §3.2).
+    /// The most urgent receiver that waits on the device (zhang2006 §3.2).
     Waiting,
-    /// The most urgent that has ever registered.
+    /// The most urgent receiver that has ever registered.
     Registered,
-    /// The most urgent that waits and for which enough of the last packets were (zhang2006 §7
-    /// leaves it to future work).
+    /// The most urgent receiver that waits and got enough of the last packets (zhang2006 §7 leaves
+    /// it to future work).
     History,
 }
 
 /// The system's clock tick (zhang2006 §3.1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tick {
-    /// Cycles between two.
+    /// Cycles between two ticks.
     pub period: u64,
-    /// Cycles that each takes, before every other interrupt.
+    /// Cycles that each tick takes, before every other interrupt.
     pub cost: u64,
-    /// How the tick compensates for bottom halves that ran for others than it is charged to.
+    /// How the account makes up for bottom halves that ran for others than the task that is
+    /// charged.
     pub compensation: Compensation,
 }
 
@@ -162,21 +164,21 @@ pub enum Compensation {
     Measured,
 }
 
-/// What arrives, and where.
+/// A stream of arrivals, and its target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feed {
-    /// Where it arrives.
+    /// The target.
     pub to: Target,
-    /// When.
+    /// The pattern of the arrivals.
     pub pattern: Pattern,
 }
 
-/// Where something arrives.
+/// The target of arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// At a source with this index, as a request that is no packet, or as a packet whose flow its
+    /// The source with this index, for a request that is no packet, or for a packet whose flow its
     /// selectors tell.
     Source(usize),
-    /// At the source of the flow with this index, as a packet of it.
+    /// The source of the flow with this index, for a packet of it.
     Flow(usize),
 }

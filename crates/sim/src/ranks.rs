@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which of many ranked things are ready, and which of them ranks highest.
+//! A set of ranks, which knows its highest.
 
 /// A set of ranks; rank 0 is the highest. Every operation costs the logarithm of their number to
 /// the base 64.
 #[derive(Debug)]
 pub(crate) struct Ranks {
-    /// A bit per rank; then one per word of the level before that is not empty, up to a level of
+    /// A bit per rank; then a bit per word of the level before that is not empty, up to a level of
     /// one word.
     levels: Vec<Vec<u64>>,
 }
@@ -37,7 +37,7 @@ impl Ranks {
         }
     }
 
-    /// Takes a rank out.
+    /// Removes a rank.
     pub fn remove(&mut self, mut rank: usize) {
         for level in &mut self.levels {
             let word = &mut level[rank / 64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tasks that want to run: the most urgent first, equals in the order of their release.
+//! The tasks that are ready: the most urgent first, equals in the order of their release.
 
 use std::collections::VecDeque;
 
@@ -11,14 +11,14 @@ const URGENCIES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Ready {
     queues: Vec<VecDeque<u32>>,
-    /// The urgencies that somebody has, as ranks: the most urgent is 0.
+    /// The urgencies of ready tasks, as ranks: the most urgent is 0.
     some: Ranks,
-    /// The first of the most urgent.
+    /// The task that is first among the most urgent.
     first: Option<u32>,
 }
 
 impl Ready {
-    /// Nobody is ready.
+    /// An empty queue.
     pub fn new() -> Self {
         Self {
             queues: vec![VecDeque::new(); URGENCIES],
@@ -38,14 +38,14 @@ impl Ready {
         URGENCIES - 1 - usize::from(urgency)
     }
 
-    /// A task is ready, behind its equals.
+    /// Adds a task, behind its equals.
     pub fn push(&mut self, task: usize, urgency: u8) {
         self.queues[usize::from(urgency)].push_back(task as u32);
         self.some.insert(Self::rank(urgency));
         self.find_first();
     }
 
-    /// The first of an urgency has nothing more to do.
+    /// Removes the first task of an urgency.
     pub fn pop(&mut self, urgency: u8) {
         let queue = &mut self.queues[usize::from(urgency)];
         queue.pop_front();
@@ -55,7 +55,7 @@ impl Ready {
         self.find_first();
     }
 
-    /// A task has nothing more to do, wherever it stands among its equals.
+    /// Removes a task, wherever it stands among its equals.
     pub fn remove(&mut self, task: usize, urgency: u8) {
         let queue = &mut self.queues[usize::from(urgency)];
         queue.retain(|&other| other as usize != task);
@@ -65,18 +65,18 @@ impl Ready {
         self.find_first();
     }
 
-    /// The first of an urgency goes behind its equals.
+    /// Moves the first task of an urgency behind its equals.
     pub fn rotate(&mut self, urgency: u8) {
         self.queues[usize::from(urgency)].rotate_left(1);
         self.find_first();
     }
 
-    /// Has a task equals that are ready, too?
+    /// Has a task ready equals?
     pub fn has_equals(&self, urgency: u8) -> bool {
         self.queues[usize::from(urgency)].len() > 1
     }
 
-    /// The first of the most urgent.
+    /// The first task among the most urgent.
     #[inline]
     pub fn first(&self) -> Option<usize> {
         self.first.map(|task| task as usize)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which flow a recorded packet belongs to, by the demultiplexing table of core/.
+//! Finds the flow of a recorded packet, by the demultiplexing table of core/.
 
 use weir_arrivals::{Packet, Protocol};
 use weir_core_sys::demux::{CLASSES, Demux, DemuxError, Key, Receiver};
 use weir_model::{Selector, System};
 
-/// The flows of each source.
+/// The flows of each source, as a table whose receivers are flows.
 #[derive(Debug)]
 pub(crate) struct Selectors {
     by_source: Vec<Flows>,
@@ -13,13 +13,13 @@ pub(crate) struct Selectors {
 
 #[derive(Debug)]
 struct Flows {
-    /// The readers of its sockets are flows.
+    /// The table, whose receivers are flows.
     table: Demux,
     /// The flow that takes what no other does.
     rest: Option<usize>,
 }
 
-/// Slots per flow: a flow has two keys at most, and the table wants to be at most half full.
+/// Slots per flow: a flow has at most two keys, and the table works best at most half full.
 const SLOTS: usize = 4;
 
 impl Selectors {
@@ -34,8 +34,8 @@ impl Selectors {
                 rest: None,
             };
             for (index, flow) in system.flows_of(source) {
-                // Only the order of classes matters here: of two flows with the same key the more
-                // urgent gets the packet.
+                // Only the order of classes matters: of two flows with the same key the more urgent
+                // gets the packet.
                 let class = system.receivers[flow.receiver].urgency / (u8::MAX / CLASSES + 1);
                 let reader = u16::try_from(index).map_err(|_| DemuxError::Capacity)?;
                 let keys = keys(&flow.selector);
@@ -52,7 +52,7 @@ impl Selectors {
     }
 
     /// The flow of a packet that was recorded at a source. A recording tells protocols and ports;
-    /// other selectors are not looked at. The queues of a network card, which are the sources that
+    /// other selectors are ignored. The queues of a network card, which are the sources that
     /// moderate, see what was recorded at any of them.
     pub fn flow_of(&self, system: &System, source: usize, packet: &Packet) -> Option<usize> {
         let is_queue = |source: usize| system.sources[source].moderation.is_some();
@@ -81,7 +81,8 @@ impl Selectors {
     }
 }
 
-/// What packets of a flow are recognised by; none: by nothing that others are not.
+/// The keys by which packets of a flow are recognised; none: packets of the flow have no key of
+/// their own.
 fn keys(selector: &Selector) -> [Option<Key>; 2] {
     let protocol = selector.protocol.map(|protocol| match protocol {
         weir_model::Protocol::Tcp => Protocol::Tcp,

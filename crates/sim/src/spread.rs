@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the costs of a run lie about the worst that a system states.
+//! The distributions of costs below the worst that a system states.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,32 +13,33 @@ use rand_distr::{Distribution, Exp1, StandardNormal};
 pub enum Spread {
     /// Always the worst.
     Worst,
-    /// All cycles from this percentage of the worst to the worst, both included, equally likely.
+    /// All cycles from this percentage of the worst to the worst, both included, with equal
+    /// probability.
     Uniform {
-        /// The least, 0 to 100.
+        /// The least percentage, 0 to 100.
         least: f64,
     },
-    /// Normal, what does not lie above 0 and up to the worst drawn again.
+    /// Normal; a value that is not above 0 or is above the worst is drawn again.
     Normal {
         /// The mean before the cut, above 0, up to 100.
         mean: f64,
         /// The standard deviation before the cut, above 0, up to 100.
         deviation: f64,
     },
-    /// Exponential, what lies above the worst drawn again: its mean is mean - 100/(e^(100/mean) -
-    /// 1).
+    /// Exponential; a value above the worst is drawn again, so its mean is mean - 100/(e^(100/mean)
+    /// - 1).
     Exponential {
         /// The mean before the cut, above 0, up to 100.
         mean: f64,
     },
 }
 
-/// Draws in vain after which the mean is taken instead. A third of the draws or more succeeds with
-/// any spread, so that this is for one draw in 10^11.
+/// The most draws, after which the mean is taken. With any spread a third of the draws or more
+/// succeeds, so this happens to one cost in 10^11.
 const DRAWS: u32 = 64;
 
-/// A hundredth in parts of 2^64, a little more than exactly: hundredths of a cost below 2^42 cycles
-/// are whole then where they should be.
+/// A hundredth in parts of 2^64, a little above the exact value, so that hundredths of a cost below
+/// 2^42 cycles are whole where they should be.
 const PERCENT: f64 = 18_446_744_073_709_551_616.0 / 100.0 * (1.0 + 4.0 * f64::EPSILON);
 
 impl Spread {
@@ -52,8 +53,8 @@ impl Spread {
         match self {
             Self::Worst => worst,
             Self::Uniform { least } => {
-                // Down from the worst, so that the least is rounded up. Of 2^64 - 1 parts of 2^64
-                // at most: a cycle is left.
+                // Counted down from the worst, so that the least is rounded up. The factor is at
+                // most 2^64 - 1 parts of 2^64, so a cycle is left.
                 let below = high(worst, ((100.0 - least) * PERCENT) as u64);
                 // Lemire's multiplication: the bias of 2^-64 of the range is far below what any run
                 // can see.
@@ -81,7 +82,7 @@ fn redraw(worst: u64, mean: f64, mut draw: impl FnMut() -> f64) -> u64 {
         .map(|_| draw())
         .find(|&percent| percent > 0.0 && percent <= 100.0)
         .unwrap_or(mean);
-    // To the nearest cycle, so that many small costs have the mean that was asked for.
+    // Rounded to the nearest cycle, so that many small costs have the mean that was asked for.
     ((worst as f64 * (percent / 100.0) + 0.5) as u64).clamp(1, worst)
 }
 
@@ -147,7 +148,7 @@ fn percentage(what: &str, part: Option<&str>) -> Result<f64, String> {
         .ok_or_else(|| format!("{what}, `{part}`, is no percentage"))
 }
 
-/// As it is read.
+/// Writes the text that reads back as the same spread.
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

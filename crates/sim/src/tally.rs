@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted while a system runs. Its size does not depend on how long that is.
+//! The tallies of a run. Their size does not depend on its length.
 
 use hdrhistogram::Histogram;
 
 use crate::observer::Loss;
 
-/// What the processor's time goes to.
+/// The uses of the processor's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Handlers and top halves: what the interrupts are for.
+    /// Handlers and top halves: the purpose of the interrupts.
     Handlers,
-    /// What limiting costs: requests refused, timers, and what a served request costs more than
-    /// without a limiter.
+    /// Limiting: requests refused, timers, and the additional cost of a served request.
     Limit,
     /// Finding out the receivers in the top half.
     Demux,
@@ -24,7 +23,7 @@ pub enum Stage {
     Tasks,
     /// Switching to tasks and back.
     Switches,
-    /// Nothing to do.
+    /// Idleness.
     Idle,
 }
 
@@ -41,7 +40,7 @@ impl Stage {
         Stage::Idle,
     ];
 
-    /// As it is serialised.
+    /// The name in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,7 +56,7 @@ impl Stage {
     }
 }
 
-/// Cycles by stage; together the run's.
+/// Cycles by stage, which add up to those of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stages([u64; Stage::ALL.len()]);
 
@@ -80,29 +79,29 @@ impl Stages {
     }
 }
 
-/// What was lost, by reason.
+/// The numbers of losses, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses([u64; Loss::ALL.len()]);
 
 impl Losses {
-    /// One more is lost.
+    /// Counts a loss.
     pub(crate) fn add(&mut self, why: Loss) {
         self.0[why as usize] += 1;
     }
 
-    /// How many were lost for this reason.
+    /// The number of losses for this reason.
     #[must_use]
     pub fn of(&self, why: Loss) -> u64 {
         self.0[why as usize]
     }
 
-    /// How many were lost in all.
+    /// The number of all losses.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The reasons for which anything was lost, with how many.
+    /// The reasons with a loss, with their numbers.
     pub fn reasons(&self) -> impl Iterator<Item = (Loss, u64)> {
         Loss::ALL
             .into_iter()
@@ -111,11 +110,12 @@ impl Losses {
     }
 }
 
-/// Spans of time in cycles: exact in number, least, most and sum, to one hundredth between.
+/// Spans of time in cycles: exact in number, least, most and sum; quantiles are exact to one
+/// hundredth.
 #[derive(Debug, Clone, Default)]
 pub struct Spans {
-    /// Made for the second value that is not the first: what is always the same needs none, and a
-    /// system may have thousands.
+    /// The histogram, made with the second different value: spans that are always the same need
+    /// none, and a system may have thousands of tallies.
     histogram: Option<Box<Histogram<u32>>>,
     count: u64,
     least: u64,
@@ -123,7 +123,7 @@ pub struct Spans {
     sum: u128,
 }
 
-/// Of decimal digits that a histogram keeps apart. A third would make it eight times as large.
+/// The decimal digits that a histogram tells apart. A third would make it eight times as large.
 const DIGITS: u8 = 2;
 
 impl Spans {
@@ -134,7 +134,7 @@ impl Spans {
             self.begin_histogram();
         }
         if let Some(histogram) = &mut self.histogram {
-            // It grows with what it is told; a count that is full stays so.
+            // The histogram grows with its values; a counter that is full stays full.
             let grown = histogram.record(span);
             debug_assert!(grown.is_ok());
         }
@@ -154,25 +154,25 @@ impl Spans {
         self.histogram = Some(Box::new(histogram));
     }
 
-    /// How many.
+    /// The number of spans.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The shortest.
+    /// The shortest span.
     #[must_use]
     pub fn least(&self) -> Option<u64> {
         (self.count > 0).then_some(self.least)
     }
 
-    /// The longest.
+    /// The longest span.
     #[must_use]
     pub fn most(&self) -> Option<u64> {
         (self.count > 0).then_some(self.most)
     }
 
-    /// The mean.
+    /// The mean span.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a mean is rounded anyway")]
     pub fn mean(&self) -> Option<f64> {
@@ -190,7 +190,7 @@ impl Spans {
     }
 }
 
-/// How close to each other things arrived.
+/// The least distance between arrivals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gaps {
     last: Option<u64>,
@@ -198,7 +198,7 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Something arrived in this cycle, not before what arrived last.
+    /// Counts an arrival in this cycle, not before the last one.
     pub(crate) fn arrived(&mut self, at: u64) {
         if let Some(last) = self.last.replace(at) {
             let gap = at - last;
@@ -206,105 +206,105 @@ impl Gaps {
         }
     }
 
-    /// The fewest cycles between two; none if no two arrived.
+    /// The fewest cycles between two arrivals; none if there were not two.
     #[must_use]
     pub fn least(&self) -> Option<u64> {
         self.least
     }
 }
 
-/// What a task did.
+/// The tally of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskTally {
     /// Jobs released.
     pub released: u64,
     /// Jobs that have ended.
     pub ended: u64,
-    /// Of those that ended or still run, how many were not done by their deadline.
+    /// Jobs, ended or running, that were not done by their deadline.
     pub missed: u64,
     /// From the release to the end of each job that has ended.
     pub responses: Spans,
-    /// Of each job that ended, the cycles that it executed.
+    /// The cycles that each job executed, of the jobs that ended.
     pub executed: Spans,
-    /// Cycles by which jobs ended after their deadlines, together (behnke2021 §III-A: l = t_end -
-    /// d, accumulated).
+    /// The sum of the cycles by which jobs ended after their deadlines (behnke2021 §III-A: l =
+    /// t_end - d, accumulated).
     pub lateness: u64,
-    /// Cycles that it executed.
+    /// Cycles that the task executed.
     pub ran: u64,
-    /// Cycles for which interrupts and bottom halves ran while it would have: taken from it.
+    /// Cycles taken from the task: interrupts and bottom halves ran in them while it would have.
     pub interrupted: u64,
-    /// Of those, the cycles of bottom halves for others.
+    /// Those of them in which bottom halves for others ran.
     pub interrupted_by_bottom_halves: u64,
-    /// Cycles of top halves, early demultiplexing and bottom halves that were for it, and its
-    /// packets' shares of their handlers: charged to it.
+    /// Cycles charged to the task: top halves, early demultiplexing and bottom halves for it, and
+    /// its packets' shares of their handlers.
     pub charged: u64,
-    /// Packets or events that it has got, of those that bottom halves delivered.
+    /// Packets or events that bottom halves delivered and that it has got.
     pub received: u64,
-    /// Clock ticks that the system's account says it used.
+    /// Clock ticks that the system's account charges to it.
     pub ticks: i64,
 }
 
-/// What a source did.
+/// The tally of a source.
 #[derive(Debug, Clone, Default)]
 pub struct SourceTally {
     /// Requests or packets that arrived.
     pub arrived: u64,
     /// Interrupts of its line.
     pub interrupts: u64,
-    /// Of those, refused by the limiter.
+    /// Those of them that the limiter refused.
     pub refused: u64,
     /// Interrupts of its own timer.
     pub expiries: u64,
-    /// Runs of the handler, in either.
+    /// Runs of the handler, in either interrupt.
     pub served: u64,
     /// Packets that the handler took out of the device.
     pub taken: u64,
     /// Times that it was masked.
     pub masked: u64,
-    /// How close to each other requests or packets arrived.
+    /// The least distance between requests or packets.
     pub gaps: Gaps,
-    /// Runs of the handler that ended after the source's deadline, which counts from when the
-    /// limiter let the request through.
+    /// Runs of the handler that ended after the source's deadline, which counts from the instant at
+    /// which the limiter let the request through.
     pub missed: u64,
-    /// From a request's arrival to the end of its handler. Requests that joined one that waited
-    /// already are not counted apart.
+    /// Cycles from a request's arrival to the end of its handler. Requests that joined a waiting
+    /// one are not counted apart.
     pub responses: Spans,
-    /// What was lost, and why.
+    /// The losses.
     pub lost: Losses,
 }
 
-/// What became of a flow's packets.
+/// The tally of a flow's packets.
 #[derive(Debug, Clone, Default)]
 pub struct FlowTally {
     /// Packets that arrived.
     pub arrived: u64,
-    /// How close to each other they arrived.
+    /// The least distance between packets.
     pub gaps: Gaps,
     /// Packets that the bottom half delivered to the receiver.
     pub delivered: u64,
-    /// Packets that were not delivered by the flow's deadline, but later or, at the end of the run,
-    /// not yet. Those that were lost are not among them.
+    /// Packets that were delivered after the flow's deadline, or are late at the end of the run.
+    /// Lost packets are not among them.
     pub late: u64,
-    /// From the arrival to the end of the bottom half.
+    /// Cycles from the arrival to the end of the bottom half.
     pub latencies: Spans,
-    /// What was lost, and why.
+    /// The losses.
     pub lost: Losses,
 }
 
-/// What happened in a run.
+/// The tally of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// Cycles that were simulated.
     pub duration: u64,
     /// Interrupts that the processor took, of all kinds.
     pub interrupts: u64,
-    /// By stage.
+    /// The processor's time, by stage.
     pub stages: Stages,
-    /// In the system's order.
+    /// The tasks, in the system's order.
     pub tasks: Vec<TaskTally>,
-    /// In the system's order.
+    /// The sources, in the system's order.
     pub sources: Vec<SourceTally>,
-    /// In the system's order.
+    /// The flows, in the system's order.
     pub flows: Vec<FlowTally>,
     /// Interrupts of the shared timers, in the system's order.
     pub timers: Vec<u64>,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run as a trace that the Perfetto UI opens: who runs when, what waits, what is lost
-//! (docs/trace.md).
+//! The trace of a run for the Perfetto UI: who runs when, what waits, what is lost (docs/trace.md).
 //!
-//! The file is a Perfetto trace in protocol buffers; [`messages`] is the part of the format that is
-//! used.
+//! The file is a Perfetto trace in protocol buffers; [`messages`] is the part of the format that
+//! Weir uses.
 mod clock;
 pub mod messages;
 mod tracks;
@@ -21,38 +20,38 @@ use self::messages::{
 use self::tracks::{Declarations, Note, Uuids};
 use crate::observer::{Observer, SimulationEvent, Track};
 
-/// So many bytes are gathered before they are written.
+/// Bytes that are gathered before they are written.
 const BUFFER: usize = 64 * 1024;
-/// There is one sequence of packets, so any number other than 0 does.
+/// The number of the only sequence of packets, which may be any but 0.
 const SEQUENCE: u32 = 1;
 
-/// Writes a trace while a run goes on, in memory that depends on the system only.
-/// [`finish`](Self::finish) makes it whole; without it the end is missing.
+/// Writes a trace during a run, in memory that depends on the system only. [`finish`](Self::finish)
+/// completes it; without it the end is missing.
 #[derive(Debug)]
 pub struct PerfettoTrace<W> {
     writer: W,
     /// The first error of the writer; nothing is written after it.
     written: io::Result<()>,
     buffer: Vec<u8>,
-    /// The packet that is being written: a trace is its packets' traces, one after the other.
+    /// The packet that is being written. A trace is the concatenation of its packets' traces.
     packet: Trace,
     clock: TraceClock,
     uuids: Uuids,
     running: Option<Track>,
-    /// By uuid: the flow that joins the parts of a job that was preempted; 0: it was not yet.
+    /// By uuid, the flow that joins the parts of a preempted job; 0: the job was not preempted.
     parts: Vec<u64>,
     /// The flow of the job that is preempted next.
     next_flow: u64,
     lines: Vec<LineTrack>,
 }
 
-/// What was told of a source.
+/// The state of a source on its track.
 #[derive(Debug, Clone, Copy, Default)]
 struct LineTrack {
     masked: bool,
     /// The instant of the last notes, in nanoseconds.
     at: u64,
-    /// What was noted in it, by iid.
+    /// The notes at that instant, by iid.
     noted: u16,
 }
 
@@ -92,8 +91,8 @@ impl<W: Write> PerfettoTrace<W> {
         trace
     }
 
-    /// Ends what runs and what is masked at the end of the run, `at` cycles after its start, and
-    /// gives the writer back when all is written and flushed.
+    /// Ends what runs and what is masked at the end of the run, `at` cycles after its start.
+    /// Returns the writer once all is written and flushed.
     ///
     /// # Errors
     /// The first error that the writer returned, whenever that was: a full disk, for example.
@@ -122,8 +121,8 @@ impl<W: Write> PerfettoTrace<W> {
         }
     }
 
-    /// Notes something at a source. What is said again in the same nanosecond would only be drawn
-    /// below itself.
+    /// Notes something at a source. The same note in the same nanosecond is left out, since it
+    /// would only be drawn below the first.
     fn note_at_source(&mut self, at: u64, source: usize, note: Note) {
         let line = &mut self.lines[source];
         if line.at != at {
@@ -141,7 +140,7 @@ impl<W: Write> PerfettoTrace<W> {
         self.named(at, EventType::Instant, uuid, note.iid(), None);
     }
 
-    /// Slices of a track are named like the track.
+    /// Slices of a track have the name of the track.
     fn begin(&mut self, at: u64, uuid: u64, flow: Option<u64>) {
         self.named(at, EventType::SliceBegin, uuid, uuid, flow);
     }
@@ -225,7 +224,7 @@ impl<W: Write> Observer for PerfettoTrace<W> {
             SimulationEvent::Stops(track) => {
                 self.running = None;
                 let uuid = self.uuids.track(track);
-                // A part that was resumed has the flow since its begin.
+                // A resumed part has the flow since its begin.
                 let first = *self.job(uuid) == 0;
                 if first {
                     *self.job(uuid) = self.next_flow;
@@ -258,7 +257,7 @@ impl<W: Write> Observer for PerfettoTrace<W> {
     }
 }
 
-/// Watches if it is there: for what is asked for at run time.
+/// An observer that is there only if it was asked for at run time.
 impl<O: Observer> Observer for Option<O> {
     #[inline]
     fn event(&mut self, at: u64, event: SimulationEvent) {

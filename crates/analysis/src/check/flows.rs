@@ -154,7 +154,7 @@ struct Waits {
     after_another: bool,
 }
 
-/// The number of packets before it; none: the file does not say.
+/// The waits of a packet; none: the file does not say how many packets wait before it.
 fn waits(source: &Source, never_held: bool) -> Option<Waits> {
     if source.moderation.is_none() && never_held {
         // Each packet asks for an interrupt of its own.

@@ -15,12 +15,12 @@ pub struct Interference<'a> {
     until_start: Vec<&'a Demand>,
     /// Between two runs of an interrupt an instruction runs, too.
     own_gaps: Option<Demand>,
-    /// The demands that can also preempt it.
+    /// The demands that can also preempt the unit.
     pub throughout: Vec<&'a Demand>,
 }
 
 impl<'a> Interference<'a> {
-    /// The demands that can delay its start, but not preempt it.
+    /// The demands that can delay the unit's start, but not preempt it.
     #[must_use]
     pub fn until_start(&self) -> Vec<&Demand> {
         let all = self.until_start.iter().copied();

@@ -10,12 +10,12 @@ use csv::{Reader, StringRecord};
 use super::error::TraceError;
 use crate::arrivals::{Arrival, Packet, What};
 
-/// The most names of flows, since they are kept.
+/// The most names of flows, since all are kept in memory.
 const FLOWS_MOST: u16 = u16::MAX;
-/// Times stay below, so that no sum of two is too large.
+/// Times stay below this, so that no sum of two overflows.
 const CYCLES_MOST: u64 = 1 << 62;
 
-/// What a column tells.
+/// The meaning of a column.
 #[derive(Clone, Copy, PartialEq)]
 enum Column {
     Microseconds,
@@ -196,7 +196,7 @@ fn number(flows: &mut HashMap<String, u16>, name: &str) -> Option<u16> {
     Some(number)
 }
 
-/// The time comes first, and nothing twice.
+/// Is the time the first column, and no column there twice?
 fn are_columns(columns: &[Column]) -> bool {
     match columns {
         [time] => time.is_time(),

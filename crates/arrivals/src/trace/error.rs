@@ -16,29 +16,29 @@ pub enum TraceError {
         #[source]
         cause: io::Error,
     },
-    /// The file was another when it was played than when it was checked.
+    /// The file changed between the check and the run.
     #[error("the trace {} had {had} arrivals when it was checked and {has} when it was played: leave it alone during a run", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
-        /// Arrivals when it was checked.
+        /// The number of arrivals when it was checked.
         had: u64,
-        /// And when it was played.
+        /// The number of arrivals when it was played.
         has: u64,
     },
-    /// A pipe or a folder.
+    /// The path leads to a pipe or a folder.
     #[error("the trace {} is not a file: it is read more than once, so save it as one first", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// A compressed file.
+    /// The file is compressed.
     #[error("the trace {} is compressed: unpack it first, for example with gunzip", path.display())]
     Compressed {
         /// The file.
         path: PathBuf,
     },
-    /// The file does not begin as its name says.
+    /// The file does not begin as its name suggests.
     #[error("{} is neither pcap nor pcapng: the first bytes are {begin}; record with tcpdump -w or Wireshark, or give times as FILE.csv", path.display())]
     NotACapture {
         /// The file.
@@ -68,7 +68,7 @@ pub enum TraceError {
     Row {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The line, counted from 1.
         line: u64,
         /// The field.
         found: String,
@@ -80,7 +80,7 @@ pub enum TraceError {
     Order {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The line, counted from 1.
         line: u64,
         /// The row.
         found: String,
@@ -97,12 +97,12 @@ pub enum TraceError {
         /// What is wrong and what would be right.
         what: String,
     },
-    /// Nothing arrives.
+    /// The recording is empty.
     #[error("{}: there are no {what}", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
-        /// What should be there.
+        /// The arrivals that it should have.
         what: &'static str,
     },
     /// The file can be read, but not played as asked.

@@ -16,18 +16,18 @@ use crate::arrivals::{Arrival, LATEST, Packet, Protocol, What};
 
 /// The memory of a reader, and so the longest record. Programs capture up to 256 KiB of a packet.
 const BUFFER_BYTES: usize = 1 << 20;
-/// More than any machine has; keeps the memory constant.
+/// The most interfaces: more than any machine has, so that the memory stays bounded.
 const INTERFACES_MOST: usize = 4096;
 /// The packet block of the first drafts of pcapng.
 const OBSOLETE_PACKET: u32 = 2;
 
-/// Whether a file that begins so is a capture.
+/// Does a capture begin so?
 pub(super) fn is_capture(begin: &[u8]) -> bool {
     begin == PCAPNG
         || matches!(
             begin,
-            // Written as they stand in the file: microseconds, nanoseconds, and the variant with
-            // longer records that has one byte order only.
+            // The marks as they stand in the file: microseconds, nanoseconds, and the variant with
+            // longer records, which has one byte order only.
             [0xd4, 0xc3, 0xb2, 0xa1]
                 | [0xa1, 0xb2, 0xc3, 0xd4]
                 | [0x4d, 0x3c, 0xb2, 0xa1]
@@ -36,7 +36,7 @@ pub(super) fn is_capture(begin: &[u8]) -> bool {
         )
 }
 
-/// How a pcapng file begins, in both byte orders.
+/// The mark of a pcapng file, in both byte orders.
 const PCAPNG: &[u8] = &[0x0a, 0x0d, 0x0d, 0x0a];
 
 /// Reads one packet after the other.
@@ -44,9 +44,9 @@ pub(super) struct Packets {
     path: PathBuf,
     clock_hz: u64,
     format: Format,
-    /// Packets so far.
+    /// The number of packets so far.
     count: u64,
-    /// When the first packet and the latest one came, in nanoseconds of the recording.
+    /// The times of the first packet and the latest one, in nanoseconds of the recording.
     first: Option<i128>,
     latest: i128,
 }
@@ -58,19 +58,19 @@ enum Format {
     },
     Pcapng {
         reader: PcapNGReader<File>,
-        /// Of the current section.
+        /// The interfaces of the current section.
         interfaces: Vec<CaptureInterface>,
     },
 }
 
-/// What the times of a pcap file count beside whole seconds.
+/// The unit of the fractions of seconds in a pcap file.
 #[derive(Clone, Copy)]
 enum Fractions {
     Microseconds,
     Nanoseconds,
 }
 
-/// Where packets were recorded.
+/// The interface at which packets were recorded.
 struct CaptureInterface {
     link: Linktype,
     /// Units of its times per second.
@@ -192,7 +192,7 @@ fn pcap(file: File) -> Result<Format, String> {
     })?
     .flatten()
     .unwrap_or_default();
-    // Above the link type stand bits about checksums.
+    // The bits above the link type are about checksums.
     ethernet(Linktype(header.network.0 & 0xffff))?;
     let fractions = if header.is_nanosecond_precision() {
         Fractions::Nanoseconds
@@ -242,7 +242,7 @@ fn pull<R: PcapReaderIterator, T>(
     }
 }
 
-/// What an error of the reader means to who gave the file.
+/// Explains an error of the reader to the user of the file.
 fn explain<I>(error: &PcapError<I>, in_header: bool) -> String {
     match error {
         PcapError::ReadError => "the file cannot be read any further".to_owned(),
@@ -266,7 +266,7 @@ fn ethernet(link: Linktype) -> Result<(), String> {
     if link == Linktype::ETHERNET {
         return Ok(());
     }
-    // As https://www.tcpdump.org/linktypes.html calls them: those that one comes across.
+    // The names that https://www.tcpdump.org/linktypes.html gives to common link types.
     let name = match link.0 {
         0 => " (NULL, a loopback)",
         12 | 14 | 101 => " (RAW, packets without a link)",
@@ -375,8 +375,8 @@ fn interface(described: &InterfaceDescriptionBlock<'_>) -> Result<CaptureInterfa
     })
 }
 
-/// What a frame tells of its packet. A frame that makes no sense is a packet for nobody, as it is
-/// on a wire.
+/// The facts of a frame's packet. A frame that makes no sense is a packet for nobody, as it is on a
+/// wire.
 fn dissect(frame: &[u8], length: u32) -> Packet {
     let mut packet = Packet {
         length,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system made ready to run.
+//! Prepares a system to run.
 
 use std::collections::VecDeque;
 
@@ -29,8 +29,8 @@ use super::lines::{Gate, SourceLine};
 use super::tasks::{Releases, Task, scramble};
 use super::{Engine, ProcessorState, Slots, Stream};
 
-/// Packets that wait where the system does not say how many can: enough that nobody misses what is
-/// lost, and a bound on the memory of a run.
+/// The room for packets where the system does not state it: enough that no loss is missed, and a
+/// bound on the memory of a run.
 pub(super) const UNSTATED: usize = 4096;
 
 impl<'a, O: Observer> Engine<'a, O> {
@@ -283,7 +283,7 @@ fn ranks(system: &System, options: &Options) -> (Vec<RankedInterrupt>, AllRanks)
         Nesting::Grouped => level.group,
     };
     all.sort_by_key(|(level, _)| (std::cmp::Reverse(group(level)), level.order));
-    // As TICK_RANK says.
+    // It has the highest rank; see TICK_RANK.
     let mut interrupts = vec![RankedInterrupt {
         track: Track::Tick,
         group: u32::MAX,
@@ -308,7 +308,7 @@ fn ranks(system: &System, options: &Options) -> (Vec<RankedInterrupt>, AllRanks)
     (interrupts, ranks)
 }
 
-/// Of each flow that a recording names its index.
+/// The index of each flow that a recording names.
 fn named_flows(system: &System, pattern: &Pattern) -> Result<Vec<usize>, SimulationError> {
     let Pattern::File(recording) = pattern else {
         return Ok(Vec::new());
@@ -320,7 +320,7 @@ fn named_flows(system: &System, pattern: &Pattern) -> Result<Vec<usize>, Simulat
     recording.flows().iter().map(index_of).collect()
 }
 
-/// Of each shared timer the sources that it clears, in this run.
+/// The sources that each shared timer clears in this run.
 fn clears(system: &System, options: &Options) -> Vec<Vec<usize>> {
     (0..system.timers.len())
         .map(|timer| {

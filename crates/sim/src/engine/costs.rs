@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What things cost in this run.
+//! The costs in this run, drawn from their spreads.
 
 use weir_model::System;
 
@@ -7,7 +7,7 @@ use crate::observer::Observer;
 
 use super::Engine;
 
-/// What a packet costs at worst, in cycles.
+/// The costs of a packet at worst, in cycles.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PacketCosts {
     pub top_half: u64,
@@ -15,12 +15,12 @@ pub(super) struct PacketCosts {
     pub bottom_half: u64,
 }
 
-/// What packets cost.
+/// The costs of packets.
 #[derive(Debug)]
 pub(super) struct PacketCostTable {
-    /// Of each flow.
+    /// The costs by flow.
     pub flows: Vec<PacketCosts>,
-    /// Of each source those of its packets without a receiver: as the dearest of its flows.
+    /// By source, the costs of its packets without a receiver: those of the dearest of its flows.
     pub orphans: Vec<PacketCosts>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What arrives, and the devices that hold packets until an interrupt takes them.
+//! Arrivals, and the devices that hold packets until an interrupt takes them.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::options::{Defer, Target};
 
 use super::Engine;
 
-/// A packet on its way.
+/// A packet between its arrival and its receiver.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueuedPacket {
     pub source: u32,
@@ -32,14 +32,14 @@ pub(super) struct DeviceRing {
 }
 
 impl DeviceRing {
-    /// The packets that an interrupt takes that is taken now.
+    /// The number of packets that an interrupt takes if it is taken now.
     pub fn ready(&self, most: u64) -> usize {
         usize::try_from(most).map_or(self.ring.len(), |most| self.ring.len().min(most))
     }
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// A stream's next arrival is there.
+    /// Handles the next arrival of a stream.
     pub(super) fn arrive(&mut self, stream: usize) {
         let of = &mut self.streams[stream];
         let to = of.to;
@@ -81,7 +81,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A packet reaches the device.
+    /// Puts a packet into the device.
     fn receive(&mut self, source: usize, flow: Option<usize>) {
         let now = self.now;
         if let Some(flow) = flow {
@@ -135,7 +135,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A device has let a packet wait for long enough.
+    /// Ends the wait of a packet in the device for others.
     pub(super) fn moderation_is_due(&mut self) {
         let due: Vec<usize> = match &mut self.moderator {
             Some(moderator) => moderator.due(self.now).collect(),
@@ -147,8 +147,8 @@ impl<O: Observer> Engine<'_, O> {
         self.moderation_changed();
     }
 
-    /// What the interrupt does for the packet at this place in the device: the top half, and
-    /// finding out the receiver.
+    /// The cost of the interrupt's work for the packet at this place in the device: the top half,
+    /// and finding out the receiver.
     pub(super) fn packet_costs(&mut self, source: usize, place: usize) -> (u64, u64) {
         let costs = match self.flow_of(source, place) {
             Some(flow) => self.costs.flows[flow],
@@ -163,7 +163,7 @@ impl<O: Observer> Engine<'_, O> {
         (top_half, demux)
     }
 
-    /// The interrupt spends cycles on the packet at this place in the device: they are for its
+    /// Charges cycles of the interrupt to the packet at this place in the device; they are for its
     /// receiver.
     pub(super) fn spend(&mut self, source: usize, place: usize, cycles: u64) {
         match self.flow_of(source, place) {
@@ -187,7 +187,7 @@ impl<O: Observer> Engine<'_, O> {
         packet.flow.map(|flow| flow as usize)
     }
 
-    /// The handler hands so many packets over to the bottom half. What is left in the device asks
+    /// Hands so many packets over to the bottom half. The packets that are left in the device ask
     /// again.
     pub(super) fn hand_over(&mut self, source: usize, packets: usize) {
         self.tally.sources[source].taken += packets as u64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts under way.
+//! Interrupts that have begun.
 
 use weir_model::Nesting;
 
@@ -12,25 +12,25 @@ use super::{Engine, ProcessorState};
 /// An interrupt, as the controller knows it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RankedInterrupt {
-    /// What it is.
+    /// Its track on the timeline.
     pub track: Track,
-    /// Higher groups preempt lower ones, if interrupts nest.
+    /// Its group: higher groups preempt lower ones, if interrupts nest.
     pub group: u32,
 }
 
 /// The clock tick ranks above all others.
 pub(super) const TICK_RANK: usize = 0;
 
-/// An interrupt under way.
+/// An interrupt that has begun.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub rank: usize,
     pub track: Track,
     /// Cycles to the end of the present part.
     pub left: u64,
-    /// What the present part does for a source.
+    /// The work of the present part for a source.
     pub service: Service,
-    /// Shared timers: the next of its sources.
+    /// For a shared timer, the next of its sources.
     pub next: usize,
 }
 
@@ -46,7 +46,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The processor takes an interrupt.
+    /// Takes an interrupt.
     pub(super) fn take(&mut self, rank: usize) {
         self.asking.remove(rank);
         self.tally.interrupts += 1;
@@ -61,7 +61,7 @@ impl<O: Observer> Engine<'_, O> {
             Track::Tick => Service::tick(self.options.tick.map_or(0, |tick| tick.cost)),
             Track::BottomHalf(_) | Track::Orphan(_) | Track::Task(_) => Service::limiting(0),
         };
-        // An interrupt that took no time could be taken for ever at one instant.
+        // Without a cycle of its own, an interrupt could be taken for ever at one instant.
         if service.cycles() == 0 {
             service.limit = 1;
         }
@@ -77,7 +77,7 @@ impl<O: Observer> Engine<'_, O> {
         self.runs(ProcessorState::Interrupt, cycles, track, false);
     }
 
-    /// An interrupt goes on that another had preempted.
+    /// Resumes an interrupt that another had preempted.
     pub(super) fn resume_frame(&mut self) {
         if let Some(frame) = self.frames.last() {
             let (cycles, track) = (frame.left, frame.track);
@@ -85,7 +85,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The present part of the running interrupt is done.
+    /// Ends the present part of the running interrupt.
     pub(super) fn finish_frame(&mut self) {
         let Some(mut frame) = self.frames.pop() else {
             return;
@@ -107,7 +107,7 @@ impl<O: Observer> Engine<'_, O> {
         self.ended(frame.track);
     }
 
-    /// Counts `cycles` of a service by stage: first what limiting costs, then the handler, then the
+    /// Charges `cycles` of a service to stages: first the limiter, then the handler, then the
     /// demultiplexing.
     pub(super) fn account_service(&mut self, service: &Service, cycles: u64) {
         let mut left = cycles;
@@ -123,7 +123,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The run is over: what the interrupts under way have done counts.
+    /// Charges the work of unfinished interrupts at the end of the run.
     pub(super) fn close_frames(&mut self) {
         for frame in std::mem::take(&mut self.frames) {
             let done = frame.service.cycles() - frame.left;
@@ -131,7 +131,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A part of an interrupt that did something for a source is done.
+    /// Ends the part of an interrupt that served a source.
     fn complete(&mut self, frame: &Frame) {
         let service = &frame.service;
         if service.serves {

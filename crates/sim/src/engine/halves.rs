@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bottom halves: where packets wait for theirs, and which of them runs when (zhang2006 §3.2,
+//! Bottom halves: where packets wait for theirs, and which bottom half runs when (zhang2006 §3.2,
 //! lee2010 §4). The decisions are those of core/include/weir/defer.h.
 
 use std::collections::VecDeque;
@@ -21,28 +21,27 @@ use super::{Engine, ProcessorState, Work};
 #[derive(Debug, Default)]
 pub(super) struct HalfQueue {
     packets: VecDeque<QueuedPacket>,
-    /// Cycles that the bottom half of the first one costs, once it has begun, and those that are
-    /// left.
+    /// The cycles of the first one's bottom half once it has begun, and those that are left.
     begun: Option<(u64, u64)>,
 }
 
-/// All that waits for its bottom half, in classes: one per urgency where the receivers are known,
-/// one per device where they are predicted, else one for all.
+/// All packets that wait for their bottom halves, in classes: one for each urgency where the
+/// receivers are known, one for each device where they are predicted, else one for all.
 pub(super) struct Halves {
     mode: Defer,
-    /// Of each class.
+    /// The queue of each class.
     queues: Vec<HalfQueue>,
     urgencies: Vec<u8>,
-    /// Packets in all classes.
+    /// The number of packets in all classes.
     packets: usize,
     /// The classes whose bottom half has begun; the last one began last.
     begun: Vec<usize>,
     pending: Pending,
-    /// Of each flow.
+    /// The packets of each flow that wait.
     flows: Vec<FlowState>,
-    /// Of each source the packets without a receiver that wait.
+    /// The packets of each source that wait and have no receiver.
     orphans: Vec<usize>,
-    /// The next bottom half to begin is the first after none has waited.
+    /// Is the next bottom half the first after a time without any?
     wakes: bool,
     predicted: Option<Predictions>,
 }
@@ -52,24 +51,24 @@ struct FlowState {
     receiver: usize,
     /// The class of its packets, or of its receiver at the predictors.
     class: u8,
-    /// Packets that wait, and that can.
+    /// The packets that wait, and the room for them.
     waiting: usize,
     room: usize,
 }
 
-/// What is known of the devices whose packets' receivers are predicted.
+/// The predictions of receivers for the packets of devices.
 struct Predictions {
     by: By,
-    /// Of each source.
+    /// The predictor of each source.
     predictors: Vec<Predictor>,
-    /// Of each class of receivers its urgency.
+    /// The urgency of each class of receivers.
     urgencies: Vec<u8>,
-    /// Of each receiver the sources that have packets for it, and its class.
+    /// For each receiver the sources that have packets for it, and its class.
     devices_of: Vec<(Vec<usize>, u8)>,
 }
 
-/// The class of what has no receiver, and of what nobody waits for: the lowest, so that address
-/// resolution and the like survive.
+/// The class of packets without a receiver, and of those for which nobody waits: the lowest one, so
+/// that address resolution and the like survive.
 const LOWEST: u8 = 0;
 
 /// The most packets that wait in a class: core/ counts them in 16 bits.
@@ -142,8 +141,7 @@ impl Halves {
         Ok(halves)
     }
 
-    /// The class whose first bottom half runs now, if a task of this urgency would run, or none
-    /// would.
+    /// The class whose first bottom half runs now, beside a task of this urgency or none.
     pub fn choose(&mut self, running: Option<u8>) -> Option<usize> {
         if self.is_empty() {
             return None;
@@ -171,7 +169,7 @@ impl Halves {
         Some(self.flows[flow as usize].receiver)
     }
 
-    /// What the timeline shows while the bottom half of the first packet in a class runs.
+    /// The track of the timeline for the bottom half of the first packet in a class.
     pub fn track(&self, class: usize) -> Track {
         match self.queues[class].packets.front() {
             Some(QueuedPacket {
@@ -182,7 +180,7 @@ impl Halves {
         }
     }
 
-    /// The first bottom half in a class ran for so many cycles.
+    /// Charges so many cycles to the first bottom half in a class.
     pub fn ran(&mut self, class: usize, cycles: u64) {
         if let Some((_, left)) = &mut self.queues[class].begun {
             *left = left.saturating_sub(cycles);
@@ -199,7 +197,7 @@ impl Halves {
         }
     }
 
-    /// How many packets like this wait, and can.
+    /// The number of packets that wait in the same queue, and the room there.
     fn count_of(&mut self, packet: &QueuedPacket) -> (&mut usize, usize) {
         match packet.flow {
             Some(flow) => {
@@ -214,7 +212,7 @@ impl Halves {
         self.packets == 0
     }
 
-    /// What the bottom half that begins costs beside what its packet does.
+    /// The cost of the next bottom half beside the work for its packet.
     fn batch_costs(&mut self, batches: Batches, track: Track) -> u64 {
         let mut cycles = 0;
         if std::mem::take(&mut self.wakes) {
@@ -229,8 +227,8 @@ impl Halves {
         cycles
     }
 
-    /// A packet waits for its bottom half. None if there is no room; else how many of its flow
-    /// wait.
+    /// Lets a packet wait for its bottom half. Returns how many of its flow wait; none if there is
+    /// no room.
     fn push(&mut self, packet: QueuedPacket) -> Option<usize> {
         let class = self.class_of(&packet);
         let (count, room) = self.count_of(&packet);
@@ -248,8 +246,8 @@ impl Halves {
         Some(count)
     }
 
-    /// The bottom half of the first packet in a class is done: it, its cycles, and how many of its
-    /// flow still wait.
+    /// Ends the bottom half of the first packet in a class. Returns the packet, the cycles of the
+    /// bottom half, and how many of its flow still wait.
     fn pop(&mut self, class: usize) -> Option<(QueuedPacket, u64, usize)> {
         let packet = self.queues[class].packets.pop_front()?;
         self.packets -= 1;
@@ -270,8 +268,8 @@ impl Halves {
         Some((packet, cycles, count))
     }
 
-    /// A top half is over, or a clock tick has come: devices whose bottom halves are put off are
-    /// told, for history may be wrong.
+    /// Tells the predictors after a top half or a clock tick which devices' bottom halves are put
+    /// off, since history may be wrong.
     pub fn put_off(&mut self, running: Option<u8>) {
         if self.predicted.is_none() || self.pending.would_run(running, self.ties()) {
             return;
@@ -286,7 +284,7 @@ impl Halves {
         }
     }
 
-    /// A device's packets are as urgent from now on as the predictor says.
+    /// Sets the urgency of a device's packets to the one that its predictor says.
     fn predict(&mut self, source: usize) {
         let Some(predicted) = &self.predicted else {
             return;
@@ -302,7 +300,7 @@ impl Halves {
         self.pending.set_urgency(source as u8, urgency);
     }
 
-    /// A receiver waits for packets from now on, or does not any more.
+    /// Tells the predictors whether a receiver waits for packets from now on.
     pub fn receiver_waits(&mut self, receiver: usize, waits: bool) {
         let Some(predicted) = &mut self.predicted else {
             return;
@@ -326,7 +324,7 @@ impl Halves {
 }
 
 impl Predictions {
-    /// In the beginning every receiver waits.
+    /// Every receiver waits at the beginning.
     fn new(
         system: &System,
         by: By,
@@ -358,7 +356,7 @@ impl Predictions {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// A packet that an interrupt has taken waits for its bottom half.
+    /// Lets a packet that an interrupt has taken wait for its bottom half.
     pub(super) fn defer(&mut self, packet: QueuedPacket) {
         let (source, flow) = (
             packet.source as usize,
@@ -379,9 +377,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A bottom half that costs nothing is none: the handler has done it all, and the receiver is
-    /// told at once. Where the receiver is only predicted, finding it out is the bottom half's
-    /// work.
+    /// Without cost there is no bottom half: the handler has done all, and the receiver is told at
+    /// once. Where the receiver is only predicted, the bottom half has to find it out.
     fn is_done_in_the_top_half(&self, packet: &QueuedPacket) -> bool {
         let costs = packet.flow.map(|flow| self.costs.flows[flow as usize]);
         let is_free = costs.is_some_and(|costs| costs.bottom_half == 0);
@@ -394,7 +391,7 @@ impl<O: Observer> Engine<'_, O> {
         self.tell(SimulationEvent::Depth(queue, depth as u64));
     }
 
-    /// The bottom half of the first packet in a queue begins, or goes on.
+    /// Begins or resumes the bottom half of the first packet in a queue.
     pub(super) fn enter_half(&mut self, queue: usize) {
         let track = self.halves.track(queue);
         let (cycles, resumes) = match self.halves.queues[queue].begun {
@@ -419,7 +416,7 @@ impl<O: Observer> Engine<'_, O> {
         );
     }
 
-    /// The running bottom half is done: its packet is delivered.
+    /// Ends the running bottom half and delivers its packet.
     pub(super) fn finish_half(&mut self, queue: usize) {
         let track = self.halves.track(queue);
         self.ended(track);
@@ -432,7 +429,7 @@ impl<O: Observer> Engine<'_, O> {
         self.hand_to_receiver(packet, cycles);
     }
 
-    /// The bottom half of a packet is done, in so many cycles.
+    /// Delivers the packet of a bottom half that took so many cycles.
     fn hand_to_receiver(&mut self, packet: QueuedPacket, cycles: u64) {
         let source = packet.source as usize;
         let flow = packet.flow.map(|flow| flow as usize);
@@ -461,7 +458,7 @@ impl<O: Observer> Engine<'_, O> {
         deadline.is_some_and(|deadline| self.now - packet.arrived > deadline)
     }
 
-    /// The run is over: packets are late already that wait, in a device or for their bottom half.
+    /// Counts packets that are late at the end of the run, in a device or before their bottom half.
     pub(super) fn close_packets(&mut self) {
         let in_devices = self.lines.iter().filter_map(|line| line.device.as_ref());
         let waiting = self.halves.queues.iter().map(|queue| &queue.packets);

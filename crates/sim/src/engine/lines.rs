@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources as the interrupt controller sees them: pending and enable bits, and the limiters behind
-//! them.
+//! Sources, as the interrupt controller sees them: pending and enable bits, with the limiters
+//! behind them.
 
 use weir_model::{EventCosts, Policy};
 
@@ -13,59 +13,59 @@ use super::devices::DeviceRing;
 
 /// A source's line.
 pub(super) struct SourceLine {
-    /// In software: asked in the source's interrupts.
+    /// The limiter in software, which the source's interrupts call.
     pub limiter: Option<TimedLimiter>,
-    /// In hardware: between the device and the interrupt controller.
+    /// The limiter in hardware, between the device and the interrupt controller.
     pub gate: Option<Gate>,
-    /// The source's rank, and its own timer's; none for a source that is only polled, or a timer
-    /// that others share.
+    /// The ranks of the source's line and its own timer; none for the line of a source that is only
+    /// polled, or for a timer that others share.
     pub request_rank: Option<usize>,
     pub expiry_rank: Option<usize>,
-    /// Cycles between two looks, for a source that is polled.
+    /// The polling interval in cycles, of a source that is polled.
     pub poll: Option<u64>,
     pub pending: bool,
-    /// When what is pending began to ask.
+    /// The instant at which the pending request began to ask.
     pub asked: u64,
-    /// Since when nothing but other interrupts keeps what is pending from being taken.
+    /// The instant since which only other interrupts keep the pending request from being taken.
     pub admitted: u64,
-    /// When the timer that clears the source matched last.
+    /// The instant at which the timer that clears the source matched last.
     pub matched: u64,
-    /// When the request began to ask that an interrupt has taken but refused.
+    /// The instant at which a request began to ask that an interrupt has taken but refused.
     pub held: Option<u64>,
     pub enabled: bool,
-    /// A level-triggered line asks.
+    /// Is a level-triggered line high, so that it asks?
     pub is_high: bool,
-    /// The cycle that the timer notes for the limiter.
+    /// The cycle that the timer watches for the limiter.
     pub watched: Option<u64>,
     pub costs: EventCosts,
     /// Cycles of a served request without a limiter.
     pub plain: u64,
-    /// Cycles of the handler without units of work; of a unit.
+    /// Cycles of the handler without units of work, and of one unit.
     pub handler: u64,
     pub work: u64,
-    /// The most units that one interrupt does.
+    /// The most units of work in one interrupt.
     pub max_work: u64,
     pub device: Option<DeviceRing>,
 }
 
 /// A limiter in hardware: it notes one request that comes too early and delivers it when the limit
-/// opens (regehr2005 §3.4). It delivers at once what may pass: the way through silicon, K of
-/// docs/analysis.md, is in the bounds and not in the runs.
+/// opens (regehr2005 §3.4). A request that may pass is delivered at once: the delay of silicon, K
+/// of docs/analysis.md, is in the bounds and not in the runs.
 pub(super) struct Gate {
     pub limiter: TimedLimiter,
     pub open: bool,
-    /// When the request arrived that is noted.
+    /// The arrival of the request that is noted.
     pub noted: Option<u64>,
 }
 
-/// What a part of an interrupt does.
+/// The work of one part of an interrupt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Service {
     pub source: usize,
     pub serves: bool,
-    /// When what is served began to ask.
+    /// The instant at which the served request began to ask.
     pub asked: Option<u64>,
-    /// When the limiter let it through.
+    /// The instant at which the limiter let it through.
     pub admitted: u64,
     pub packets: usize,
     /// Cycles by stage.
@@ -96,8 +96,8 @@ impl Service {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// The source asks for an interrupt. Without a device a request that finds one pending is lost;
-    /// with one there is nothing to lose.
+    /// Makes the source ask for an interrupt. Without a device, a request is lost if one is pending
+    /// already; with one there is nothing to lose.
     pub(super) fn ask(&mut self, source: usize) {
         if self.lines[source].gate.is_some() {
             self.ask_gate(source);
@@ -106,7 +106,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The interrupt controller sees a request that has asked since `asked`.
+    /// Sets the pending bit, for a request that has asked since `asked`.
     fn raise(&mut self, source: usize, asked: u64) {
         let line = &mut self.lines[source];
         if line.pending {
@@ -126,7 +126,7 @@ impl<O: Observer> Engine<'_, O> {
         self.tell(SimulationEvent::Lost(source, why));
     }
 
-    /// What is pending asks the processor if it is enabled.
+    /// Lets a pending request ask the processor if it is enabled.
     fn let_through(&mut self, source: usize) {
         let line = &self.lines[source];
         if let Some(rank) = line.request_rank {
@@ -139,7 +139,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A level rises or falls. One that falls before its interrupt was taken is not served.
+    /// Changes the level of a line. A level that falls before its interrupt was taken is not
+    /// served.
     pub(super) fn level(&mut self, source: usize, is_high: bool) {
         let line = &mut self.lines[source];
         line.is_high = is_high;
@@ -188,7 +189,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The compare register of a source's own timer matches.
+    /// Handles a match of the compare register of a source's own timer.
     pub(super) fn own_timer_matches(&mut self, source: usize) {
         let slot = self.slots.own_timers + source;
         let line = &mut self.lines[source];
@@ -210,7 +211,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A shared timer matches.
+    /// Handles a match of a shared timer.
     pub(super) fn shared_timer_matches(&mut self, timer: usize) {
         let slot = self.slots.shared_timers + timer;
         self.agenda
@@ -222,7 +223,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The source's interrupt is taken: the limiter is asked.
+    /// Begins the source's interrupt: asks the limiter.
     pub(super) fn take_request(&mut self, source: usize) -> Service {
         let now = self.now;
         let line = &mut self.lines[source];
@@ -264,19 +265,18 @@ impl<O: Observer> Engine<'_, O> {
         service
     }
 
-    /// The interrupt of the source's own timer is taken: the limiter is asked, or the line is
-    /// looked at.
+    /// Begins the interrupt of the source's own timer: asks the limiter, or polls the line.
     pub(super) fn take_expiry(&mut self, source: usize) -> Service {
         self.tally.sources[source].expiries += 1;
         self.clear(source)
     }
 
-    /// A timer's interrupt comes to this source.
+    /// Handles the source's part of a timer's interrupt.
     pub(super) fn clear(&mut self, source: usize) -> Service {
         let now = self.now;
         let line = &mut self.lines[source];
-        // Where the port does not serve inside the timer's interrupt, what is pending takes its
-        // own.
+        // Where the port does not serve inside the timer's interrupt, a pending request takes its
+        // own interrupt.
         let pending = line.pending && (line.costs.expiry_served > 0 || line.poll.is_some());
         let orders = match &mut line.limiter {
             Some(limiter) => limiter.expired(now, pending),
@@ -309,7 +309,7 @@ impl<O: Observer> Engine<'_, O> {
         service
     }
 
-    /// The handler runs: `entry` cycles for taking and leaving the interrupt, `overhead` for the
+    /// Runs the handler: `entry` cycles for entering and leaving the interrupt, `overhead` for the
     /// limiter.
     fn serve(&mut self, source: usize, asked: Option<u64>, entry: u64, overhead: u64) -> Service {
         let line = &self.lines[source];
@@ -349,7 +349,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The port does what the limiter says.
+    /// Carries out the orders of the limiter.
     fn perform(&mut self, source: usize, orders: Orders) {
         let line = &mut self.lines[source];
         let sets_timer = orders.arm.is_some() || orders.watch.is_some() || orders.disarm;
@@ -375,7 +375,7 @@ impl<O: Observer> Engine<'_, O> {
         self.let_through(source);
     }
 
-    /// The run is over: a request is late already that should have been served.
+    /// Counts the requests that are late at the end of the run.
     pub(super) fn close_lines(&mut self) {
         for (source, line) in self.lines.iter().enumerate() {
             let deadline = self.system.sources[source].deadline;
@@ -386,7 +386,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// What limiting is there for this source, as the run is told.
+    /// The policy of this source in this run.
     pub(super) fn policy_of(&self, source: usize) -> Policy {
         if self.options.limits {
             self.system.sources[source].limit.policy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tasks: their releases, their jobs, and which of them and of the bottom halves runs.
+//! Tasks: their releases, their jobs, and the choice among them and the bottom halves.
 
 use std::collections::VecDeque;
 
@@ -18,30 +18,31 @@ pub(super) struct Task {
     /// Cycles of switching to it and back, once per job.
     pub switching: u64,
     pub deadline: Option<u64>,
-    /// It works until so many cycles after its release.
+    /// Cycles after its release until which it works, in a closed loop.
     pub closed_loop: Option<u64>,
     pub releases: Releases,
-    /// How much can wait for it.
+    /// The room for packets or events that wait for it.
     pub room: usize,
     pub job: Option<Job>,
     /// Cycles until its equals get their turn.
     pub slice: u64,
 }
 
-/// What releases a task.
+/// The cause of a task's releases.
 pub(super) enum Releases {
-    /// Time does. What is delivered to it waits for the end of its next job, which takes all of it.
+    /// Time releases it. What is delivered to it waits for the end of its next job, which takes all
+    /// of it.
     Periodic {
         period: u64,
         jitter: u64,
-        /// The last job that was released: its number and its instant.
+        /// The number and the instant of the last job that was released.
         last: (u64, u64),
-        /// The first job that has not ended: its number and its instant.
+        /// The number and the instant of the first job that has not ended.
         first: (u64, u64),
-        /// What was delivered and waits.
+        /// The packets or events that were delivered and wait.
         waiting: usize,
     },
-    /// Each packet or event that is delivered to it does: their instants.
+    /// Each packet or event that is delivered to it releases it, at these instants.
     Events(VecDeque<u64>),
 }
 
@@ -56,8 +57,9 @@ pub(super) struct Job {
     pub started: bool,
 }
 
-/// The instant of job `number`: its nominal one and a jitter that follows from the seed and the
-/// number alone, so that no job has to be remembered; never before the job before it.
+/// The instant of job `number`: its nominal one and a jitter. The jitter follows from the seed and
+/// the number alone, so that no job has to be remembered; the instant is never before that of the
+/// job before it.
 fn release_of(seed: u64, number: u64, before: u64, period: u64, jitter: u64) -> u64 {
     let late = if jitter == 0 {
         0
@@ -89,7 +91,7 @@ impl<O: Observer> Engine<'_, O> {
         release_of(self.release_seed(task), 0, 0, period, jitter)
     }
 
-    /// Time releases a task.
+    /// Releases a task by time.
     pub(super) fn release(&mut self, task: usize) {
         let (now, seed) = (self.now, self.release_seed(task));
         if let Releases::Periodic {
@@ -111,7 +113,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Something is delivered to a receiver. False if there is no room.
+    /// Delivers something to a receiver. False if there is no room.
     pub(super) fn deliver(&mut self, task: usize) -> bool {
         let now = self.now;
         let receiver = &mut self.tasks[task];
@@ -147,7 +149,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     fn begin_job(&mut self, task: usize, released: u64) {
-        // Whose time is being taken may change from here on.
+        // The task from which interrupts take time may change here.
         self.settle();
         let worst = self.tasks[task].wcet;
         let work = self.draw_task(worst);
@@ -172,7 +174,7 @@ impl<O: Observer> Engine<'_, O> {
         self.attention = true;
     }
 
-    /// A closed loop's time is over.
+    /// Ends the job of a closed loop whose time is over.
     pub(super) fn end_loop(&mut self, task: usize) {
         self.agenda.set(self.slots.loop_ends + task, NEVER);
         if self.running == ProcessorState::Thread(Work::Task(task)) {
@@ -181,7 +183,7 @@ impl<O: Observer> Engine<'_, O> {
         self.end_job(task);
     }
 
-    /// The running task has done its job, or used up its slice.
+    /// Ends the job of the running task, or its slice.
     pub(super) fn finish_task(&mut self, task: usize) {
         let of = &mut self.tasks[task];
         if of.job.as_ref().is_none_or(|job| job.left == 0) {
@@ -274,7 +276,7 @@ impl<O: Observer> Engine<'_, O> {
         self.ready.first().map(|task| self.tasks[task].urgency)
     }
 
-    /// A task or a bottom half goes on, or begins.
+    /// Begins or resumes a task or a bottom half.
     pub(super) fn enter(&mut self, thread: Work) {
         if self.system.cpu.tasks == TaskModel::Cooperative {
             self.begun = Some(thread);
@@ -298,7 +300,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A task has executed so many cycles.
+    /// Charges so many cycles to a task.
     pub(super) fn task_ran(&mut self, task: usize, cycles: u64) {
         let of = &mut self.tasks[task];
         let mut switching = 0;
@@ -315,7 +317,8 @@ impl<O: Observer> Engine<'_, O> {
         self.tally.stages.add(Stage::Tasks, cycles - switching);
     }
 
-    /// The run is over: jobs that are late already are misses, whether they have begun or not.
+    /// Counts the jobs that are late at the end of the run as misses, whether or not they have
+    /// begun.
     pub(super) fn close_tasks(&mut self) {
         for task in 0..self.tasks.len() {
             let seed = self.release_seed(task);

@@ -7,7 +7,7 @@ use super::Engine;
 use super::frames::TICK_RANK;
 
 impl<O: Observer> Engine<'_, O> {
-    /// The clock tick is due.
+    /// Takes the interrupt of the clock tick.
     pub(super) fn tick(&mut self) {
         let Some(tick) = self.options.tick else {
             return;
@@ -21,7 +21,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The tick is charged to the task that runs, or would run but for interrupts (zhang2006 §3.1).
+    /// Charges the tick to the task that runs, or would run but for interrupts (zhang2006 §3.1).
     pub(super) fn account_tick(&mut self) {
         let running = self.ready.first();
         let urgency = self.urgency_of_tasks();
@@ -36,8 +36,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// A task's slice gets back what was taken from it, or pays for what was done for it (zhang2006
-    /// §3.1: timeslice).
+    /// Corrects a task's slice: it gets back the time that others took, or pays for the work done
+    /// for it (zhang2006 §3.1: timeslice).
     fn give_back(&mut self, task: usize, adjusted: i64) {
         let (Some(slice), Some(tick)) = (self.system.cpu.time_slice, self.options.tick) else {
             return;
@@ -50,13 +50,13 @@ impl<O: Observer> Engine<'_, O> {
             of.slice.saturating_sub(change).max(1)
         };
         if self.track() == Some(Track::Task(task)) {
-            // What runs has to end with its new slice.
+            // The present work has to end with its new slice.
             self.leave();
             self.attention = true;
         }
     }
 
-    /// The run is over.
+    /// Ends the run.
     pub(super) fn close(&mut self) {
         self.close_frames();
         self.close_tasks();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cycles in nanoseconds.
+//! Converts cycles to nanoseconds.
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
@@ -14,7 +14,8 @@ impl TraceClock {
     /// The whole nanoseconds in so many cycles, [`i64::MAX`] at most (292 years): Perfetto counts
     /// them with a sign.
     pub fn nanoseconds(self, cycles: u64) -> u64 {
-        // Below a second apart, so that the division is one of 64 bits at any clock below 18 GHz.
+        // The part below a second is converted apart, so that the division has 64 bits at any clock
+        // below 18 GHz.
         let (seconds, rest) = (cycles / self.hz, cycles % self.hz);
         let rest = u128::from(rest) * u128::from(NANOSECONDS) / u128::from(self.hz);
         u64::try_from(u128::from(seconds) * u128::from(NANOSECONDS) + rest)
@@ -34,7 +35,7 @@ mod tests {
         let clock = TraceClock { hz: 16_000_000 };
         let first: Vec<u64> = (0..4).map(|cycles| clock.nanoseconds(cycles)).collect();
         assert_eq!(first, [0, 62, 125, 187]);
-        // After a year not a nanosecond off.
+        // After a year it is not a nanosecond off.
         let year = 365 * 86_400 * 16_000_000;
         assert_eq!(clock.nanoseconds(year + 1), 365 * 86_400 * NANOSECONDS + 62);
     }

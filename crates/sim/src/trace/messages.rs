@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The part of Perfetto's messages that a trace of ours needs, under Perfetto's names and field
+//! The part of Perfetto's messages that Weir's traces need, under Perfetto's names and field
 //! numbers.
 //!
-//! They are declared in protos/perfetto/trace/{trace,trace_packet}.proto,
+//! The messages are declared in protos/perfetto/trace/{trace,trace_packet}.proto,
 //! track_event/{track_event,track_descriptor,counter_descriptor}.proto and
 //! interned_data/interned_data.proto of <https://github.com/google/perfetto>. Members of a oneof
 //! are plain optional fields here: on the wire they are the same.
@@ -10,23 +10,23 @@
 /// A trace file.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Trace {
-    /// In order of time, those without a time first.
+    /// The packets in order of time, those without a time first.
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<TracePacket>,
 }
 
-/// `sequence_flags`: what the sequence interned before is forgotten.
+/// `sequence_flags`: all that the sequence interned before is forgotten.
 pub const SEQ_INCREMENTAL_STATE_CLEARED: u32 = 1;
-/// `sequence_flags`: the packet says something by a number that the sequence interned.
+/// `sequence_flags`: the packet refers to interned names by their numbers.
 pub const SEQ_NEEDS_INCREMENTAL_STATE: u32 = 2;
 
-/// What happened at an instant, or a declaration.
+/// An event at an instant, or a declaration.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TracePacket {
     /// Nanoseconds from the start of the run.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Whose interned names hold.
+    /// The sequence whose interned names hold.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
     /// What happened.
@@ -35,7 +35,7 @@ pub struct TracePacket {
     /// Names, each with the number that stands for it from now on.
     #[prost(message, optional, tag = "12")]
     pub interned_data: Option<InternedData>,
-    /// `SEQ_…`.
+    /// The `SEQ_…` flags.
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
     /// A track is declared.
@@ -49,40 +49,40 @@ pub struct TrackDescriptor {
     /// Its number, unique in the trace.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// What is written beside it.
+    /// The name that is shown beside it.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
     /// The group that it stands in.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
-    /// It shows a number over time.
+    /// Makes it a counter: the track shows a number over time.
     #[prost(message, optional, tag = "8")]
     pub counter: Option<CounterDescriptor>,
-    /// How the tracks of this group are ordered.
+    /// The order of the tracks in this group.
     #[prost(enumeration = "ChildTracksOrdering", optional, tag = "11")]
     pub child_ordering: Option<i32>,
     /// Its place among the others of its group, the lowest first.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
-    /// What its help button says.
+    /// The text of its help button.
     #[prost(string, optional, tag = "14")]
     pub description: Option<String>,
 }
 
-/// How the tracks of a group are ordered.
+/// The order of the tracks in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Enumeration)]
 #[repr(i32)]
 pub enum ChildTracksOrdering {
-    /// As the reader likes.
+    /// An order of the reader's choice.
     Unknown = 0,
-    /// By their rank.
+    /// The order of their ranks.
     Explicit = 3,
 }
 
-/// What a counter counts.
+/// The declaration of a counter.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct CounterDescriptor {
-    /// In what.
+    /// The unit.
     #[prost(enumeration = "CounterUnit", optional, tag = "3")]
     pub unit: Option<i32>,
 }
@@ -93,20 +93,20 @@ pub struct CounterDescriptor {
 pub enum CounterUnit {
     /// Not stated.
     Unspecified = 0,
-    /// Pieces.
+    /// A count.
     Count = 2,
 }
 
 /// Something on a track.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub struct TrackEvent {
-    /// What it is.
+    /// The kind of the event.
     #[prost(enumeration = "EventType", optional, tag = "9")]
     pub r#type: Option<i32>,
     /// The interned name of a slice that begins, or of an instant.
     #[prost(uint64, optional, tag = "10")]
     pub name_iid: Option<u64>,
-    /// The track.
+    /// The uuid of the track.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
     /// The counter's value from now on.
@@ -118,19 +118,19 @@ pub struct TrackEvent {
     pub flow_ids: Option<u64>,
 }
 
-/// What a track event is.
+/// The kind of a track event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Enumeration)]
 #[repr(i32)]
 pub enum EventType {
-    /// Nothing.
+    /// No event.
     Unspecified = 0,
-    /// Something begins.
+    /// A slice begins.
     SliceBegin = 1,
-    /// What began last on the track ends.
+    /// The slice that began last on the track ends.
     SliceEnd = 2,
-    /// Something without a duration.
+    /// An instant, without a duration.
     Instant = 3,
-    /// A counter changes.
+    /// The value of a counter changes.
     Counter = 4,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which tracks a trace of a system has: their numbers, names, groups and order.
+//! The tracks in the trace of a system: their numbers, names, groups and order.
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
@@ -17,11 +17,11 @@ const INTERRUPTS: u64 = 3;
 const BOTTOM_HALVES: u64 = 4;
 const TASKS: u64 = 5;
 const QUEUES: u64 = 6;
-/// The uuid of the first track; what the slices of a track are called is interned under the track's
-/// uuid, other names are below it.
+/// The uuid of the first track. The name of a track's slices is interned under the track's uuid;
+/// other names are below it.
 const FIRST: u64 = 16;
 
-/// What is said on a track beside what runs there.
+/// A note on a track, beside the slices of what runs there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Note {
     Arrived,
@@ -32,7 +32,7 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// The number that its name is interned under; from 1 to 15.
+    /// The number under which its name is interned, from 1 to 15.
     pub fn iid(self) -> u64 {
         match self {
             Self::Arrived => 1,
@@ -60,7 +60,7 @@ impl Note {
     }
 }
 
-/// Numbers the tracks of a system: small numbers, since they are in every packet.
+/// Numbers the tracks of a system. The numbers are small, since they are in every packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Uuids {
     sources: usize,
@@ -79,12 +79,12 @@ impl Uuids {
         }
     }
 
-    /// What happens at the source with this index.
+    /// The track of events at the source with this index.
     pub fn source(self, index: usize) -> u64 {
         self.of_source(0, index)
     }
 
-    /// What runs.
+    /// The track of this work.
     pub fn track(self, track: Track) -> u64 {
         match track {
             Track::Request(source) => self.of_source(1, source),
@@ -97,7 +97,7 @@ impl Uuids {
         }
     }
 
-    /// How much waits.
+    /// The track of this queue's length.
     pub fn queue(self, queue: Queue) -> u64 {
         match queue {
             Queue::Device(source) => self.of_source(4, source),
@@ -107,7 +107,7 @@ impl Uuids {
         }
     }
 
-    /// One more than the highest.
+    /// One more than the highest number.
     pub fn end(self) -> u64 {
         self.track(Track::Tick) + 1
     }
@@ -129,11 +129,11 @@ impl Uuids {
     }
 }
 
-/// What a reader is told before anything happens.
+/// The declarations before the first event.
 pub(super) struct Declarations {
-    /// Groups before what stands in them.
+    /// Groups come before their members.
     pub tracks: Vec<TrackDescriptor>,
-    /// Every name of a slice or an instant.
+    /// The names of all slices and instants.
     pub names: Vec<EventName>,
 }
 
@@ -169,12 +169,12 @@ impl Declarations {
         }
     }
 
-    /// In the order of their urgency; where they nest, each preemption group has a group of its
-    /// own.
+    /// The interrupts in the order of their ranks; where they nest, each preemption group has a
+    /// group of its own.
     fn interrupts(&mut self, system: &System, uuids: Uuids) {
         let about = "Which interrupt runs, the most urgent first";
         self.group(INTERRUPTS, Some(SYSTEM), "interrupts", about);
-        // The simulator takes it before every other.
+        // The simulator takes the tick before every other interrupt.
         self.runs(uuids.track(Track::Tick), INTERRUPTS, "clock tick");
         let requests = system
             .sources
@@ -293,7 +293,7 @@ impl Declarations {
         }
     }
 
-    /// A group, which orders what stands in it as it is declared.
+    /// A group, whose members are ordered as they are declared.
     fn group(&mut self, uuid: u64, parent: Option<u64>, name: &str, about: &str) {
         self.declare(TrackDescriptor {
             parent_uuid: parent,
@@ -310,7 +310,7 @@ impl Declarations {
         });
     }
 
-    /// A track whose slices are called as the track is.
+    /// A track whose slices have the track's name.
     fn runs(&mut self, uuid: u64, parent: u64, name: &str) {
         self.track(uuid, parent, name);
         self.names.push(event_name(uuid, name));
