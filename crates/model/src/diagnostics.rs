@@ -186,6 +186,34 @@ impl<'a> Problems<'a> {
         self.found.push(problem);
     }
 
+    /// Adds an error without a second place.
+    pub fn report(
+        &mut self,
+        message: impl Into<String>,
+        at: SourceSpan,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add(Problem::new(message, at, label).help(help));
+    }
+
+    /// Does the same as [`Self::report`]; gives none, for a value that cannot be read.
+    pub fn refuse<T>(
+        &mut self,
+        message: impl Into<String>,
+        at: SourceSpan,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Option<T> {
+        self.refuse_with(Problem::new(message, at, label).help(help))
+    }
+
+    /// Does the same as [`Self::add`]; gives none, for a value that cannot be read.
+    pub fn refuse_with<T>(&mut self, problem: Problem) -> Option<T> {
+        self.add(problem);
+        None
+    }
+
     /// Has nothing been found?
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()

@@ -10,7 +10,7 @@ use toml_edit::{ImDocument, Item};
 
 use self::sections::Root;
 use self::value::{Value, printable};
-use crate::diagnostics::{Problem, Problems};
+use crate::diagnostics::Problems;
 
 /// The version of the format that this program reads.
 pub(crate) const SCHEMA: i64 = 1;
@@ -30,10 +30,12 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> Option<Root> {
             } else {
                 "a line is `key = value`, `[section]` or `[[section]]`; texts and quantities stand in quotes (https://toml.io)"
             };
-            problems.add(
-                Problem::new(format!("this is not TOML: {message}"), at.into(), "here").help(help),
+            return problems.refuse(
+                format!("this is not TOML: {message}"),
+                at.into(),
+                "here",
+                help,
             );
-            return None;
         }
     };
     // The schema is checked first: nothing is known of the keys of another one.
@@ -54,8 +56,7 @@ fn schema(text: &str, document: &Item, problems: &mut Problems<'_>) -> Option<()
         } else {
             "the file does not state its schema"
         };
-        problems.add(Problem::new(message, (0, text.len()).into(), "it begins here").help(HELP));
-        return None;
+        return problems.refuse(message, (0, text.len()).into(), "it begins here", HELP);
     };
     if schema.as_integer() == Some(SCHEMA) {
         return Some(());
@@ -65,13 +66,10 @@ fn schema(text: &str, document: &Item, problems: &mut Problems<'_>) -> Option<()
         || "something else".to_owned(),
         |schema| format!("schema {schema}"),
     );
-    problems.add(
-        Problem::new(
-            format!("this Weir reads schema {SCHEMA}, and the file has {found}"),
-            at,
-            "unknown schema",
-        )
-        .help("write `schema = 1`, or take the Weir that the file was written for"),
-    );
-    None
+    problems.refuse(
+        format!("this Weir reads schema {SCHEMA}, and the file has {found}"),
+        at,
+        "unknown schema",
+        "write `schema = 1`, or take the Weir that the file was written for",
+    )
 }

@@ -130,13 +130,11 @@ fn refer(
     if found.is_none() {
         let mut known: Vec<&str> = names.keys().copied().collect();
         known.sort_unstable();
-        problems.add(
-            Problem::new(
-                format!("there is no {what} `{name}`"),
-                key.at,
-                "unknown name",
-            )
-            .help(did_you_mean(name, plural, &known)),
+        problems.report(
+            format!("there is no {what} `{name}`"),
+            key.at,
+            "unknown name",
+            did_you_mean(name, plural, &known),
         );
     }
     found

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use miette::SourceSpan;
 use toml_edit::{Item, Value as Toml};
 
-use super::value::{Form, Shape, Value, mismatch, printable, section};
+use super::value::{Form, Shape, Value, expected, printable, section};
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::exact::{ExactRate, ExactTime};
 use crate::quantity::QuantityError;
@@ -29,10 +29,7 @@ impl Value for Name {
     };
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
-        let Some(text) = item.as_str() else {
-            mismatch::<Self>(item, at, problems);
-            return None;
-        };
+        let text = expected::<Self, _>(item.as_str(), item, at, problems)?;
         let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         let goes_on = text
             .chars()
@@ -45,10 +42,9 @@ impl Value for Name {
         } else {
             format!("`{}` cannot be a name", printable(text))
         };
-        problems.add(Problem::new(message, at, "not a name").help(format!(
+        problems.refuse(message, at, "not a name", format!(
             "a name begins with a letter and goes on with letters, digits, `-` and `_`, {NAME_MOST} at most: generated code is called by it"
-        )));
-        None
+        ))
     }
 }
 
@@ -64,20 +60,14 @@ impl Value for Text {
     };
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
-        let Some(text) = item.as_str() else {
-            mismatch::<Self>(item, at, problems);
-            return None;
-        };
+        let text = expected::<Self, _>(item.as_str(), item, at, problems)?;
         if text.trim().is_empty() || text.chars().any(char::is_control) {
-            problems.add(
-                Problem::new(
-                    format!("`{}` is no text that can be shown", printable(text)),
-                    at,
-                    "empty, or with control characters",
-                )
-                .help("write at least one letter, and no line breaks or other control characters"),
+            return problems.refuse(
+                format!("`{}` is no text that can be shown", printable(text)),
+                at,
+                "empty, or with control characters",
+                "write at least one letter, and no line breaks or other control characters",
             );
-            return None;
         }
         Some(Self(text.to_owned()))
     }
@@ -95,20 +85,16 @@ impl<const MIN: u64, const MAX: u64> Value for Whole<MIN, MAX> {
     };
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
-        let Some(number) = item.as_integer() else {
-            mismatch::<Self>(item, at, problems);
-            return None;
-        };
+        let number = expected::<Self, _>(item.as_integer(), item, at, problems)?;
         if let Some(good) = u64::try_from(number)
             .ok()
             .filter(|number| (MIN..=MAX).contains(number))
         {
             return Some(Self(good));
         }
-        problems.add(
+        problems.refuse_with(
             out_of_range(number, at).help(format!("write a whole number from {MIN} to {MAX}")),
-        );
-        None
+        )
     }
 }
 
@@ -125,17 +111,13 @@ impl Value for Urgency {
     const SHAPE: Shape = Whole::<0, 255>::SHAPE;
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
-        let Some(number) = item.as_integer() else {
-            mismatch::<Self>(item, at, problems);
-            return None;
-        };
+        let number = expected::<Self, _>(item.as_integer(), item, at, problems)?;
         if let Ok(good) = u8::try_from(number) {
             return Some(Self(good));
         }
-        problems.add(out_of_range(number, at).help(
+        problems.refuse_with(out_of_range(number, at).help(
             "write a whole number from 0 to 255; for `weir linux` one from 0 to 99, the priorities of SCHED_FIFO",
-        ));
-        None
+        ))
     }
 }
 
@@ -153,16 +135,14 @@ where
                 Item::Value(Toml::Float(number)) => number.value().to_string(),
                 _ => String::new(),
             };
-            problems.add(
-                Problem::new(format!("{number} has no unit"), at, "a bare number")
-                    .help(format!("write {}, in quotes", T::SHAPE.wanted)),
+            return problems.refuse(
+                format!("{number} has no unit"),
+                at,
+                "a bare number",
+                format!("write {}, in quotes", T::SHAPE.wanted),
             );
-            return None;
         }
-        _ => {
-            mismatch::<T>(item, at, problems);
-            return None;
-        }
+        _ => return expected::<T, _>(None, item, at, problems),
     };
     match text.parse() {
         Ok(quantity) => Some(quantity),
@@ -181,13 +161,11 @@ fn refuse_quantity<T: Value>(
 ) {
     // The error repeats the text, which may hold anything.
     let message = error.to_string().replace(text, &printable(text));
-    problems.add(
-        Problem::new(
-            printable_message(&message),
-            at,
-            format!("a {} is wanted here", T::SHAPE.name),
-        )
-        .help(format!("write {}", T::SHAPE.wanted)),
+    problems.report(
+        printable_message(&message),
+        at,
+        format!("a {} is wanted here", T::SHAPE.name),
+        format!("write {}", T::SHAPE.wanted),
     );
 }
 
@@ -306,11 +284,7 @@ impl Value for Truth {
     };
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
-        if let Some(value) = item.as_bool() {
-            return Some(Self(value));
-        }
-        mismatch::<Self>(item, at, problems);
-        None
+        expected::<Self, _>(item.as_bool(), item, at, problems).map(Self)
     }
 }
 
@@ -341,13 +315,11 @@ impl Value for Worst {
                 .iter()
                 .map(|rate| rate.id.as_str())
                 .collect();
-            problems.add(
-                Problem::new(
-                    format!("there is no common source `{}`", printable(name)),
-                    at,
-                    "neither a rate nor a source of regehr2005 Table 1",
-                )
-                .help(did_you_mean(name, "sources", &known)),
+            problems.report(
+                format!("there is no common source `{}`", printable(name)),
+                at,
+                "neither a rate nor a source of regehr2005 Table 1",
+                did_you_mean(name, "sources", &known),
             );
         }
         found.map(Self::Named)
@@ -386,10 +358,7 @@ impl Value for Vector {
                 .map(Box::new)
                 .map(Self::Own);
         }
-        if item.as_str().is_none() {
-            mismatch::<Self>(item, at, problems);
-            return None;
-        }
+        expected::<Self, _>(item.as_str(), item, at, problems)?;
         Name::read(item, at, problems).map(Self::Named)
     }
 }
@@ -402,22 +371,16 @@ impl Value for Network {
     };
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
-        let Some(text) = item.as_str() else {
-            mismatch::<Self>(item, at, problems);
-            return None;
-        };
+        let text = expected::<Self, _>(item.as_str(), item, at, problems)?;
         if let Some(network) = network(text) {
             return Some(network);
         }
-        problems.add(
-            Problem::new(
-                format!("`{}` is no address", printable(text)),
-                at,
-                "neither IPv4 nor IPv6",
-            )
-            .help(format!("write {}", Self::SHAPE.wanted)),
-        );
-        None
+        problems.refuse(
+            format!("`{}` is no address", printable(text)),
+            at,
+            "neither IPv4 nor IPv6",
+            format!("write {}", Self::SHAPE.wanted),
+        )
     }
 }
 

@@ -6,8 +6,8 @@ use toml_edit::Item;
 
 use super::leaf::{Text, Truth, Whole};
 use super::sections::PortNumber;
-use super::value::{Form, Shape, Value, choice, mismatch, printable, section};
-use crate::diagnostics::{Problem, Problems};
+use super::value::{Form, Shape, Value, choice, expected, printable, section};
+use crate::diagnostics::Problems;
 use crate::exact::ExactTime;
 
 /// The longest name of an interface: the kernel's IFNAMSIZ with its final 0.
@@ -127,10 +127,7 @@ impl Value for InterfaceName {
     };
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
-        let Some(text) = item.as_str() else {
-            mismatch::<Self>(item, at, problems);
-            return None;
-        };
+        let text = expected::<Self, _>(item.as_str(), item, at, problems)?;
         let letters = |c: char| !(c.is_whitespace() || c.is_control() || c == '/' || c == ':');
         if (1..=INTERFACE_MOST).contains(&text.len())
             && text.chars().all(letters)
@@ -139,17 +136,9 @@ impl Value for InterfaceName {
         {
             return Some(Self(text.to_owned()));
         }
-        problems.add(
-            Problem::new(
-                format!("`{}` cannot be a network interface", printable(text)),
-                at,
-                "not an interface",
-            )
-            .help(format!(
+        problems.refuse(format!("`{}` cannot be a network interface", printable(text)), at, "not an interface", format!(
                 "write a name that `ip link` shows: 1 to {INTERFACE_MOST} bytes without spaces, `/` and `:`"
-            )),
-        );
-        None
+            ))
     }
 }
 
@@ -165,10 +154,7 @@ impl Value for Cgroup {
     };
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
-        if item.as_str().is_none() {
-            mismatch::<Self>(item, at, problems);
-            return None;
-        }
+        expected::<Self, _>(item.as_str(), item, at, problems)?;
         let Text(path) = Text::read(item, at, problems)?;
         let steps = path.strip_prefix('/').map(|rest| rest.split('/'));
         let is_path = path == "/"
@@ -176,14 +162,6 @@ impl Value for Cgroup {
         if is_path {
             return Some(Self(path));
         }
-        problems.add(
-            Problem::new(
-                format!("`{}` is no path of a control group", printable(&path)),
-                at,
-                "not a path from the root",
-            )
-            .help("write it as the last field of /proc/PID/cgroup shows it: it begins with `/` and does not end with one"),
-        );
-        None
+        problems.refuse(format!("`{}` is no path of a control group", printable(&path)), at, "not a path from the root", "write it as the last field of /proc/PID/cgroup shows it: it begins with `/` and does not end with one")
     }
 }

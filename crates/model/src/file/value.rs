@@ -167,17 +167,15 @@ impl<T: Value> KeyValue<T> {
             .filter(|(_, item)| !item.is_none())
         else {
             if entry.required {
-                problems.add(
-                    Problem::new(
-                        format!("the key `{}` is missing", entry.key),
-                        section,
-                        "in this section",
-                    )
-                    .help(format!(
+                problems.report(
+                    format!("the key `{}` is missing", entry.key),
+                    section,
+                    "in this section",
+                    format!(
                         "add it: {}. {}",
                         assignment(entry),
                         first_sentence(entry.docs)
-                    )),
+                    ),
                 );
             }
             return Self {
@@ -238,26 +236,31 @@ impl<T: Value> Value for List<T> {
                     all(&Item::Value(value.clone()));
                 }
             }
-            _ => {
-                mismatch::<Self>(item, at, problems);
-                return None;
-            }
+            _ => return expected::<Self, _>(None, item, at, problems),
         }
         Some(Self(elements))
     }
 }
 
-/// Reports that `item` is not what a `T` looks like.
-pub(crate) fn mismatch<T: Value>(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) {
+/// `read`, which `item` holds if it looks like a `T`; else reports that it does not.
+pub(crate) fn expected<T: Value, R>(
+    read: Option<R>,
+    item: &Item,
+    at: SourceSpan,
+    problems: &mut Problems<'_>,
+) -> Option<R> {
+    if read.is_some() {
+        return read;
+    }
     let problem = Problem::new(
         format!("expected {}, found {}", T::SHAPE.wanted, described(item)),
         at,
         "this is another kind of value",
     );
-    problems.add(match T::SHAPE.form.help() {
+    problems.refuse_with(match T::SHAPE.form.help() {
         Some(help) => problem.help(help),
         None => problem,
-    });
+    })
 }
 
 fn described(item: &Item) -> String {
@@ -313,17 +316,11 @@ pub(crate) fn refuse_unknown(
             .or_else(|| place(item))
             .unwrap_or(section);
         let known: Vec<&str> = entries.iter().map(|entry| entry.key).collect();
-        problems.add(
-            Problem::new(
-                format!("{} has no key `{}`", shape.name, printable(name)),
-                at,
-                "unknown key",
-            )
-            .help(did_you_mean(
-                name,
-                &format!("keys of {}", shape.name),
-                &known,
-            )),
+        problems.report(
+            format!("{} has no key `{}`", shape.name, printable(name)),
+            at,
+            "unknown key",
+            did_you_mean(name, &format!("keys of {}", shape.name), &known),
         );
     }
 }
@@ -402,10 +399,7 @@ macro_rules! section {
                 at: miette::SourceSpan,
                 problems: &mut crate::diagnostics::Problems<'_>,
             ) -> Option<Self> {
-                let Some(table) = item.as_table_like() else {
-                    crate::file::value::mismatch::<Self>(item, at, problems);
-                    return None;
-                };
+                let table = crate::file::value::expected::<Self, _>(item.as_table_like(), item, at, problems)?;
                 crate::file::value::refuse_unknown(table, &Self::SHAPE, Self::ENTRIES, at, problems);
                 let mut entries = Self::ENTRIES.iter();
                 // Fields and entries come from the same list.
@@ -490,10 +484,7 @@ pub(crate) fn one_of<T: Value + Copy>(
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) -> Option<T> {
-    let Some(written) = item.as_str() else {
-        mismatch::<T>(item, at, problems);
-        return None;
-    };
+    let written = expected::<T, _>(item.as_str(), item, at, problems)?;
     let known = all.iter().copied().find(|&one| name(one) == written);
     if known.is_none() {
         let words: Vec<&str> = all.iter().map(|&one| name(one)).collect();
@@ -510,17 +501,11 @@ pub(crate) fn no_such_word(
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) {
-    problems.add(
-        Problem::new(
-            format!("there is no {} `{}`", shape.name, printable(written)),
-            at,
-            "unknown word",
-        )
-        .help(did_you_mean(
-            written,
-            &format!("words for the {}", shape.name),
-            known,
-        )),
+    problems.report(
+        format!("there is no {} `{}`", shape.name, printable(written)),
+        at,
+        "unknown word",
+        did_you_mean(written, &format!("words for the {}", shape.name), known),
     );
 }
 

@@ -94,15 +94,12 @@ fn divisor(
             let least = least.fold(1, u64::max);
             let usable = counter.divisors.iter().copied();
             let usable: Vec<u64> = usable.filter(|&divisor| divisor >= least).collect();
-            problems.add(
-                Problem::new(
-                    format!("{} has no prescaler {wanted}", counter.name),
-                    at,
-                    "unknown prescaler",
-                )
-                .help(format!("write one of {}", list(&usable))),
+            return problems.refuse(
+                format!("{} has no prescaler {wanted}", counter.name),
+                at,
+                "unknown prescaler",
+                format!("write one of {}", list(&usable)),
             );
-            return None;
         }
         let mut all = true;
         for one in uses {
@@ -163,7 +160,7 @@ fn stated(
     };
     for (other, at) in all {
         if other != first.0 {
-            problems.add(
+            return problems.refuse_with(
                 Problem::new(
                     format!("{} has one prescaler for all its channels", counter.name),
                     at,
@@ -172,7 +169,6 @@ fn stated(
                 .and_at(first.1, format!("and {} here", first.0))
                 .help("state the same, or take a channel of another timer"),
             );
-            return None;
         }
     }
     Some(Some(first))

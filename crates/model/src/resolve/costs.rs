@@ -5,7 +5,7 @@ use weir_target::{Board, Events};
 
 use super::cpu::Processor;
 use super::units::CycleClock;
-use crate::diagnostics::{Problem, Problems};
+use crate::diagnostics::Problems;
 use crate::file::leaf::Amount;
 use crate::file::sections as raw;
 use crate::file::value::KeyValue;
@@ -101,37 +101,31 @@ pub(crate) fn events(
         if missing.is_empty() {
             return Some(of_file);
         }
-        problems.add(
-            Problem::new(
-                format!(
-                    "what an interrupt of `{}` costs is not stated",
-                    path.join(".")
-                ),
-                at,
-                "needed here",
-            )
-            .help(format!(
+        return problems.refuse(
+            format!(
+                "what an interrupt of `{}` costs is not stated",
+                path.join(".")
+            ),
+            at,
+            "needed here",
+            format!(
                 "add to [cpu.costs.{}]: {}",
                 path.join("."),
                 missing.join(", ")
-            )),
+            ),
         );
-        return None;
     };
     let Some(of_board) = board.events(flavour, &path, channel) else {
-        problems.add(
-            Problem::new(
-                format!(
-                    "the flavour `{}` has no limit `{}`",
-                    flavour.name(),
-                    path.join(".")
-                ),
-                at,
-                "not in this flavour",
-            )
-            .help(format!("it has {}", board.abilities(flavour).join(", "))),
+        return problems.refuse(
+            format!(
+                "the flavour `{}` has no limit `{}`",
+                flavour.name(),
+                path.join(".")
+            ),
+            at,
+            "not in this flavour",
+            format!("it has {}", board.abilities(flavour).join(", ")),
         );
-        return None;
     };
     Some(of_file.or(of_board))
 }

@@ -113,13 +113,11 @@ pub(crate) fn resolve<'a>(
 fn hardware(cpu: &raw::Cpu, problems: &mut Problems<'_>) -> Option<Hardware> {
     let Some(Text(name)) = cpu.board.optional()? else {
         if cpu.flavour.is_stated() {
-            problems.add(
-                Problem::new(
-                    "`flavour` is of a board's port, and there is no board",
-                    cpu.flavour.at,
-                    "without `board`",
-                )
-                .help("add the board, or leave `flavour` out and state the costs in [cpu.costs]"),
+            problems.report(
+                "`flavour` is of a board's port, and there is no board",
+                cpu.flavour.at,
+                "without `board`",
+                "add the board, or leave `flavour` out and state the costs in [cpu.costs]",
             );
         }
         return Some(Hardware::Own);
@@ -129,35 +127,24 @@ fn hardware(cpu: &raw::Cpu, problems: &mut Problems<'_>) -> Option<Hardware> {
             .iter()
             .map(|board| board.name.as_str())
             .collect();
-        problems.add(
-            Problem::new(
-                format!("there is no board `{}`", printable(&name)),
-                cpu.board.at,
-                "unknown board",
-            )
-            .help(format!(
+        return problems.refuse(format!("there is no board `{}`", printable(&name)), cpu.board.at, "unknown board", format!(
                 "{}; for another chip leave `board` out and state clock, interrupts and costs (docs/system-file.md)",
                 did_you_mean(&name, "boards", &known)
-            )),
-        );
-        return None;
+            ));
     };
     let flavour = cpu.flavour.or(Text(FLAVOUR.to_owned()))?.0;
     let known = board.flavours();
     let Some(of_port) = Flavour::named(&flavour).filter(|of| known.contains(&of.name())) else {
-        problems.add(
-            Problem::new(
-                format!(
-                    "the port of {} has no flavour `{}`",
-                    board.name,
-                    printable(&flavour)
-                ),
-                cpu.flavour.at,
-                "unknown flavour",
-            )
-            .help(did_you_mean(&flavour, "flavours", &known)),
+        return problems.refuse(
+            format!(
+                "the port of {} has no flavour `{}`",
+                board.name,
+                printable(&flavour)
+            ),
+            cpu.flavour.at,
+            "unknown flavour",
+            did_you_mean(&flavour, "flavours", &known),
         );
-        return None;
     };
     Some(Hardware::Board {
         board,
@@ -172,13 +159,11 @@ fn clock(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> 
     let rate = stated(&cpu.clock, "clock", "\"16MHz\"", cpu.at, problems)?;
     let whole = rate.whole_hertz();
     if whole.is_none() {
-        problems.add(
-            Problem::new(
-                format!("a clock of {} is not whole hertz", rate.rate),
-                cpu.clock.at,
-                "not whole",
-            )
-            .help("write whole hertz, for example \"7372800Hz\" or \"7.3728MHz\""),
+        problems.report(
+            format!("a clock of {} is not whole hertz", rate.rate),
+            cpu.clock.at,
+            "not whole",
+            "write whole hertz, for example \"7372800Hz\" or \"7.3728MHz\"",
         );
     }
     whole
@@ -190,15 +175,12 @@ fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -
         return stated(&cpu.interrupts, "interrupts", "\"flat\"", cpu.at, problems).copied();
     };
     if cpu.interrupts.or(Nesting::Flat)? == Nesting::Grouped {
-        problems.add(
-            Problem::new(
-                format!("on {} no interrupt preempts another", board.name),
-                cpu.interrupts.at,
-                "not on this board",
-            )
-            .help("leave `interrupts` out, or write \"flat\""),
+        return problems.refuse(
+            format!("on {} no interrupt preempts another", board.name),
+            cpu.interrupts.at,
+            "not on this board",
+            "leave `interrupts` out, or write \"flat\"",
         );
-        return None;
     }
     Some(Nesting::Flat)
 }
@@ -210,7 +192,7 @@ fn time_slice(
     problems: &mut Problems<'_>,
 ) -> Option<Option<u64>> {
     if cpu.time_slice.is_stated() && cpu.tasks.get() == Some(&TaskModel::Cooperative) {
-        problems.add(
+        return problems.refuse_with(
             Problem::new(
                 "cooperative tasks run to their end and take no turns",
                 cpu.time_slice.at,
@@ -219,7 +201,6 @@ fn time_slice(
             .and_at(cpu.tasks.at, "how tasks share the processor")
             .help("leave one of them out"),
         );
-        return None;
     }
     clock.optional(&cpu.time_slice, problems)
 }
@@ -233,13 +214,11 @@ pub(crate) fn stated<'a, T>(
     problems: &mut Problems<'_>,
 ) -> Option<&'a T> {
     if key.is_absent() {
-        problems.add(
-            Problem::new(
-                format!("without a board, the key `{name}` is needed"),
-                section,
-                "in this section",
-            )
-            .help(format!("add {name} = {example}, or a board in [cpu]")),
+        problems.report(
+            format!("without a board, the key `{name}` is needed"),
+            section,
+            "in this section",
+            format!("add {name} = {example}, or a board in [cpu]"),
         );
     }
     key.get()

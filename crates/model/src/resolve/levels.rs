@@ -73,13 +73,11 @@ fn of_board(
     let level = of_vector(board, name);
     if level.is_none() {
         let known: Vec<&str> = board.vectors.iter().map(String::as_str).collect();
-        problems.add(
-            Problem::new(
-                format!("{} has no vector `{name}`", board.name),
-                at,
-                "unknown vector",
-            )
-            .help(did_you_mean(name, "vectors", &known)),
+        problems.report(
+            format!("{} has no vector `{name}`", board.name),
+            at,
+            "unknown vector",
+            did_you_mean(name, "vectors", &known),
         );
     }
     level
@@ -103,16 +101,14 @@ pub(crate) fn refuse_own<T>(key: &KeyValue<T>, board: &Board, problems: &mut Pro
 }
 
 fn refuse_place(at: SourceSpan, board: &Board, problems: &mut Problems<'_>) {
-    problems.add(
-        Problem::new(
-            format!(
-                "the places of interrupts on {} are those of its vector table",
-                board.name
-            ),
-            at,
-            "a place of one's own",
-        )
-        .help("leave it out: the vector's name says enough"),
+    problems.report(
+        format!(
+            "the places of interrupts on {} are those of its vector table",
+            board.name
+        ),
+        at,
+        "a place of one's own",
+        "leave it out: the vector's name says enough",
     );
 }
 
@@ -130,9 +126,11 @@ pub(crate) fn own(
         Nesting::Flat => {
             let number = group.or(crate::file::leaf::Whole(0))?.0;
             if number != 0 {
-                problems.add(
-                    Problem::new("flat interrupts have no groups", group.at, "a group")
-                        .help("leave it out, or write interrupts = \"grouped\" in [cpu]"),
+                problems.report(
+                    "flat interrupts have no groups",
+                    group.at,
+                    "a group",
+                    "leave it out, or write interrupts = \"grouped\" in [cpu]",
                 );
             }
             Some(0)

@@ -2,7 +2,7 @@
 //! Which keys of a limit do not go together.
 use miette::SourceSpan;
 
-use crate::diagnostics::{Problem, Problems};
+use crate::diagnostics::Problems;
 use crate::file::sections::Limit;
 use crate::file::value::KeyValue;
 
@@ -52,13 +52,11 @@ impl Keys {
             .iter()
             .filter(|(name, stated, _)| *stated && names.contains(name))
         {
-            problems.add(
-                Problem::new(
-                    format!("`{name}` does not go with {with}"),
-                    *at,
-                    "contradicts",
-                )
-                .help(format!("leave `{name}` out, or {or_else}")),
+            problems.report(
+                format!("`{name}` does not go with {with}"),
+                *at,
+                "contradicts",
+                format!("leave `{name}` out, or {or_else}"),
             );
             none = false;
         }

@@ -75,7 +75,7 @@ fn hardware(
     problems: &mut Problems<'_>,
 ) -> Option<LimitDraft> {
     if !matches!(policy, Policy::Strict | Policy::Bucket | Policy::Bursty) {
-        problems.add(
+        return problems.refuse_with(
             Problem::new(
                 format!(
                     "a limit in hardware is strict, bucket or bursty, not {}",
@@ -87,7 +87,6 @@ fn hardware(
             .and_at(limit.place.at, "the place")
             .help("write policy = \"strict\", or leave `place` out for a limit in software"),
         );
-        return None;
     }
     let keys = Keys::of(limit);
     keys.refuse(
@@ -125,17 +124,7 @@ fn software(
         .board()
         .filter(|(board, _)| board.channels().next().is_none())
     {
-        problems.add(
-            Problem::new(
-                format!("what a limit in software does on {} is not measured", board.name),
-                limit.at,
-                "in software",
-            )
-            .help(
-                "add place = \"hardware\", or leave `board` out and state clock, interrupts, timers and costs (docs/system-file.md)",
-            ),
-        );
-        return None;
+        return problems.refuse(format!("what a limit in software does on {} is not measured", board.name), limit.at, "in software", "add place = \"hardware\", or leave `board` out and state clock, interrupts, timers and costs (docs/system-file.md)");
     }
     let keys = Keys::of(limit);
     if !keys.refuse(
@@ -168,7 +157,7 @@ fn software(
         return None;
     }
     if limit.timing.get() == Some(&Timing::OneShot) && policy != Policy::Bursty {
-        problems.add(
+        return problems.refuse_with(
             Problem::new(
                 format!(
                     "timing = \"one_shot\" is of bursty limits, not of {}",
@@ -180,7 +169,6 @@ fn software(
             .and_at(limit.policy.at, "the policy")
             .help("write \"lazy\" or \"eager\", or leave it out"),
         );
-        return None;
     }
     if limit.timer.is_absent() {
         let rules = processor.rules().filter(|_| policy != Policy::Poll);
@@ -195,17 +183,17 @@ fn software(
         };
         known.extend(bank.names(|have| bits.is_none_or(|need| need == have)));
         known.dedup();
-        problems.add(
-            Problem::new("this limit has no timer", limit.at, "needs `timer`").help(
-                if known.is_empty() {
-                    "describe one: [[timer]] with name, width and order, and add timer = \"NAME\" here"
-                        .to_owned()
-                } else {
-                    format!("add timer = \"…\"; there are {}", known.join(", "))
-                },
-            ),
+        return problems.refuse(
+            "this limit has no timer",
+            limit.at,
+            "needs `timer`",
+            if known.is_empty() {
+                "describe one: [[timer]] with name, width and order, and add timer = \"NAME\" here"
+                    .to_owned()
+            } else {
+                format!("add timer = \"…\"; there are {}", known.join(", "))
+            },
         );
-        return None;
     }
     let Name(timer) = limit.timer.get()?;
     let burst = limit.burst.or(Whole(1))?.0;
@@ -231,7 +219,7 @@ fn shared(
     const WHY: &str =
         "a shared timer clears counts: it serves policy = \"bursty\" with timing = \"eager\"";
     if policy != Policy::Bursty {
-        problems.add(
+        return problems.refuse_with(
             Problem::new(
                 format!("a limit on a shared timer is bursty, not {}", policy.name()),
                 limit.policy.at,
@@ -240,10 +228,9 @@ fn shared(
             .and_at(limit.timer.at, "the timer")
             .help(format!("{WHY}; other policies need a channel of their own")),
         );
-        return None;
     }
     if limit.timing.or(Timing::Eager)? != Timing::Eager {
-        problems.add(
+        return problems.refuse_with(
             Problem::new(
                 "a limit on a shared timer is eager",
                 limit.timing.at,
@@ -252,7 +239,6 @@ fn shared(
             .and_at(limit.timer.at, "the timer")
             .help(format!("{WHY}; leave `timing` out")),
         );
-        return None;
     }
     let keys = Keys::of(limit);
     if !keys.refuse(
@@ -323,21 +309,15 @@ fn own(
             let flavour = processor.board().map_or("", |(_, flavour)| flavour.name());
             let bits = rules.own_bits;
             if policy != Policy::Poll && bits != counter.bits {
-                problems.add(
-                    Problem::new(
-                        format!(
-                            "the flavour `{flavour}` limits with {bits}-bit timers, and {} has {} bits",
-                            counter.name, counter.bits
-                        ),
-                        limit.timer.at,
-                        "not this timer",
-                    )
-                    .help(format!(
-                        "take one of {}",
-                        bank.names(|have| have == bits).join(", ")
-                    )),
+                return problems.refuse(
+                    format!(
+                        "the flavour `{flavour}` limits with {bits}-bit timers, and {} has {} bits",
+                        counter.name, counter.bits
+                    ),
+                    limit.timer.at,
+                    "not this timer",
+                    format!("take one of {}", bank.names(|have| have == bits).join(", ")),
                 );
-                return None;
             }
             if !bursts.contains(&burst) {
                 let (least, most) = (bursts.start(), bursts.end());
@@ -348,22 +328,19 @@ fn own(
                 } else {
                     format!("write a burst of at most {most}, or flavour = \"c\"")
                 };
-                problems.add(
-                    Problem::new(
-                        format!(
-                            "in the flavour `{flavour}`, {} has bursts of {least} to {most}",
-                            policy.name()
-                        ),
-                        if limit.burst.is_stated() {
-                            limit.burst.at
-                        } else {
-                            limit.policy.at
-                        },
-                        format!("a burst of {burst}"),
-                    )
-                    .help(help),
+                return problems.refuse(
+                    format!(
+                        "in the flavour `{flavour}`, {} has bursts of {least} to {most}",
+                        policy.name()
+                    ),
+                    if limit.burst.is_stated() {
+                        limit.burst.at
+                    } else {
+                        limit.policy.at
+                    },
+                    format!("a burst of {burst}"),
+                    help,
                 );
-                return None;
             }
             range
         }
@@ -406,7 +383,7 @@ fn interval(
         1
     };
     if limit.rate.is_stated() && limit.interval.is_stated() {
-        problems.add(
+        return problems.refuse_with(
             Problem::new(
                 "a limit has a rate or an interval, not both",
                 limit.interval.at,
@@ -415,18 +392,13 @@ fn interval(
             .and_at(limit.rate.at, "the rate")
             .help("leave one of them out"),
         );
-        return None;
     }
     if let Some(&time) = limit.interval.get() {
         let cycles = clock.at_least(time, limit.interval.at, problems)?;
         return Some((cycles, limit.interval.at));
     }
     if limit.rate.is_absent() && limit.interval.is_absent() {
-        problems.add(
-            Problem::new("this limit does not say how much it lets through", limit.at, "needs `rate`")
-                .help("add rate = \"1kHz\", the most that it lets through in the long run, or interval = \"1ms\""),
-        );
-        return None;
+        return problems.refuse("this limit does not say how much it lets through", limit.at, "needs `rate`", "add rate = \"1kHz\", the most that it lets through in the long run, or interval = \"1ms\"");
     }
     let rate = limit.rate.get()?;
     let cycles = rate.interval(events, clock.hz, Round::Up);
@@ -456,20 +428,12 @@ pub(crate) fn is_line(
     if lines.contains(&vector.as_str()) || board.vector(vector).is_none() {
         return Some(());
     }
-    problems.add(
-        Problem::new(
-            format!(
+    problems.refuse(format!(
                 "the flavour `{}` of {}'s port limits {}, and not {vector}",
                 flavour.name(),
                 board.name,
                 lines.join(", ")
-            ),
-            source.vector.at,
-            "not one of these lines",
-        )
-        .help("state the worst rate of a source that bounds itself and leave the limit out, or use policy = \"poll\" or place = \"hardware\""),
-    );
-    None
+            ), source.vector.at, "not one of these lines", "state the worst rate of a source that bounds itself and leave the limit out, or use policy = \"poll\" or place = \"hardware\"")
 }
 
 /// Reports a second source with a timer of its own, in a flavour that has one.

@@ -111,15 +111,7 @@ fn matches(root: &Root, problems: &mut Problems<'_>) -> Option<Vec<Match>> {
         let command = of.command.optional()?.map(|command| command.0);
         let user = of.user.optional()?.map(|user| user.0);
         if command.is_some() && user.is_none() {
-            problems.add(
-                Problem::new(
-                    "any process of any user can give itself this name",
-                    of.command.at,
-                    "whose?",
-                )
-                .help("add `user`, the name or number of the user that the program runs as, for example `user = \"root\"`"),
-            );
-            return None;
+            return problems.refuse("any process of any user can give itself this name", of.command.at, "whose?", "add `user`, the name or number of the user that the program runs as, for example `user = \"root\"`");
         }
         if cgroup.is_some() || user.is_some() {
             matches.push(Match {
@@ -139,16 +131,9 @@ fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
     for receiver in root.receiver.elements() {
         if let Some(Urgency(urgency)) = receiver.urgency.get().filter(|u| u.0 > URGENCY_MOST) {
             are = false;
-            problems.add(
-                Problem::new(
-                    format!("Linux has no urgency {urgency}"),
-                    receiver.urgency.at,
-                    "too large",
-                )
-                .help(format!(
+            problems.report(format!("Linux has no urgency {urgency}"), receiver.urgency.at, "too large", format!(
                     "in a file for `weir linux` write 0 for SCHED_OTHER, or a priority of SCHED_FIFO from 1 to {URGENCY_MOST}"
-                )),
-            );
+                ));
         }
     }
     are
@@ -186,7 +171,7 @@ fn top_half(
         } else {
             (of.period.at, "the cap's period")
         };
-        problems.add(
+        return problems.refuse_with(
             Problem::new(
                 "the top half has a cap or an urgency, not both: SCHED_DEADLINE has no priority",
                 of.urgency.at,
@@ -195,17 +180,13 @@ fn top_half(
             .and_at(at, label)
             .help(EITHER),
         );
-        return None;
     }
     if let Some(Whole(urgency)) = of.urgency.optional()? {
         return u8::try_from(urgency).ok().map(TopHalf::Urgency).map(Some);
     }
     let runtime = clock.optional(&of.runtime, problems);
     let period = clock.optional(&of.period, problems);
-    let mut missing = |at: SourceSpan, message: &str| {
-        problems.add(Problem::new(message, at, "here").help(EITHER));
-        None
-    };
+    let mut missing = |at: SourceSpan, message: &str| problems.refuse(message, at, "here", EITHER);
     match (runtime?, period?) {
         (None, None) => missing(of.at, "this says nothing of the top half"),
         (Some(_), None) => missing(of.runtime.at, "a runtime needs the period that it is of"),
@@ -241,21 +222,18 @@ fn cap_of(
     problems: &mut Problems<'_>,
 ) -> Option<TopHalf> {
     if !PERIODS.contains(&period) {
-        problems.add(
-            Problem::new(
-                "Linux refuses such a period of SCHED_DEADLINE",
-                of.period.at,
-                "too short or too long",
-            )
-            .help("write a period from \"100us\" to \"4s\""),
+        return problems.refuse(
+            "Linux refuses such a period of SCHED_DEADLINE",
+            of.period.at,
+            "too short or too long",
+            "write a period from \"100us\" to \"4s\"",
         );
-        return None;
     }
     let most = period * SHARE_MOST / 100;
     if (RUNTIME_LEAST..=most).contains(&runtime) {
         return Some(TopHalf::Cap { runtime, period });
     }
-    problems.add(
+    problems.refuse_with(
         Problem::new(
             "Linux refuses such a runtime of SCHED_DEADLINE",
             of.runtime.at,
@@ -271,6 +249,5 @@ fn cap_of(
             RUNTIME_LEAST.as_nanos(),
             most.as_micros()
         )),
-    );
-    None
+    )
 }

@@ -78,16 +78,7 @@ fn one(
         .get()
         .is_some_and(|wcet| wcet.worst != Amount::Zero);
     if never && works && !has_flow {
-        problems.add(
-            Problem::new(
-                "this task has a WCET, but the file does not say how often it runs",
-                receiver.wcet.at,
-                "how often?",
-            )
-            .help(
-                "add `period` or `interarrival`, or a [[flow]] with this receiver: without a period the WCET is that of each packet that a flow delivers",
-            ),
-        );
+        problems.report("this task has a WCET, but the file does not say how often it runs", receiver.wcet.at, "how often?", "add `period` or `interarrival`, or a [[flow]] with this receiver: without a period the WCET is that of each packet that a flow delivers");
     }
     let period = clock.optional(&receiver.period, problems);
     let interarrival = clock.optional(&receiver.interarrival, problems);
@@ -194,17 +185,10 @@ fn contradictions(selector: &raw::Selector, problems: &mut Problems<'_>) {
         selector.protocol.is_stated() || selector.port.is_stated() || selector.address.is_stated();
     if let Some(ethertype) = selector.ethertype.get() {
         if of_ip && ethertype.0 != IPV4 && ethertype.0 != IPV6 {
-            problems.add(
-                Problem::new(
-                    format!(
+            problems.report(format!(
                         "frames of type {:#06x} have no protocol, address or port of IP",
                         ethertype.0
-                    ),
-                    selector.ethertype.at,
-                    "not IP",
-                )
-                .help("write 0x0800 (IPv4) or 0x86dd (IPv6), or leave `protocol`, `address` and `port` out"),
-            );
+                    ), selector.ethertype.at, "not IP", "write 0x0800 (IPv4) or 0x86dd (IPv6), or leave `protocol`, `address` and `port` out");
         }
         let of_version = |version: u64| ethertype.0 == version;
         let other = selector.address.get().is_some_and(|network| {

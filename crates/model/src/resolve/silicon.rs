@@ -43,15 +43,7 @@ pub(crate) fn resolve(root: &Root, problems: &mut Problems<'_>) -> Option<Block>
         let (at, more) = limits()
             .nth(SILICON_SOURCES_MOST as usize)
             .map_or((at, 0), |limit| (limit.place.at, sources));
-        problems.add(
-            Problem::new(
-                format!("{more} limits are in hardware, and a limiter in silicon has up to {SILICON_SOURCES_MOST} sources"),
-                at,
-                "one too many",
-            )
-            .help("limit the others in software"),
-        );
-        return None;
+        return problems.refuse(format!("{more} limits are in hardware, and a limiter in silicon has up to {SILICON_SOURCES_MOST} sources"), at, "one too many", "limit the others in software");
     }
     let nothing = Item::Table(Table::new());
     let defaults = raw::Silicon::read(&nothing, at, problems)?;
@@ -84,43 +76,30 @@ fn shape(
     let phase_bits = stated.phase_bits.or(Whole(PHASE_BITS))?.0;
     let rate_bits = stated.rate_bits.optional()?.map(|bits| bits.0);
     if let Some(rate_bits) = rate_bits.filter(|&bits| bits > phase_bits) {
-        problems.add(
-            Problem::new(
-                format!("a rate of {rate_bits} bits overflows a phase of {phase_bits}"),
-                stated.rate_bits.at,
-                "more than the phase has",
-            )
-            .help(format!(
-                "write rate_bits = {phase_bits}, or more phase_bits"
-            )),
+        return problems.refuse(
+            format!("a rate of {rate_bits} bits overflows a phase of {phase_bits}"),
+            stated.rate_bits.at,
+            "more than the phase has",
+            format!("write rate_bits = {phase_bits}, or more phase_bits"),
         );
-        return None;
     }
     let Whole(synchroniser) = stated.synchroniser.or(Whole(2))?;
     if synchroniser == 1 {
-        problems.add(
-            Problem::new(
-                "a synchroniser of one stage is none: its only register may hang between 0 and 1",
-                stated.synchroniser.at,
-                "too few",
-            )
-            .help("write 2 or 3; or 0 if the lines come from registers of the same clock"),
+        return problems.refuse(
+            "a synchroniser of one stage is none: its only register may hang between 0 and 1",
+            stated.synchroniser.at,
+            "too few",
+            "write 2 or 3; or 0 if the lines come from registers of the same clock",
         );
-        return None;
     }
     let base = stated.base.optional()?.map(|base| base.0);
     if base.is_some_and(|base| base % u64::from(REGISTER_BYTES) != 0) {
-        problems.add(
-            Problem::new(
-                format!(
-                    "the registers take {REGISTER_BYTES} bytes and begin at a multiple of that"
-                ),
-                stated.base.at,
-                "no multiple",
-            )
-            .help("write an address that ends with 0000 in hexadecimal, for example 0x11000000"),
+        return problems.refuse(
+            format!("the registers take {REGISTER_BYTES} bytes and begin at a multiple of that"),
+            stated.base.at,
+            "no multiple",
+            "write an address that ends with 0000 in hexadecimal, for example 0x11000000",
         );
-        return None;
     }
     // A bucket of one token is strict.
     let needed = if largest_burst > 1 {
@@ -205,8 +184,7 @@ impl Block {
                 })
             }
         };
-        problems.add(self.described(problem));
-        None
+        problems.refuse_with(self.described(problem))
     }
 
     /// Reports a burst that does not fit.
@@ -233,8 +211,7 @@ impl Block {
             "write burst_bits = {} in [silicon], or a burst of at most {most}",
             u32::BITS - burst.leading_zeros()
         ));
-        problems.add(self.described(problem));
-        None
+        problems.refuse_with(self.described(problem))
     }
 
     /// The neighbours of the interval of a rate.

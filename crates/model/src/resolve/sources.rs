@@ -383,14 +383,7 @@ fn queue(
     };
     let name = source.name.get()?;
     if source.moderation.is_absent() && !with_flows.contains(name) {
-        problems.add(
-            Problem::new(
-                "only packets wait in a device, and this source brings none: it has neither flows nor moderation",
-                source.queue.at,
-                "a queue of packets",
-            )
-            .help(format!("add a [[flow]] with source = \"{}\", or leave `queue` out", name.0)),
-        );
+        problems.report("only packets wait in a device, and this source brings none: it has neither flows nor moderation", source.queue.at, "a queue of packets", format!("add a [[flow]] with source = \"{}\", or leave `queue` out", name.0));
     }
     let count = source.moderation.get().map(|moderation| &moderation.count);
     if let Some(count) = count {
@@ -433,21 +426,18 @@ pub(crate) fn registers(
     let at = source.registers.at;
     let cycles = processor.clock.amount(stated, at, problems)?;
     if cycles > handler.cycles {
-        problems.add(
-            Problem::new(
-                format!(
-                    "saving registers takes {cycles} cycles, but they are a part of the handler's {}",
-                    handler.cycles
-                ),
-                at,
-                "more than the handler",
-            )
-            .help(format!(
+        return problems.refuse(
+            format!(
+                "saving registers takes {cycles} cycles, but they are a part of the handler's {}",
+                handler.cycles
+            ),
+            at,
+            "more than the handler",
+            format!(
                 "write at most \"{} cycles\", or leave it out",
                 handler.cycles
-            )),
+            ),
         );
-        return None;
     }
     Some(cycles)
 }

@@ -111,42 +111,29 @@ impl Bank {
             (timer.divisors.is_stated(), timer.divisors.at, "divisors"),
         ];
         for (_, at, key) in of_board.into_iter().filter(|key| key.0) {
-            problems.add(
-                Problem::new(
-                    format!("the timers of {} are what they are", board.name),
-                    at,
-                    format!("`{key}` is for systems without a board"),
-                )
-                .help("leave it out: the board says it"),
+            problems.report(
+                format!("the timers of {} are what they are", board.name),
+                at,
+                format!("`{key}` is for systems without a board"),
+                "leave it out: the board says it",
             );
         }
         let Name(name) = timer.name.get()?;
         let rules = processor.rules();
         let is_wide = |bits| rules.is_none_or(|rules| rules.shared_bits == bits);
         if self.channels.iter().any(|channel| channel.name == *name) {
-            problems.add(
-                Problem::new(
-                    format!("a timer may not be called `{name}`, like a channel of the board"),
-                    timer.name.at,
-                    "is a channel",
-                )
-                .help("limits refer to both by name: give the timer another, and write channel = \"…\" to say where it runs"),
-            );
-            return None;
+            return problems.refuse(format!("a timer may not be called `{name}`, like a channel of the board"), timer.name.at, "is a channel", "limits refer to both by name: give the timer another, and write channel = \"…\" to say where it runs");
         }
         if timer.channel.is_absent() {
-            problems.add(
-                Problem::new(
-                    format!("the timer `{name}` does not say on which channel it runs"),
-                    timer.at,
-                    "in this section",
-                )
-                .help(format!(
+            return problems.refuse(
+                format!("the timer `{name}` does not say on which channel it runs"),
+                timer.at,
+                "in this section",
+                format!(
                     "add channel = \"…\"; the channels are {}",
                     self.names(is_wide).join(", ")
-                )),
+                ),
             );
-            return None;
         }
         let Name(wanted) = timer.channel.get()?;
         let channel = self.channel(wanted, timer.channel.at, board, problems)?;
@@ -160,26 +147,15 @@ impl Bank {
             Some(format!("in the flavour `{flavour}` it is not channel A"))
         };
         if let Some(why) = unfit {
-            problems.add(
-                Problem::new(
-                    format!("{wanted} cannot be a shared timer: {why}"),
-                    timer.channel.at,
-                    "not this channel",
-                )
-                .help("take channel A of a 16-bit timer, for example \"TIMER1A\""),
+            return problems.refuse(
+                format!("{wanted} cannot be a shared timer: {why}"),
+                timer.channel.at,
+                "not this channel",
+                "take channel A of a 16-bit timer, for example \"TIMER1A\"",
             );
-            return None;
         }
         if timer.rate.is_absent() && timer.period.is_absent() {
-            problems.add(
-                Problem::new(
-                    format!("the timer `{name}` does not say how often it comes"),
-                    timer.at,
-                    "in this section",
-                )
-                .help("add rate = \"110Hz\" or period = \"9ms\"; a limit that has a channel for itself names it without a [[timer]]"),
-            );
-            return None;
+            return problems.refuse(format!("the timer `{name}` does not say how often it comes"), timer.at, "in this section", "add rate = \"110Hz\" or period = \"9ms\"; a limit that has a channel for itself names it without a [[timer]]");
         }
         self.add_shared(timer, channel, processor, problems)
     }
@@ -210,11 +186,7 @@ impl Bank {
         if timer.divisors.is_absent() {
             divisors.push(1);
         } else if divisors.is_empty() {
-            problems.add(
-                Problem::new("a timer without a divisor cannot run", timer.divisors.at, "empty")
-                    .help("write the prescalers that it has, for example [1, 8, 64], or leave the key out for [1]"),
-            );
-            return None;
+            return problems.refuse("a timer without a divisor cannot run", timer.divisors.at, "empty", "write the prescalers that it has, for example [1, 8, 64], or leave the key out for [1]");
         }
         divisors.sort_unstable();
         self.counters.push(BankCounter {
@@ -230,14 +202,7 @@ impl Bank {
         let channel = self.channels.len() - 1;
         if timer.rate.is_absent() && timer.period.is_absent() {
             if timer.prescaler.is_stated() {
-                problems.add(
-                    Problem::new(
-                        "the prescaler of a timer that one limit uses is the limit's",
-                        timer.prescaler.at,
-                        "not here",
-                    )
-                    .help("write it in the limit, or add `rate` or `period` for a timer that limits share"),
-                );
+                problems.report("the prescaler of a timer that one limit uses is the limit's", timer.prescaler.at, "not here", "write it in the limit, or add `rate` or `period` for a timer that limits share");
             }
             return Some(());
         }
@@ -254,7 +219,7 @@ impl Bank {
         let clock = processor.clock;
         let (cycles, wish) = match (timer.rate.get(), timer.period.get()) {
             (Some(_), Some(_)) => {
-                problems.add(
+                return problems.refuse_with(
                     Problem::new(
                         "a timer has a rate or a period, not both",
                         timer.period.at,
@@ -263,7 +228,6 @@ impl Bank {
                     .and_at(timer.rate.at, "the rate")
                     .help("leave one of them out"),
                 );
-                return None;
             }
             (Some(rate), None) => {
                 let at = timer.rate.at;
@@ -300,13 +264,11 @@ impl Bank {
             .iter()
             .position(|channel| channel.name == name);
         if found.is_none() {
-            problems.add(
-                Problem::new(
-                    format!("{} has no compare channel `{name}`", board.name),
-                    at,
-                    "unknown channel",
-                )
-                .help(did_you_mean(name, "channels", &self.names(|_| true))),
+            problems.report(
+                format!("{} has no compare channel `{name}`", board.name),
+                at,
+                "unknown channel",
+                did_you_mean(name, "channels", &self.names(|_| true)),
             );
         }
         found
@@ -340,11 +302,12 @@ impl Bank {
             .collect();
         known.extend(self.names(|_| true));
         known.dedup();
-        problems.add(
-            Problem::new(format!("there is no timer `{name}`"), at, "unknown timer")
-                .help(did_you_mean(name, "timers", &known)),
-        );
-        None
+        problems.refuse(
+            format!("there is no timer `{name}`"),
+            at,
+            "unknown timer",
+            did_you_mean(name, "timers", &known),
+        )
     }
 
     /// The names of the channels whose counters have suitable bits.

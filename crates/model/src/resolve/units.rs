@@ -2,7 +2,7 @@
 //! Quantities in cycles, rounded to the safe side.
 use miette::SourceSpan;
 
-use crate::diagnostics::{Problem, Problems};
+use crate::diagnostics::Problems;
 use crate::exact::{CYCLES_MOST, ExactTime, Round};
 use crate::file::leaf::{Amount, StatedCost};
 use crate::file::value::KeyValue;
@@ -24,17 +24,12 @@ impl CycleClock {
         problems: &mut Problems<'_>,
     ) -> Option<u64> {
         match time.cycles(self.hz, Round::Down) {
-            Some(0) => {
-                problems.add(
-                    Problem::new(
-                        format!("this is less than one cycle of a {} clock", self.text()),
-                        at,
-                        "too short",
-                    )
-                    .help("write at least \"1 cycle\""),
-                );
-                None
-            }
+            Some(0) => problems.refuse(
+                format!("this is less than one cycle of a {} clock", self.text()),
+                at,
+                "too short",
+                "write at least \"1 cycle\"",
+            ),
             Some(cycles) => Some(cycles),
             None => self.too_long(at, problems),
         }
@@ -102,18 +97,15 @@ impl CycleClock {
 
     /// Reports a time that is too long to count.
     pub fn too_long<T>(self, at: SourceSpan, problems: &mut Problems<'_>) -> Option<T> {
-        problems.add(
-            Problem::new(
-                format!(
-                    "this is more than {CYCLES_MOST} cycles of a {} clock",
-                    self.text()
-                ),
-                at,
-                "too long",
-            )
-            .help("write a time that some system could meet"),
-        );
-        None
+        problems.refuse(
+            format!(
+                "this is more than {CYCLES_MOST} cycles of a {} clock",
+                self.text()
+            ),
+            at,
+            "too long",
+            "write a time that some system could meet",
+        )
     }
 
     /// The clock's rate with its unit.
