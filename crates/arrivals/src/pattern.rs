@@ -322,7 +322,8 @@ fn check_burst(count: u32, gap: u64, period: u64) -> Result<(), PatternError> {
 fn gaps(min: u64, max: u64) -> Result<Between<u64>, PatternError> {
     if min == 0 {
         return impossible(
-            "a gap of 0 cycles is none: let the shortest be at least 1 cycle".to_owned(),
+            "arrivals 0 cycles apart are one arrival: let the shortest gap be at least 1 cycle"
+                .to_owned(),
         );
     }
     Between::new_inclusive(min, max).or_else(|_| {

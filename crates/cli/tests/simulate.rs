@@ -309,7 +309,7 @@ fn floods_of_what_does_not_exist_are_refused() {
         ("nobody.frames=1kHz", "nothing that could be flooded"),
         (
             "eth=1kHz",
-            "the source `eth` has 2 flows: a flood of it says of which its packets are",
+            "the source `eth` has 2 flows: a flood of it has to say which flow its packets belong to",
         ),
         (
             "frames",
@@ -317,7 +317,7 @@ fn floods_of_what_does_not_exist_are_refused() {
         ),
         (
             "frames=level:low=1ms:high=1ms",
-            "`frames` brings packets, and a level is none",
+            "`frames` brings packets, and a level brings none",
         ),
         ("frames=1", "in the flood of `frames`: `1` has no unit"),
         (

@@ -103,7 +103,7 @@ impl<'a> Planner<'a> {
                 |board| format!("the board is `{board}`"),
             );
             let right = format!(
-                "say board = \"{}\", whose costs were measured with this code",
+                "write board = \"{}\", whose costs were measured with this code",
                 chip.name
             );
             self.refuse("cpu", Lack::new(what, right));
@@ -113,7 +113,7 @@ impl<'a> Planner<'a> {
                 Lack::new(
                     "the interrupts nest",
                     format!(
-                        "say interrupts = \"flat\": no interrupt of the {} preempts another",
+                        "write interrupts = \"flat\": no interrupt of the {} preempts another",
                         chip.chip()
                     ),
                 ),
@@ -149,7 +149,10 @@ impl<'a> Planner<'a> {
             self.refuse(&place, Lack::new(what, right));
         } else if source.limit.policy != Policy::Off && !is_line {
             let lines = self.chip.line_names();
-            let right = format!("limit one of {}, or say policy = \"off\"", lines.join(", "));
+            let right = format!(
+                "limit one of {}, or write policy = \"off\"",
+                lines.join(", ")
+            );
             let what = format!("{vector} is no external line, and the port limits no other");
             self.refuse(&place, Lack::new(what, right));
         }
@@ -159,8 +162,8 @@ impl<'a> Planner<'a> {
                 self.refuse(
                     &place,
                     Lack::new(
-                        "polling is not generated",
-                        "a strict limit with the same interval serves no more, and takes no time while nothing asks: say policy = \"strict\"",
+                        "no code is generated for polling",
+                        "a strict limit with the same interval serves no more, and takes no time while nothing asks: write policy = \"strict\"",
                     ),
                 );
                 None
@@ -330,7 +333,7 @@ impl<'a> Planner<'a> {
             if timer.prescaler != limit.prescaler {
                 let lack = Lack::new(
                     format!(
-                        "{} counts once in {} cycles for `{first}` and cannot do it once in {} as well",
+                        "{} has ticks of {} cycles for `{first}` and cannot have ticks of {} as well",
                         timer.name, timer.prescaler, limit.prescaler
                     ),
                     "give both the same prescaler, or one of them another timer",

@@ -49,7 +49,7 @@ impl<'a> ChipPort<'a> {
             let names: Vec<String> = all.iter().map(Channel::name).collect();
             Lack::new(
                 format!(
-                    "the timer channel `{name}` is none that {whose} of the flavour `{}` can use",
+                    "the timer channel `{name}` cannot be used by {whose} of the flavour `{}`",
                     self.flavour.name()
                 ),
                 format!("use one of {}", names.join(", ")),
@@ -127,7 +127,7 @@ impl<'a> ChipPort<'a> {
         if (limit.policy, limit.timing) != (Policy::Bursty, Timing::Eager) {
             lacks.push(Lack::new(
             "only bursty, eager limits can share a timer",
-            "say policy = \"bursty\" and timing = \"eager\", or give the source a channel of its own",
+            "write policy = \"bursty\" and timing = \"eager\", or give the source a channel of its own",
         ));
         }
         if limit.interval_ticks > u64::from(u16::MAX) {
@@ -158,7 +158,7 @@ fn common(limit: &SoftwareLimit) -> Vec<Lack> {
     if limit.timing == Timing::OneShot && limit.policy != Policy::Bursty {
         lacks.push(Lack::new(
             "only a bursty limit can be one-shot",
-            "say timing = \"lazy\" or timing = \"eager\"",
+            "write timing = \"lazy\" or timing = \"eager\"",
         ));
     }
     if limit.burst == 0 || limit.burst > u32::from(u8::MAX) || (!counts && limit.burst != 1) {

@@ -310,7 +310,7 @@ fn what_two_sources_cannot_both_have_is_refused() {
     refuse(source("y", "TIMER1_COMPA"), &["TIMER1_COMPA"]);
     refuse(
         limited("y", "INT1", STRICT, ("TIMER1B", 64), 500, 1),
-        &["source `y`", "once in 8 cycles for `x-1`", "once in 64"],
+        &["source `y`", "ticks of 8 cycles for `x-1`", "ticks of 64"],
     );
 
     let mut two = system("c");

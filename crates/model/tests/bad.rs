@@ -467,7 +467,7 @@ mod bands {
     fn that_contradict_themselves() {
         says(
             &source("rate = { expected = \"2kHz\", tolerated = «\"1kHz\"» }"),
-            "less is tolerated than is expected",
+            "the tolerated rate is below the expected one",
             "at least the expected",
         );
         says(

@@ -197,7 +197,7 @@ mod shared_timers {
             &on_board(
                 "[[timer]]\nname = \"s\"\nchannel = \"TIMER1A\"\nrate = \"100Hz\"\nwidth = «16»",
             ),
-            "the timers of atmega128 are what they are",
+            "the timers of atmega128 are fixed",
             "leave it out",
         );
     }

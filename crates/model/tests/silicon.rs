@@ -134,7 +134,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
     );
     says(
         &keys("synchroniser = «1»", "policy = \"strict\", rate = \"1kHz\""),
-        "a synchroniser of one stage is none",
+        "a synchroniser needs two stages",
         "write 2 or 3",
     );
     says(

@@ -40,7 +40,9 @@ pub enum FloodError {
         help: String,
     },
     /// A flood of a source whose packets could be of several flows.
-    #[error("the source `{name}` has {flows} flows: a flood of it says of which its packets are")]
+    #[error(
+        "the source `{name}` has {flows} flows: a flood of it has to say which flow its packets belong to"
+    )]
     WhichFlow {
         /// The source.
         name: String,
@@ -56,7 +58,7 @@ pub enum FloodError {
         name: String,
     },
     /// A level was asked of a source whose arrivals are packets.
-    #[error("`{name}` brings packets, and a level is none")]
+    #[error("`{name}` brings packets, and a level brings none")]
     Level {
         /// The flood, as it was written.
         name: String,
@@ -80,7 +82,7 @@ impl FloodError {
             | Self::Ambiguous { help, .. }
             | Self::WhichFlow { help, .. } => Some(help.clone()),
             Self::NoWorstRate { name } => Some(format!(
-                "say how fast it is to be, for example {name}=20kHz, or state it in the file: rate = {{ worst = \"20kHz\" }}"
+                "state its rate, for example {name}=20kHz, or state it in the file: rate = {{ worst = \"20kHz\" }}"
             )),
             Self::Level { name } => Some(format!(
                 "flood it with packets, for example {name}=poisson:20kHz"

@@ -89,7 +89,7 @@ fn redraw(worst: u64, mean: f64, mut draw: impl FnMut() -> f64) -> u64 {
 /// Why a text is no spread.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` does not say how costs lie: {wrong}; write worst, uniform:50%, normal:60%:10% or exponential:30%, all of the worst"
+    "`{text}` is no spread of costs: {wrong}; write worst, uniform:50%, normal:60%:10% or exponential:30%, all of the worst"
 )]
 pub struct SpreadError {
     text: String,
@@ -289,7 +289,7 @@ mod tests {
         ] {
             let message = text.parse::<Spread>().unwrap_err().to_string();
             assert!(
-                message.starts_with(&format!("`{text}` does not say how costs lie: ")),
+                message.starts_with(&format!("`{text}` is no spread of costs: ")),
                 "{message}"
             );
             assert!(message.contains(says), "{text}: {message}");

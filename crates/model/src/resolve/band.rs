@@ -27,7 +27,7 @@ pub(crate) fn rates(source: &Source, problems: &mut Problems<'_>) -> Option<Rate
         if tolerated < expected {
             problems.add(
                 Problem::new(
-                    "less is tolerated than is expected",
+                    "the tolerated rate is below the expected one",
                     rate.tolerated.at,
                     "tolerated",
                 )

@@ -86,7 +86,7 @@ fn shape(
     let Whole(synchroniser) = stated.synchroniser.or(Whole(2))?;
     if synchroniser == 1 {
         return problems.refuse(
-            "a synchroniser of one stage is none: its only register may hang between 0 and 1",
+            "a synchroniser needs two stages: a single register may hang between 0 and 1",
             stated.synchroniser.at,
             "too few",
             "write 2 or 3; or 0 if the lines come from registers of the same clock",

@@ -112,7 +112,7 @@ impl Bank {
         ];
         for (_, at, key) in of_board.into_iter().filter(|key| key.0) {
             problems.report(
-                format!("the timers of {} are what they are", board.name),
+                format!("the timers of {} are fixed", board.name),
                 at,
                 format!("`{key}` is for systems without a board"),
                 "leave it out: the board says it",
