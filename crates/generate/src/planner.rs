@@ -131,7 +131,7 @@ impl<'a> Planner<'a> {
             let what = format!("the port has no flavour `{name}`");
             self.refuse(
                 "cpu",
-                Lack::new(what, "say flavour = \"c\" or flavour = \"fast\""),
+                Lack::new(what, "write flavour = \"c\" or flavour = \"fast\""),
             );
         }
         of_port.filter(|_| self.reasons.is_empty())
@@ -170,7 +170,7 @@ impl<'a> Planner<'a> {
             }
             _ if source.limit.place == Place::Hardware => {
                 let what = format!("the {} has no limiter in hardware", self.chip.chip());
-                self.refuse(&place, Lack::new(what, "say place = \"software\""));
+                self.refuse(&place, Lack::new(what, "write place = \"software\""));
                 None
             }
             _ => self.limit(port, &place, source),
@@ -415,7 +415,7 @@ impl<'a> Planner<'a> {
         if self.reasons.is_empty() && limited().count() == 0 {
             let lack = Lack::new(
                 "the flavour `fast` has no limit to keep",
-                "say flavour = \"c\"",
+                "write flavour = \"c\"",
             );
             self.refuse("cpu", lack);
         }

@@ -213,6 +213,23 @@ impl Interval {
 }
 
 impl Limit {
+    /// No limit; `costs` are those of the source's interrupts without one.
+    #[must_use]
+    pub const fn off(costs: EventCosts) -> Self {
+        Self {
+            policy: Policy::Off,
+            timing: Timing::Eager,
+            place: Place::Software,
+            interval: Interval::of_cycles(0),
+            bits: 64,
+            burst: 1,
+            lag: 0,
+            expiry: None,
+            silicon: None,
+            costs,
+        }
+    }
+
     /// Requests that it lets through per interval in the long run: the burst of a bursty limit, one
     /// of any other.
     #[must_use]

@@ -2,8 +2,8 @@
 //! A platform and systems for tests.
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Interval, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate,
-    Rates, Receiver, Source, System, TaskModel, Timing,
+    Cost, Cpu, EventCosts, Level, Limit, Linux, Nesting, Origin, Policy, Rate, Rates, Receiver,
+    Source, System, TaskModel, Timing,
 };
 
 use crate::platform::{Offer, Platform, Range, SharedOffer, TimerChannel, TimerCounter};
@@ -117,19 +117,11 @@ pub(crate) fn source(
 
 pub(crate) fn off() -> Limit {
     Limit {
-        policy: Policy::Off,
-        timing: Timing::Eager,
-        place: Place::Software,
-        interval: Interval::of_cycles(0),
-        burst: 1,
-        lag: 0,
         bits: 16,
-        expiry: None,
-        silicon: None,
-        costs: EventCosts {
+        ..Limit::off(EventCosts {
             request_served: 26,
             ..EventCosts::default()
-        },
+        })
     }
 }
 

@@ -109,15 +109,11 @@ impl LimitPlan {
                     };
                     Limit {
                         policy: Policy::Bursty,
-                        timing: Timing::Eager,
-                        place: Place::Software,
                         interval: setting.interval,
                         burst,
                         bits: offer.bits,
-                        lag: 0,
                         expiry: Some(Expiry::Shared(timer)),
-                        silicon: None,
-                        costs: costs(&offer.costs, index),
+                        ..Limit::off(costs(&offer.costs, index))
                     }
                 }
                 Choice::Own {
@@ -136,7 +132,6 @@ impl LimitPlan {
                     Limit {
                         policy,
                         timing,
-                        place: Place::Software,
                         interval: setting.interval,
                         burst,
                         bits: offer.bits,
@@ -145,8 +140,7 @@ impl LimitPlan {
                             channel: channel.name.clone(),
                             level: channel.level.clone(),
                         }),
-                        silicon: None,
-                        costs: costs(&offer.costs, index),
+                        ..Limit::off(costs(&offer.costs, index))
                     }
                 }
                 Choice::Hardware { interval, .. } => {

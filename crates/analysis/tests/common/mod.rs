@@ -5,8 +5,8 @@
 #![allow(dead_code)] // each test crate uses its part
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Interval, Level, Limit, Linux, Nesting, Origin, Place, Policy, Rate,
-    Rates, Receiver, Source, System, TaskModel, Timing,
+    Cost, Cpu, EventCosts, Interval, Level, Limit, Linux, Nesting, Origin, Rate, Rates, Receiver,
+    Source, System, TaskModel,
 };
 
 /// Cycles per second: a rate of `CLOCK / n` is a period of `n` cycles.
@@ -75,16 +75,8 @@ pub fn every(cycles: u64) -> Rate {
 /// No limit at all.
 pub fn no_limit() -> Limit {
     Limit {
-        policy: Policy::Off,
-        timing: Timing::Eager,
-        place: Place::Software,
         interval: Interval::of_cycles(1),
-        bits: 64,
-        burst: 1,
-        lag: 0,
-        expiry: None,
-        silicon: None,
-        costs: EventCosts::default(),
+        ..Limit::off(EventCosts::default())
     }
 }
 

@@ -4,8 +4,8 @@
 #![allow(dead_code)] // each test crate uses its part
 
 use weir_model::{
-    Cost, Cpu, EventCosts, Expiry, Interval, Level, Limit, Linux, Nesting, Origin, Place, Policy,
-    Rate, Rates, Source, System, TaskModel, Timer, Timing,
+    Cost, Cpu, EventCosts, Expiry, Interval, Level, Limit, Linux, Nesting, Origin, Policy, Rate,
+    Rates, Source, System, TaskModel, Timer, Timing,
 };
 
 /// A system for the ATmega128 at 4 MHz without sources.
@@ -50,16 +50,8 @@ pub fn source(name: &str, vector: &str) -> Source {
             worst_name: None,
         },
         limit: Limit {
-            policy: Policy::Off,
-            timing: Timing::Eager,
-            place: Place::Software,
-            interval: Interval::of_cycles(0),
-            burst: 1,
             bits: 16,
-            lag: 0,
-            expiry: None,
-            silicon: None,
-            costs: EventCosts::default(),
+            ..Limit::off(EventCosts::default())
         },
         deadline: None,
         moderation: None,

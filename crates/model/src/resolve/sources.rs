@@ -2,7 +2,7 @@
 //! Sources with their limits, and the timers that they share.
 use std::collections::HashSet;
 
-use weir_target::Flavour;
+use weir_target::{Events, Flavour};
 
 use super::allocate::{IntervalWish, allocate};
 use super::band::{self, Effective, Near};
@@ -11,7 +11,7 @@ use super::cpu::Processor;
 use super::levels::{self, VectorOwner};
 use super::limits::{self, LimitDraft};
 use super::silicon::Block;
-use super::timers::Bank;
+use super::timers::{Bank, BankChannel};
 use super::units::Digits;
 use crate::SiliconLimit;
 use crate::diagnostics::{Problem, Problems};
@@ -165,20 +165,9 @@ impl Context<'_> {
         counted: &mut impl Iterator<Item = Option<Interval>>,
         problems: &mut Problems<'_>,
     ) -> Option<Limit> {
-        let none = Limit {
-            policy: Policy::Off,
-            timing: Timing::Eager,
-            place: Place::Software,
-            interval: Interval::of_cycles(0),
-            bits: 64,
-            burst: 1,
-            lag: 0,
-            expiry: None,
-            silicon: None,
-            costs: self.processor.cpu.unlimited,
-        };
+        let off = Limit::off(self.processor.cpu.unlimited);
         match plan {
-            LimitDraft::Off => Some(none),
+            LimitDraft::Off => Some(off),
             &LimitDraft::Hardware {
                 policy,
                 burst,
@@ -206,7 +195,7 @@ impl Context<'_> {
                         delay: silicon.delay(),
                         is_level,
                     }),
-                    ..none
+                    ..off
                 };
                 let effective = Effective {
                     events: u64::from(limit.per_interval()),
@@ -225,13 +214,7 @@ impl Context<'_> {
             LimitDraft::Own { table, burst, wish } => {
                 let counted = counted.next().flatten();
                 let channel = self.bank.channels.get(wish.channel)?;
-                let events = costs::events(
-                    self.processor,
-                    *table,
-                    Some(&channel.name),
-                    self.source.limit.at,
-                    problems,
-                );
+                let events = self.events(*table, channel, problems);
                 let counted = counted?;
                 self.check(wish.events, counted, wish.at, problems);
                 let (policy, timing) = match *table {
@@ -243,17 +226,15 @@ impl Context<'_> {
                 Some(Limit {
                     policy,
                     timing,
-                    place: Place::Software,
                     interval: counted,
                     bits: self.bank.counters.get(channel.counter)?.bits,
                     burst: *burst,
-                    lag: 0,
                     expiry: Some(Expiry::Own {
                         channel: channel.name.clone(),
                         level: channel.level.clone(),
                     }),
-                    silicon: None,
                     costs: costs::costs(*table, &events?),
+                    ..off
                 })
             }
             &LimitDraft::Shared {
@@ -264,30 +245,31 @@ impl Context<'_> {
             } => {
                 let shared = self.bank.shared.get(timer)?;
                 let channel = self.bank.channels.get(shared.channel)?;
-                let events = costs::events(
-                    self.processor,
-                    CostTable::Shared,
-                    Some(&channel.name),
-                    self.source.limit.at,
-                    problems,
-                );
+                let events = self.events(CostTable::Shared, channel, problems);
                 let period = (*self.periods.get(timer)?)?;
                 self.asked(u64::from(burst), period, at_least, at, problems);
                 self.check(u64::from(burst), period, at, problems);
                 Some(Limit {
                     policy: Policy::Bursty,
-                    timing: Timing::Eager,
-                    place: Place::Software,
                     interval: period,
                     bits: self.bank.counters.get(channel.counter)?.bits,
                     burst,
-                    lag: 0,
                     expiry: Some(Expiry::Shared(timer)),
-                    silicon: None,
                     costs: costs::costs(CostTable::Shared, &events?),
+                    ..off
                 })
             }
         }
+    }
+
+    fn events(
+        &self,
+        table: CostTable,
+        channel: &BankChannel,
+        problems: &mut Problems<'_>,
+    ) -> Option<Events> {
+        let at = self.source.limit.at;
+        costs::events(self.processor, table, Some(&channel.name), at, problems)
     }
 
     /// Reports that a burst per period of a shared timer is above the rate that was asked for.
