@@ -74,7 +74,7 @@ pub struct Cpu {
     /// Do tasks preempt each other, or does each run to its end?
     pub tasks: TaskModel,
     /// Cycles of execution after which tasks of the same urgency take turns (round robin), at least
-    /// 1. None: each runs to its end, first come, first served. Only preemptive tasks have slices.
+    /// one. None: each runs to its end, first come, first served. Only preemptive tasks have slices.
     /// A job begins its turn with a full slice; a job that more urgent work preempts keeps its turn
     /// and the rest of its slice.
     pub time_slice: Option<u64>,
