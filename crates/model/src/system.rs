@@ -73,10 +73,10 @@ pub struct Cpu {
     pub context_switch: Cost,
     /// Do tasks preempt each other, or does each run to its end?
     pub tasks: TaskModel,
-    /// Cycles of execution after which tasks of the same urgency take turns (round robin), at least
-    /// one. None: each runs to its end, first come, first served. Only preemptive tasks have slices.
-    /// A job begins its turn with a full slice; a job that more urgent work preempts keeps its turn
-    /// and the rest of its slice.
+    /// Cycles of execution, at least one, after which tasks of the same urgency take turns (round
+    /// robin). None: each runs to its end, first come, first served. Only preemptive tasks have
+    /// slices. A job begins its turn with a full slice; a job that more urgent work preempts keeps
+    /// its turn and the rest of its slice.
     pub time_slice: Option<u64>,
     /// What the interrupts of a source cost without a limiter (`[limiter.FLAVOUR.off]` of the
     /// board). Only `request_served` happens.

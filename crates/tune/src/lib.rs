@@ -2,8 +2,8 @@
 //! Chooses limits, bursts and shared timers such that every deadline holds, says what each choice
 //! costs, and writes them into the system file.
 //!
-//! The objective is docs/decisions/0005-the-fewest-timer-interrupts-at-the-largest-scale.md. What is
-//! returned was analysed whole by `weir_analysis`.
+//! The objective is decision 0005 (docs/decisions/). Each result was analysed whole by
+//! `weir_analysis`.
 // Rates are f64; cycles are below 2^60, and what becomes a number of cycles is rounded to the safe
 // side by saturating casts.
 #![expect(

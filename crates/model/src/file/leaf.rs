@@ -105,9 +105,9 @@ fn out_of_range(number: i64, at: SourceSpan) -> Problem {
 
 /// How urgent a receiver is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Urgency(pub u8);
+pub(crate) struct UrgencyNumber(pub u8);
 
-impl Value for Urgency {
+impl Value for UrgencyNumber {
     const SHAPE: Shape = Whole::<0, 255>::SHAPE;
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {

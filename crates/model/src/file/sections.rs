@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sections of the system file. Their comments, defaults and examples are the reference
 //! (docs/system-file.md).
-use super::leaf::{Amount, Name, StatedCost, Text, Truth, Urgency, Vector, Whole, Worst};
+use super::leaf::{Amount, Name, StatedCost, Text, Truth, UrgencyNumber, Vector, Whole, Worst};
 use super::linux::{InterfaceName, Linux, Match};
 use super::value::{List, choice, section, words};
 use crate::exact::{ExactRate, ExactTime};
@@ -410,7 +410,7 @@ section! {
         /// Its name.
         required name: Name, default "", example "\"control\"";
         /// Higher is more urgent. Tasks of the same urgency delay each other.
-        required urgency: Urgency, default "", example "10";
+        required urgency: UrgencyNumber, default "", example "10";
         /// The time between two releases.
         optional period: ExactTime, default "none: the packets of its flows release it", example "\"10ms\"";
         /// In place of `period`: the least time between two releases.

@@ -7,7 +7,7 @@ use toml_edit::{Item, Table};
 
 use super::units::CycleClock;
 use crate::diagnostics::{Problem, Problems};
-use crate::file::leaf::{Truth, Urgency, Whole};
+use crate::file::leaf::{Truth, UrgencyNumber, Whole};
 use crate::file::linux as raw;
 use crate::file::sections::Root;
 use crate::file::value::Value;
@@ -129,7 +129,8 @@ fn matches(root: &Root, problems: &mut Problems<'_>) -> Option<Vec<Match>> {
 fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
     let mut are = true;
     for receiver in root.receiver.elements() {
-        if let Some(Urgency(urgency)) = receiver.urgency.get().filter(|u| u.0 > URGENCY_MOST) {
+        if let Some(UrgencyNumber(urgency)) = receiver.urgency.get().filter(|u| u.0 > URGENCY_MOST)
+        {
             are = false;
             problems.report(format!("Linux has no urgency {urgency}"), receiver.urgency.at, "too large", format!(
                     "in a file for `weir linux` write 0 for SCHED_OTHER, or a priority of SCHED_FIFO from 1 to {URGENCY_MOST}"
