@@ -10,12 +10,11 @@ mod verdict;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use miette::IntoDiagnostic;
 use weir_analysis::check::{STEPS, Step, Verdict, report};
+use weir_report::terminal::{Outcome, print_answer};
 
-use crate::Outcome;
 use crate::compiler;
-use crate::output::{self, Patience};
+use crate::output::Patience;
 use crate::tables::Format;
 
 /// Find out whether any interrupt source can break a deadline, and what that rests on
@@ -70,15 +69,10 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     });
     drop(patience);
     let seen = seen.map(|seen| observed::judge(&system, &analysis, seen));
-    if arguments.json {
-        output::print(&json::text(&system, &analysis, &report, seen.as_ref()).into_diagnostic()?)?;
-    } else {
-        let format = Format {
-            all: arguments.all,
-            coloured: output::is_coloured(),
-        };
-        output::print(&text::text(&system, &report, seen.as_ref(), format))?;
-    }
+    let answer = json::answer(&system, &analysis, &report, seen.as_ref());
+    print_answer(&answer, arguments.json, || {
+        text::text(&system, &report, seen.as_ref(), Format::new(arguments.all))
+    })?;
     let is_kept = seen.is_none_or(|seen| seen.exceeded.is_empty());
     Ok(match report.verdict {
         Verdict::Guaranteed if is_kept => Outcome::Good,

@@ -5,8 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The exit code of what could not be carried out at all.
-pub(crate) const FAILED: u8 = 2;
+use weir_report::terminal::FAILED;
 
 /// The emulated boards and the experiments.
 pub(crate) const LAB: Program = Program {

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
-use miette::{IntoDiagnostic, miette};
+use miette::miette;
 use serde::Serialize;
 use weir_generate::{ChipPlan, PlannedSource, chip, chips, header, write};
 use weir_model::System;
+use weir_report::terminal::{Outcome, is_coloured, print, print_answer};
 use weir_report::{Align, Emphasis, Grid, rate, time};
 
-use crate::Outcome;
 use crate::compiler;
-use crate::output;
 
 /// Write the code that keeps the limits of a system
 #[derive(Debug, clap::Args)]
@@ -107,24 +106,20 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
     let file = arguments.system.file_name().unwrap_or_default();
     let text = header(&plan, &file.to_string_lossy());
     if to_stdout {
-        output::print(text.trim_end())?;
+        print(text.trim_end())?;
     } else {
         write(path, &text, arguments.force)?;
-        if arguments.json {
-            let json = Json {
-                file: path.display().to_string(),
-                plan: &plan,
-            };
-            output::print(&serde_json::to_string_pretty(&json).into_diagnostic()?)?;
-        } else {
-            output::print(&summary(&plan, path))?;
-        }
+        let json = Json {
+            file: path.display().to_string(),
+            plan: &plan,
+        };
+        print_answer(&json, arguments.json, || summary(&plan, path))?;
     }
     Ok(system)
 }
 
 fn summary(plan: &ChipPlan<'_>, file: &Path) -> String {
-    let coloured = output::is_coloured();
+    let coloured = is_coloured();
     let columns = [
         ("source", Align::Left),
         ("interrupt", Align::Left),

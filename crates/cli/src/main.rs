@@ -18,6 +18,7 @@ mod words;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use weir_report::terminal::exit_code;
 
 use delegate::{Delegated, LAB, LINUX};
 
@@ -56,15 +57,6 @@ enum Command {
     Reproduce(Delegated),
 }
 
-/// What a command that was carried out says to the shell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// Everything is as it should be: 0.
-    Good,
-    /// It was carried out, and the answer is no: 1.
-    Bad,
-}
-
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Check(arguments) => check::execute(&arguments),
@@ -77,14 +69,7 @@ fn main() -> ExitCode {
         Command::Linux(arguments) => return LINUX.run(None, arguments),
         Command::Reproduce(arguments) => return LAB.run(Some("reproduce"), arguments),
     };
-    match outcome {
-        Ok(Outcome::Good) => ExitCode::SUCCESS,
-        Ok(Outcome::Bad) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("{error:?}");
-            ExitCode::from(delegate::FAILED)
-        }
-    }
+    exit_code(outcome)
 }
 
 #[cfg(test)]

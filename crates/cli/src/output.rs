@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What all commands do alike when they speak to their user.
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use miette::IntoDiagnostic;
 use serde::Serialize;
 use weir_model::System;
-
-/// Prints a result. That its reader has seen enough is no error.
-pub(crate) fn print(text: &str) -> miette::Result<()> {
-    let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.into_diagnostic(),
-    }
-}
 
 /// Which system an answer in JSON is about.
 #[derive(Debug, Serialize)]
@@ -38,11 +28,6 @@ impl<'a> About<'a> {
             clock_hz: system.cpu.clock_hz,
         }
     }
-}
-
-/// Are results coloured? On a terminal whose user has not asked for none (<https://no-color.org>).
-pub(crate) fn is_coloured() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// A progress bar for work that may take long. It shows up only when it does, and only on a

@@ -15,12 +15,11 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 use miette::IntoDiagnostic;
+use weir_report::terminal::{Outcome, print_answer};
 use weir_report::{Unfinished, WriteError, clean_up_when_interrupted};
 
 use self::answer::{Answer, Run, Runs};
 use self::how::How;
-use crate::Outcome;
-use crate::output;
 use crate::tables::Format;
 
 /// Run a system in virtual time, flood it, and see what happens to every task
@@ -114,22 +113,13 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     if let Some(file) = made.timeline {
         file.finish().into_diagnostic()?;
     }
-    if arguments.json {
-        output::print(&serde_json::to_string_pretty(&answer).into_diagnostic()?)?;
-    } else {
-        let format = Format {
-            all: arguments.all,
-            coloured: output::is_coloured(),
-        };
-        output::print(&text::text(&system, options.duration, &answer, format))?;
-    }
+    print_answer(&answer, arguments.json, || {
+        let format = Format::new(arguments.all);
+        text::text(&system, options.duration, &answer, format)
+    })?;
     let missed = answer.runs.made().next().is_some_and(verdict::misses);
     let broken = answer.bounds.broken().next().is_some();
-    Ok(if missed || broken {
-        Outcome::Bad
-    } else {
-        Outcome::Good
-    })
+    Ok(Outcome::good_if(!missed && !broken))
 }
 
 /// Begins a file that takes its name when all is done.

@@ -13,11 +13,11 @@ use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr};
 use rayon::prelude::*;
 use weir_report::count;
+use weir_report::terminal::{Outcome, print};
 
 use self::grid::{Grid, Vary};
 use self::partial::Partial;
-use crate::Outcome;
-use crate::output::{self, Patience};
+use crate::output::Patience;
 use crate::simulate::how::How;
 
 /// Simulate a system over every combination of parameters, into a table
@@ -162,7 +162,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     }
     partial.finish()?;
     drop(patience);
-    output::print(&summary(&arguments.out, end - begin, first - begin, failed))?;
+    print(&summary(&arguments.out, end - begin, first - begin, failed))?;
     Ok(Outcome::Good)
 }
 

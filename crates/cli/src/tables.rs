@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells of tables, and of a table that is too long the rows that matter.
 use weir_report::Emphasis;
+use weir_report::terminal::is_coloured;
 
 /// How the answer is printed.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +13,14 @@ pub(crate) struct Format {
 }
 
 impl Format {
+    /// For standard output.
+    pub(crate) fn new(all: bool) -> Self {
+        Self {
+            all,
+            coloured: is_coloured(),
+        }
+    }
+
     /// How many rows a table may have before it is folded.
     pub(crate) fn most(self, rows: usize) -> usize {
         if self.all { usize::MAX } else { rows }

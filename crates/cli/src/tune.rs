@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr, bail, miette};
 use weir_model::{Duration, Rate};
+use weir_report::terminal::{Outcome, is_coloured, print_answer};
 use weir_report::write_all;
 use weir_tune::{Options, Session, TunedSource};
 
-use crate::Outcome;
-use crate::output::{self, Patience};
+use crate::output::Patience;
 
 /// Choose limits, bursts and shared timers such that every deadline holds
 #[derive(Debug, clap::Args)]
@@ -133,11 +133,8 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let conflict = session.explain();
         drop(patience);
         let told = conflict::tell(&session, &conflict);
-        if arguments.json {
-            output::print(&json::conflict(&session, &conflict, &told).into_diagnostic()?)?;
-        } else {
-            output::print(&told)?;
-        }
+        let answer = json::conflict(&session, &conflict, &told);
+        print_answer(&answer, arguments.json, || told)?;
         return Ok(Outcome::Bad);
     };
     drop(patience);
@@ -155,15 +152,17 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     } else {
         None
     };
-    if arguments.json {
-        output::print(&json::text(&summary).into_diagnostic()?)?;
-    } else {
+    let answer = json::TuneAnswer {
+        feasible: true,
+        summary: &summary,
+    };
+    print_answer(&answer, arguments.json, || {
         let of_file = text::File {
             name: &arguments.system,
             written,
         };
-        output::print(&text::text(&summary, &of_file, output::is_coloured()))?;
-    }
+        text::text(&summary, &of_file, is_coloured())
+    })?;
     Ok(Outcome::Good)
 }
 

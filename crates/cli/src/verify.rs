@@ -10,10 +10,8 @@ use miette::{IntoDiagnostic, WrapErr, miette};
 use serde::Serialize;
 use serde_json::Value;
 use weir_analysis::certificate;
+use weir_report::terminal::{Outcome, print_answer};
 use weir_verify::{Rejection, Report};
-
-use crate::Outcome;
-use crate::output;
 
 /// Check a certificate of `weir check --json` without believing the analysis
 #[derive(Debug, clap::Args)]
@@ -76,21 +74,15 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let actual = serde_json::to_value(certificate::description(&system)).into_diagnostic()?;
         report.rejections.extend(compare(&stated, &actual, path));
     }
-    if arguments.json {
-        let answer = Answer {
-            verify: VERSION,
-            valid: report.is_valid(),
-            report: &report,
-        };
-        output::print(&serde_json::to_string_pretty(&answer).into_diagnostic()?)?;
-    } else {
-        output::print(&summary(&report, arguments.system.as_deref()))?;
-    }
-    Ok(if report.is_valid() {
-        Outcome::Good
-    } else {
-        Outcome::Bad
-    })
+    let answer = Answer {
+        verify: VERSION,
+        valid: report.is_valid(),
+        report: &report,
+    };
+    print_answer(&answer, arguments.json, || {
+        summary(&report, arguments.system.as_deref())
+    })?;
+    Ok(Outcome::good_if(report.is_valid()))
 }
 
 fn read(path: &Path) -> miette::Result<Vec<u8>> {

@@ -3,8 +3,6 @@
 use weir_model::System;
 use weir_report::{rate, significant, time};
 
-/// Columns of running text.
-const WIDTH: usize = 100;
 /// Digits of times and rates in tables; more in sentences where two numbers look alike.
 const DIGITS: u8 = 3;
 /// Names in a sentence.
@@ -25,14 +23,6 @@ pub(crate) fn title(system: &System) -> String {
         plural(system.receivers.len(), "receiver"),
         rate(cpu.clock_hz as f64, 6)
     )
-}
-
-/// `text` on lines of at most 100 columns; the first begins with `first`, the others with `other`.
-pub(crate) fn wrapped(text: &str, first: &str, other: &str) -> String {
-    let options = textwrap::Options::new(WIDTH)
-        .initial_indent(first)
-        .subsequent_indent(other);
-    textwrap::fill(text, options)
 }
 
 /// `1 source`, `2 sources`.

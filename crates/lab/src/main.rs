@@ -3,15 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use weir_lab::commands::{Cli, Outcome};
+use weir_lab::commands::Cli;
 
 fn main() -> ExitCode {
-    match Cli::parse().execute() {
-        Ok(Outcome::Good) => ExitCode::SUCCESS,
-        Ok(Outcome::ClaimsNotMet) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("{error:?}");
-            ExitCode::from(2)
-        }
-    }
+    weir_report::terminal::exit_code(Cli::parse().execute())
 }

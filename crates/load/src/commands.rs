@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands of `weir-load`.
-use std::io::{self, Write};
-
 use clap::{Parser, Subcommand};
 use miette::IntoDiagnostic;
-use serde::Serialize;
+use weir_report::terminal::Outcome;
 
 use crate::bound::stop_on_signals;
 
@@ -38,7 +36,7 @@ impl Cli {
     ///
     /// # Errors
     /// Bad input, or what the system refuses: exit code 2.
-    pub fn execute(self) -> miette::Result<()> {
+    pub fn execute(self) -> miette::Result<Outcome> {
         stop_on_signals().into_diagnostic()?;
         match self.command {
             Command::Ask(arguments) => ask::execute(&arguments),
@@ -47,21 +45,8 @@ impl Cli {
             Command::Send(arguments) => send::execute(&arguments),
             Command::Receive(arguments) => receive::execute(&arguments),
             Command::Spin(arguments) => spin::execute(&arguments),
-        }
-    }
-}
-
-/// Prints what was found, as JSON or as it is told.
-fn print(found: &impl Serialize, json: bool, text: impl FnOnce() -> String) -> miette::Result<()> {
-    let text = if json {
-        serde_json::to_string_pretty(found).into_diagnostic()?
-    } else {
-        text()
-    };
-    match writeln!(io::stdout().lock(), "{text}") {
-        // Whoever reads has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.into_diagnostic(),
+        }?;
+        Ok(Outcome::Good)
     }
 }
 

@@ -6,11 +6,5 @@ use clap::Parser;
 use weir_load::commands::Cli;
 
 fn main() -> ExitCode {
-    match Cli::parse().execute() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:?}");
-            ExitCode::from(2)
-        }
-    }
+    weir_report::terminal::exit_code(Cli::parse().execute())
 }

@@ -7,7 +7,7 @@ use comfy_table::{
     TableComponent,
 };
 
-use crate::table::WIDTH;
+use crate::terminal::WIDTH;
 
 /// How much something stands out, where there are colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shows results: claims as a table, everything as JSON, curves as SVG; and writes them so that a
-//! file is either the old one or the new one, whatever happens in between.
+//! file is either the old one or the new one, whatever happens in between. Prints them, and sets a
+//! program's exit code.
 //!
 //! This crate knows nothing of interrupts, boards or experiments.
 mod claim;
@@ -13,6 +14,7 @@ mod report;
 mod strips;
 mod table;
 mod temporary;
+pub mod terminal;
 
 pub use claim::{Claim, Goal, Verdict};
 pub use files::{Unfinished, WriteError, write_all};

@@ -4,10 +4,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use crate::number::short;
+use crate::terminal::WIDTH;
 use crate::{Claim, Verdict};
-
-/// No table is wider, whatever the terminal: it is read in logs, mails and pages too.
-pub(crate) const WIDTH: u16 = 100;
 
 /// Measured beside goal and paper, a line per claim, and below them in words what is not met; at
 /// most 100 columns wide. `coloured` for a terminal: what is not met stands out in red, and by its

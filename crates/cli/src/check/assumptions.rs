@@ -2,8 +2,9 @@
 //! What the answer rests on, a line per kind of assumption.
 use weir_analysis::check::{AssumedCost, CheckReport};
 use weir_model::{Origin, System};
+use weir_report::terminal::wrapped;
 
-use crate::words::{Clock, list, plural, wrapped};
+use crate::words::{Clock, list, plural};
 
 /// The list with its heading.
 pub(super) fn text(system: &System, report: &CheckReport, clock: Clock) -> String {

@@ -15,7 +15,7 @@ use crate::words::Clock;
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+pub(super) struct CheckAnswer<'a> {
     check: u32,
     system: About<'a>,
     sentence: String,
@@ -25,20 +25,20 @@ struct Answer<'a> {
     certificate: Certificate<'a>,
 }
 
-/// The answer as JSON text.
-pub(super) fn text(
-    system: &System,
-    analysis: &Analysis,
-    report: &CheckReport,
-    observed: Option<&Observed>,
-) -> serde_json::Result<String> {
+/// The whole answer.
+pub(super) fn answer<'a>(
+    system: &'a System,
+    analysis: &'a Analysis,
+    report: &'a CheckReport,
+    observed: Option<&'a Observed>,
+) -> CheckAnswer<'a> {
     let sentence = verdict::sentence(report, Clock::of(system));
-    serde_json::to_string_pretty(&Answer {
+    CheckAnswer {
         check: VERSION,
         system: About::of(system),
         sentence: format!("{}: {sentence}", verdict::word(report.verdict)),
         report,
         observed,
         certificate: certificate(system, analysis),
-    })
+    }
 }

@@ -10,9 +10,10 @@ use weir_analysis::Analysis;
 use weir_analysis::check::longest_runs;
 use weir_model::System;
 use weir_report::Emphasis;
+use weir_report::terminal::wrapped;
 
 use crate::tables::Format;
-use crate::words::{list, plural, wrapped};
+use crate::words::{list, plural};
 
 /// What was seen: the keys of `weir run --json` that matter here, and `work`.
 #[derive(Debug, Deserialize)]

@@ -6,9 +6,10 @@ use weir_analysis::check::{
 use weir_report::{Align, Emphasis, Grid, percent};
 
 use crate::tables::{Format, NONE, fold, hidden, or_none, plain};
-use crate::words::{Clock, factor, hertz, list, plural, wrapped};
+use crate::words::{Clock, factor, hertz, list, plural};
 
 use Align::{Left, Right};
+use weir_report::terminal::wrapped;
 
 /// Rows of the first table that are shown of a large system.
 const MOST_ROWS: usize = 40;

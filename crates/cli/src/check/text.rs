@@ -3,11 +3,12 @@
 use weir_analysis::check::{CheckReport, Verdict};
 use weir_model::System;
 use weir_report::Emphasis;
+use weir_report::terminal::wrapped;
 
 use super::observed::Observed;
 use super::{assumptions, tables, verdict};
 use crate::tables::Format;
-use crate::words::{Clock, title, wrapped};
+use crate::words::{Clock, title};
 
 /// Everything that is printed.
 pub(super) fn text(

@@ -2,15 +2,14 @@
 //! `weir generate --rtl`: the limiter in silicon and its driver's header.
 use std::path::{Path, PathBuf};
 
-use miette::{IntoDiagnostic, miette};
+use miette::miette;
 use serde::Serialize;
 use weir_generate::{SiliconPlan, silicon_header, silicon_module, write_files};
 use weir_model::System;
+use weir_report::terminal::{is_coloured, print_answer, wrapped};
 use weir_report::{Align, Emphasis, Grid, rate};
 
 use super::{Args, DIGITS, as_f64};
-use crate::output;
-use crate::words::wrapped;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -51,15 +50,11 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<System> {
         ],
         arguments.force,
     )?;
-    if arguments.json {
-        let json = Json {
-            files: files.map(|path| path.display().to_string()),
-            plan: &plan,
-        };
-        output::print(&serde_json::to_string_pretty(&json).into_diagnostic()?)?;
-    } else {
-        output::print(&summary(&plan, &files))?;
-    }
+    let json = Json {
+        files: files.each_ref().map(|path| path.display().to_string()),
+        plan: &plan,
+    };
+    print_answer(&json, arguments.json, || summary(&plan, &files))?;
     Ok(system)
 }
 
@@ -74,7 +69,7 @@ fn summary(plan: &SiliconPlan<'_>, [module, header]: &[PathBuf; 2]) -> String {
         ("rate", Align::Right),
         ("max_work", Align::Right),
     ];
-    let mut grid = Grid::new(&columns, output::is_coloured());
+    let mut grid = Grid::new(&columns, is_coloured());
     for (number, source) in plan.sources.iter().enumerate() {
         let limit = match source.policy {
             "strict" => "strict".to_owned(),

@@ -5,9 +5,10 @@ use weir_sim::tally::Stage;
 
 use super::answer::{Answer, Flow, Lost, Run, Source, Task};
 use crate::tables::{Format, fold, hidden, or_none, plain};
-use crate::words::{Clock, wrapped};
+use crate::words::Clock;
 
 use Align::{Left, Right};
+use weir_report::terminal::wrapped;
 
 /// Rows of each kind that are shown of a large system.
 const MOST_TASKS: usize = 20;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The answer as text of at most 100 columns.
 use weir_model::System;
+use weir_report::terminal::wrapped;
 use weir_report::{Emphasis, time};
 
 use super::answer::Answer;
 use super::{tables, verdict};
 use crate::tables::Format;
-use crate::words::{Clock, list, title, wrapped};
+use crate::words::{Clock, list, title};
 
 /// Everything that is printed.
 pub(super) fn text(system: &System, duration: u64, answer: &Answer, format: Format) -> String {

@@ -2,13 +2,12 @@
 //! The result for the terminal: at most 100 columns.
 use std::path::Path;
 
-use textwrap::Options;
+use weir_report::terminal;
 use weir_report::{Align, Emphasis, Grid, percent, rate, time};
 
 use super::summary::{Alternative, Source, Summary};
+use crate::tables::plain;
 
-/// Columns of running text.
-const WIDTH: usize = 100;
 const DIGITS: u8 = 4;
 /// Rows of the front that are shown; the others are in the JSON and in the plot.
 const MOST_ROWS: usize = 8;
@@ -30,10 +29,6 @@ pub(super) fn text(summary: &Summary, file: &File, coloured: bool) -> String {
     parts.extend(notes(summary));
     parts.push(what_next(summary, file));
     parts.join("\n\n")
-}
-
-fn plain(text: impl Into<String>) -> (String, Emphasis) {
-    (text.into(), Emphasis::Plain)
 }
 
 fn seconds(cycles: u64, summary: &Summary) -> f64 {
@@ -285,5 +280,5 @@ fn what_next(summary: &Summary, file: &File) -> String {
 }
 
 pub(super) fn wrapped(text: &str) -> String {
-    textwrap::fill(text, Options::new(WIDTH).subsequent_indent("  "))
+    terminal::wrapped(text, "", "  ")
 }

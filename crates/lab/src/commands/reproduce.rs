@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab reproduce`: a figure or table of a paper, measured and compared with its claims.
-use std::io::{self, IsTerminal};
+//! `weir-lab reproduce`: a figure or table of a paper, measured and held against its claims.
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 use miette::{IntoDiagnostic, miette};
+use weir_report::terminal::{Outcome, is_coloured, print, print_json};
 use weir_report::{Align, Emphasis, Grid, claims_table, clean_up_when_interrupted, write_all};
 
-use super::{Outcome, print};
 use crate::experiment::{Checkout, Detail, Experiment, Findings, Picture};
 
 /// Reproduce a figure or table of a paper, beside the paper's values
@@ -78,10 +77,9 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let findings = experiment.run(&place)?;
     let written = write(&place, &arguments.out, &findings)?;
     if arguments.json {
-        let json = serde_json::to_string_pretty(&findings.report.to_json()).into_diagnostic()?;
-        print(&json)?;
+        print_json(&findings.report.to_json())?;
     } else {
-        let coloured = io::stdout().is_terminal();
+        let coloured = is_coloured();
         let mut text = experiment.title().to_owned();
         if let Some(detail) = &findings.detail {
             text = format!("{text}\n{}\n", detail_grid(detail, coloured));
@@ -92,11 +90,7 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     for path in written {
         eprintln!("written: {}", path.display());
     }
-    Ok(if findings.report.is_met() {
-        Outcome::Good
-    } else {
-        Outcome::ClaimsNotMet
-    })
+    Ok(Outcome::good_if(findings.report.is_met()))
 }
 
 fn detail_grid(detail: &Detail, coloured: bool) -> String {

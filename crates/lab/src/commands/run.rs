@@ -6,10 +6,10 @@ use std::time::Duration as WallTime;
 
 use clap::ValueHint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use miette::{IntoDiagnostic, miette};
+use miette::miette;
 use weir_model::{Duration, QuantityError, Rate};
+use weir_report::terminal::{print, print_json};
 
-use super::print;
 use crate::experiment::bench::target;
 use weir_board::board::EmulatedBoard;
 use weir_board::chip::ATMEGA128;
@@ -121,7 +121,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     let result = run_showing_progress(&spec)?;
     if arguments.json {
         let json = table::json(&spec, &arguments.board, &result);
-        print(&serde_json::to_string_pretty(&json).into_diagnostic()?)
+        print_json(&json)
     } else {
         let text = table::text(&spec, &result);
         print(text.strip_suffix('\n').unwrap_or(&text))

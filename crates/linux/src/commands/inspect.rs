@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueHint;
 use miette::IntoDiagnostic as _;
 use serde_json::json;
+use weir_report::terminal::{Outcome, print, print_json};
 
-use super::{Outcome, print, print_json};
 use crate::draft::{Found, draft};
 use crate::receivers::{self, Reach, Receiver, Rules};
 use crate::settings::Interface;

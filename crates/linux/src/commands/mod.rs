@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands of `weir linux`.
-use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use miette::IntoDiagnostic as _;
 use weir_model::LinuxMode;
+use weir_report::terminal::Outcome;
 
 use crate::machine::{Lacks, Machine};
 use crate::settings::journal;
@@ -42,15 +42,6 @@ enum Command {
     Status(status::Args),
     Stop(stop::Args),
     Top(top::Args),
-}
-
-/// What a command that was carried out says to the shell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Everything is as it should be: 0.
-    Good,
-    /// It was carried out, and the answer is no: 1.
-    Bad,
 }
 
 impl Cli {
@@ -128,51 +119,6 @@ fn able(node: &Node, trusted: bool) -> miette::Result<()> {
     } else {
         Err(Lacks { all }.into())
     }
-}
-
-/// Prints a result. That its reader has seen enough is no error.
-fn print(text: &str) -> miette::Result<()> {
-    print_more(text).map(|_| ())
-}
-
-/// Prints one of several results; whether anybody reads further ones.
-fn print_more(text: &str) -> miette::Result<bool> {
-    let mut out = io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        other => other.into_diagnostic().map(|()| true),
-    }
-}
-
-/// Prints a result for a program.
-fn print_json(value: &impl serde::Serialize) -> miette::Result<()> {
-    print(&serde_json::to_string_pretty(value).into_diagnostic()?)
-}
-
-/// Are results coloured? On a terminal whose user has not asked for none (<https://no-color.org>).
-fn is_coloured() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
-/// How wide tables and texts are at most.
-const COLUMNS: usize = 100;
-
-/// A text in lines of at most 100 columns, the first indented by so many, the others by two more.
-fn wrapped(text: &str, indent: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + word.chars().count() < COLUMNS => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            last => {
-                let indent = if last.is_none() { indent } else { indent + 2 };
-                lines.push(format!("{:indent$}{word}", ""));
-            }
-        }
-    }
-    lines.join("\n")
 }
 
 /// The longest path of a control group that tables show whole.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux plan`: what `run` would change, and what that means.
 use miette::IntoDiagnostic as _;
+use weir_report::terminal::{Outcome, is_coloured, print, print_json, wrapped};
 use weir_report::{Align, Emphasis, Grid, count, percent, significant};
 
-use super::{Outcome, SystemArgs, able, is_coloured, print, print_json, wrapped};
+use super::{SystemArgs, able};
 use crate::plan::{Attached, Plan};
 use crate::programs::Program;
 use crate::share::Share;
@@ -65,7 +66,10 @@ fn text(plan: &Plan, coloured: bool) -> String {
         blocks.push(format!("Left out:\n  {}", plan.notes.join("\n  ")));
     }
     if !plan.remarks.is_empty() {
-        let lines = plan.remarks.iter().map(|remark| wrapped(remark, 2));
+        let lines = plan
+            .remarks
+            .iter()
+            .map(|remark| wrapped(remark, "  ", "    "));
         blocks.push(format!(
             "To know:\n{}",
             lines.collect::<Vec<_>>().join("\n")
@@ -85,7 +89,12 @@ fn attached(attached: &Attached) -> String {
         "An XDP program is attached to {}{driver}, which `run` does only with --yes-xdp:",
         attached.interface
     )];
-    lines.extend(attached.costs.iter().map(|cost| wrapped(cost, 2)));
+    lines.extend(
+        attached
+            .costs
+            .iter()
+            .map(|cost| wrapped(cost, "  ", "    ")),
+    );
     lines.push(format!(
         "Packets are given to kernel threads of the urgencies {}, one of each on each CPU,",
         classes.join(", ")
@@ -108,7 +117,7 @@ fn programs(programs: &[Program]) -> Option<String> {
                 program.place,
                 pays.unwrap_or_default()
             );
-            wrapped(&line, 2)
+            wrapped(&line, "  ", "    ")
         })
         .collect::<Vec<_>>()
     };
@@ -148,7 +157,7 @@ fn share(share: &Share) -> String {
                     None => "and the rest of a poll in each period, which the kernel does not end: the file states no costs"
                         .to_owned(),
                 },
-                2,
+"  ", "    "
             ));
             if let Some(time) = share.at_once {
                 lines.push(format!(
@@ -162,7 +171,7 @@ fn share(share: &Share) -> String {
                     "and from {} also the bottom halves of the packets that this lets through, for receivers as urgent or more",
                     share.exposed.join(", ")
                     ),
-                    2,
+"  ", "    "
                 ));
             }
         }
@@ -180,7 +189,7 @@ fn share(share: &Share) -> String {
                     "up to everything from {}: not more urgent than {urgency}, and without a cap nothing bounds it",
                     share.exposed.join(", ")
                     ),
-                    2,
+"  ", "    "
                 ));
             }
         }

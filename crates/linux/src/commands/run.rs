@@ -15,8 +15,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use serde_json::json;
 use weir_model::LinuxMode;
+use weir_report::terminal::Outcome;
 
-use super::{Outcome, StateArgs, SystemArgs, able};
+use super::{StateArgs, SystemArgs, able};
 use crate::instance::Run;
 use crate::parts::{Parts, Said};
 use crate::restored;

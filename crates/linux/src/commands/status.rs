@@ -3,8 +3,9 @@
 mod text;
 
 use serde::Serialize;
+use weir_report::terminal::{Outcome, is_coloured, print, print_json};
 
-use super::{Outcome, StateArgs, is_coloured, print, print_json};
+use super::StateArgs;
 use crate::instance::{self, Run};
 
 /// Show what runs on this machine, and what a crash left to be put back
@@ -51,7 +52,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let texts = systems.iter().map(|system| text(system, is_coloured()));
         print(&texts.collect::<Vec<_>>().join("\n\n"))?;
     }
-    Ok(if is_well { Outcome::Good } else { Outcome::Bad })
+    Ok(Outcome::good_if(is_well))
 }
 
 fn text(shown: &Shown, coloured: bool) -> String {

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use miette::IntoDiagnostic as _;
 use serde_json::json;
+use weir_report::terminal::{Outcome, print, print_json};
 
-use super::{Outcome, StateArgs, print, print_json};
+use super::StateArgs;
 use crate::instance::{self, Run};
 use crate::restored;
 use crate::settings::{Journal, Restoration};
@@ -107,11 +108,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         }
         print(&lines.join("\n"))?;
     }
-    Ok(if is_whole {
-        Outcome::Good
-    } else {
-        Outcome::Bad
-    })
+    Ok(Outcome::good_if(is_whole))
 }
 
 /// Journals that a process has though no run is known to go on: what they tell of is still changed,

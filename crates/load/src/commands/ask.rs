@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use miette::IntoDiagnostic;
+use weir_report::terminal::print_answer;
 
 use crate::ask::Questions;
 use crate::bound::Time;
-use crate::commands::{print, shown};
+use crate::commands::shown;
 use crate::payload;
 use crate::place::Place;
 
@@ -63,7 +64,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
         time: arguments.time,
     };
     let answers = questions.run().into_diagnostic()?;
-    print(&answers, arguments.json, || {
+    print_answer(&answers, arguments.json, || {
         format!(
             "{} questions in {:.3} s, {} answered, {} lost; latency {} at the median, {} at 99 %, at most {}",
             answers.asked,

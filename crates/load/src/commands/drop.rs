@@ -2,9 +2,9 @@
 //! `weir-load drop`
 use miette::IntoDiagnostic;
 use serde::Serialize;
+use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
-use crate::commands::print;
 use crate::drop::Drops;
 
 /// Drop all packets of an interface by XDP: the least that a packet can cost
@@ -49,7 +49,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     let found = Dropped {
         interface: &arguments.interface,
     };
-    print(&found, arguments.json, || {
+    print_answer(&found, arguments.json, || {
         format!("{}: all packets were dropped", arguments.interface)
     })
 }

@@ -2,8 +2,8 @@
 //! `weir-load raise`
 use miette::IntoDiagnostic;
 use serde::Serialize;
+use weir_report::terminal::print_answer;
 
-use crate::commands::print;
 use crate::place::{Policy, raise};
 
 /// Give processes another scheduling policy, kernel threads among them
@@ -42,7 +42,7 @@ struct Raised {
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let raised = raise(&arguments.beginning, arguments.policy).into_diagnostic()?;
     let found = Raised { raised };
-    print(&found, arguments.json, || {
+    print_answer(&found, arguments.json, || {
         format!("{}: {}", found.raised.join(", "), arguments.policy)
     })
 }

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use miette::IntoDiagnostic;
+use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
 use crate::clock::Stamps;
-use crate::commands::{print, shown};
+use crate::commands::shown;
 use crate::place::Place;
 use crate::receive::{Listen, Port};
 
@@ -94,7 +95,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
         count: arguments.count,
     };
     let received = listen.run(|| eprintln!("ready")).into_diagnostic()?;
-    print(&received, arguments.json, || {
+    print_answer(&received, arguments.json, || {
         let lines: Vec<String> = received.ports.iter().map(line).collect();
         lines.join("\n")
     })

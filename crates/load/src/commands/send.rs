@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 
 use miette::IntoDiagnostic;
 use weir_arrivals::Pattern;
+use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
-use crate::commands::{print, shown};
+use crate::commands::shown;
 use crate::payload;
 use crate::place::Place;
 use crate::send::{CLOCK_HZ, Flood};
@@ -86,7 +87,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
         time: arguments.time,
     };
     let sent = flood.run().into_diagnostic()?;
-    print(&sent, arguments.json, || {
+    print_answer(&sent, arguments.json, || {
         format!(
             "{} messages of {} bytes in {:.3} s; {} refused, {} not sent in time; at most {} behind",
             sent.packets,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir-load spin`
 use miette::IntoDiagnostic;
+use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
-use crate::commands::{print, shown};
+use crate::commands::shown;
 use crate::place::Place;
 use crate::spin::Jobs;
 
@@ -69,7 +70,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
         time: arguments.time,
     };
     let spun = jobs.run().into_diagnostic()?;
-    print(&spun, arguments.json, || {
+    print_answer(&spun, arguments.json, || {
         let ratio = spun.ratio.map_or_else(String::new, |ratio| {
             format!(", {ratio:.4} times as long as alone")
         });

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use weir_report::terminal::wrapped;
 use weir_report::{Align, Emphasis, Grid, count, percent, time};
 
 use crate::account::Report;
-use crate::commands::{end_of, wrapped};
+use crate::commands::end_of;
 use crate::parts::exact::{Class, Status as Exact};
 use crate::sched::Cpus;
 
@@ -28,7 +29,7 @@ pub(super) fn blocks(status: &Value, coloured: bool) -> Vec<String> {
     }
     let account = of("account");
     if let Some(overload) = account["overload"].as_str() {
-        blocks.push(Emphasis::Bad.paint(&wrapped(overload, 0), coloured));
+        blocks.push(Emphasis::Bad.paint(&wrapped(overload, "", "  "), coloured));
     }
     if let Ok(report) = serde_json::from_value(account) {
         blocks.push(self::account(&report, coloured));
@@ -99,7 +100,7 @@ fn exact(status: &Exact, coloured: bool) -> String {
         .collect();
     if !left.is_empty() {
         let left = format!("packets left to the kernel: {}", left.join(", "));
-        text.push_str(&format!("\n{}", wrapped(&left, 0)));
+        text.push_str(&format!("\n{}", wrapped(&left, "", "  ")));
     }
     if status.without_room > 0 {
         let without = count(status.without_room as u64);
@@ -138,7 +139,7 @@ fn account(report: &Report, coloured: bool) -> String {
         count(report.packets),
         count(report.orphan_packets),
     );
-    let mut text = wrapped(&text, 0);
+    let mut text = wrapped(&text, "", "  ");
     if report.processes.is_empty() {
         return text;
     }

@@ -10,11 +10,12 @@ use std::time::Duration;
 use miette::IntoDiagnostic as _;
 use serde_json::{Value, json};
 
-use super::{Outcome, StateArgs, is_coloured, print, print_json, print_more};
+use super::StateArgs;
 use crate::account::{Accountant, Options, Report};
 use crate::instance::{self, Run};
 use crate::receivers::{self, Follower, Rules};
 use view::View;
+use weir_report::terminal::{Outcome, is_coloured, print, print_json, print_more};
 
 /// How often a run tells how its account stands.
 const PERIOD: Duration = Duration::from_secs(2);

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a program speaks to its user and to the shell.
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use miette::IntoDiagnostic as _;
+use serde::Serialize;
+
+/// The most columns of tables and of running text, whatever the terminal: both are read in logs,
+/// mails and pages, too.
+pub const WIDTH: u16 = 100;
+
+/// The exit code of a command that could not be carried out.
+pub const FAILED: u8 = 2;
+
+/// The answer of a command that was carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything is as it should be: exit code 0.
+    Good,
+    /// The answer is no: exit code 1.
+    Bad,
+}
+
+impl Outcome {
+    /// [`Outcome::Good`] if `is_good` is true.
+    #[must_use]
+    pub const fn good_if(is_good: bool) -> Self {
+        if is_good { Self::Good } else { Self::Bad }
+    }
+}
+
+/// The exit code of a program whose command gave `result`. Prints its error.
+#[must_use]
+pub fn exit_code(result: miette::Result<Outcome>) -> ExitCode {
+    match result {
+        Ok(Outcome::Good) => ExitCode::SUCCESS,
+        Ok(Outcome::Bad) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("{error:?}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Prints `text` and the end of its line. A reader that has gone away is no error.
+///
+/// # Errors
+/// Standard output cannot be written to.
+pub fn print(text: &str) -> miette::Result<()> {
+    print_more(text).map(|_| ())
+}
+
+/// Prints one of several texts as [`print`] does, and returns whether the reader is still there.
+///
+/// # Errors
+/// Standard output cannot be written to.
+pub fn print_more(text: &str) -> miette::Result<bool> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        other => other.into_diagnostic().map(|()| true),
+    }
+}
+
+/// Prints `value` as JSON on several lines.
+///
+/// # Errors
+/// `value` has no JSON form, or standard output cannot be written to.
+pub fn print_json(value: &impl Serialize) -> miette::Result<()> {
+    print(&serde_json::to_string_pretty(value).into_diagnostic()?)
+}
+
+/// Prints `value` as JSON if the user asked for that, else the `text` about it.
+///
+/// # Errors
+/// `value` has no JSON form, or standard output cannot be written to.
+pub fn print_answer(
+    value: &impl Serialize,
+    json: bool,
+    text: impl FnOnce() -> String,
+) -> miette::Result<()> {
+    if json {
+        print_json(value)
+    } else {
+        print(&text())
+    }
+}
+
+/// Whether standard output has colours: it is a terminal, and the user has not asked for none
+/// (<https://no-color.org>).
+#[must_use]
+pub fn is_coloured() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Breaks `text` into lines of at most [`WIDTH`] columns. The first begins with `first`, the others
+/// with `other`.
+#[must_use]
+pub fn wrapped(text: &str, first: &str, other: &str) -> String {
+    let options = textwrap::Options::new(WIDTH.into())
+        .initial_indent(first)
+        .subsequent_indent(other);
+    textwrap::fill(text, options)
+}
