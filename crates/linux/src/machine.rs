@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use procfs::process::Process;
-use weir_model::{Accounting, LinuxMode, did_you_mean};
+use weir_model::{LinuxMode, did_you_mean};
 
 use crate::exact::There;
 use crate::settings::Interface;
@@ -207,7 +207,7 @@ impl Machine {
         let wanted = node.interfaces.iter().map(|interface| &interface.name);
         let without_napi = wanted.clone().filter(|name| has_no_napi(name)).cloned();
         // One that is not there says nothing.
-        let wanted = wanted.filter(|_| node.mode == LinuxMode::Exact);
+        let wanted = wanted.filter(|_| node.linux.mode == LinuxMode::Exact);
         let xdp = wanted
             .clone()
             .filter_map(|name| Some((name.clone(), There::of(name).ok()?)));
@@ -228,7 +228,7 @@ impl Machine {
     #[must_use]
     pub fn lacks(&self, node: &Node, trusted: bool) -> Vec<Lack> {
         let mut lacks = Vec::new();
-        let what = match node.mode {
+        let what = match node.linux.mode {
             LinuxMode::Native if loads_programs(node) => "`accounting`".to_owned(),
             mode => format!("the mode `{}`", mode.name()),
         };
@@ -279,7 +279,7 @@ impl Machine {
 
 /// Does a run of `node` load BPF programs?
 fn loads_programs(node: &Node) -> bool {
-    node.mode != LinuxMode::Native || node.accounting != Accounting::Off
+    node.linux.mode != LinuxMode::Native || node.is_accounting()
 }
 
 /// The network interfaces of this network namespace, in the order of their names.
@@ -310,35 +310,21 @@ fn has_no_napi(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::system;
-    use crate::urgency::Urgency;
+    use weir_model::{Accounting, Linux};
 
     fn node(mode: LinuxMode) -> Node {
         let interface = |name: &str| system::Interface {
             name: name.to_owned(),
-            receivers: Vec::new(),
-            deferral: None,
-            urgent: Vec::new(),
-            others: Urgency::ORDINARY,
-            top_half: None,
-            bottom_half: None,
-            tolerated_hz: None,
+            ..Default::default()
         };
         Node {
             name: "node".to_owned(),
-            mode,
-            predict: weir_model::Predict::Waiting,
-            priorities_at_once: false,
-            accounting: Accounting::Off,
-            interrupt_overhead: std::time::Duration::ZERO,
-            top_half: None,
-            cap_timer: false,
-            receive_buffer: None,
-            receive_ring: None,
+            linux: Linux {
+                mode,
+                ..Linux::default()
+            },
             interfaces: vec![interface("eth0"), interface("eth1")],
-            receivers: Vec::new(),
-            selected: Vec::new(),
-            remarks: Vec::new(),
-            queues: std::collections::BTreeMap::new(),
+            ..Node::default()
         }
     }
 
@@ -396,10 +382,8 @@ mod tests {
             lacks("the mode `exact`")
         );
         // But accounting does, in any mode.
-        let accounts = Node {
-            accounting: Accounting::Time,
-            ..node(LinuxMode::Native)
-        };
+        let mut accounts = node(LinuxMode::Native);
+        accounts.linux.accounting = Some(Accounting::Time);
         assert_eq!(plain.lacks(&accounts, false), lacks("`accounting`"));
     }
 

@@ -103,7 +103,7 @@ impl Parts {
     /// When the kernel refuses what one of them needs.
     pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let accounting = node.accounting();
-        let follower = match node.mode {
+        let follower = match node.linux.mode {
             LinuxMode::Native if accounting.is_none() => None,
             LinuxMode::Native | LinuxMode::Predicted | LinuxMode::Exact => {
                 Some(Follower::start(node.rules(), node.following()).into_diagnostic()?)
@@ -111,7 +111,7 @@ impl Parts {
         };
         // The settings first: the threads that follow come by one of them.
         let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Settings::new(node.clone()))];
-        match node.mode {
+        match node.linux.mode {
             LinuxMode::Native => {}
             LinuxMode::Predicted => parts.push(Box::new(Following::start(node)?)),
             LinuxMode::Exact => parts.push(Box::new(Demultiplexing::start(node, trusted)?)),

@@ -119,7 +119,7 @@ impl Plan {
     /// When an interface is not there, or a setting cannot be read.
     pub fn of(node: &Node) -> Result<Self, PlanError> {
         let report = native(node, &node.interfaces)?.plan()?;
-        let ends_by_timer = node.cap_timer && cap_timer().0.value().is_ok();
+        let ends_by_timer = node.linux.cap_timer && cap_timer().0.value().is_ok();
         let tick = if ends_by_timer {
             Duration::ZERO
         } else {
@@ -128,12 +128,12 @@ impl Plan {
         let attached = node
             .interfaces
             .iter()
-            .filter(|_| node.mode == LinuxMode::Exact)
+            .filter(|_| node.linux.mode == LinuxMode::Exact)
             .map(|of| Attached::to(node, of))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             system: node.name.clone(),
-            mode: node.mode.name(),
+            mode: node.linux.mode.name(),
             changes: changes(&report),
             attached,
             programs: programs::attached(node)?,
@@ -152,7 +152,7 @@ impl Plan {
 fn ring(node: &Node, of: &system::Interface) -> Option<u32> {
     let open = Interface::find(&of.name, None).and_then(|found| found.open());
     let ring = open.and_then(|open| ethtool::ring(&open)).ok()?;
-    Some(ring.at_least(node.receive_ring.unwrap_or(0)))
+    Some(ring.at_least(node.linux.receive_ring.unwrap_or(0)))
 }
 
 fn changes(report: &Report) -> Vec<Change> {
@@ -192,8 +192,8 @@ pub fn native<'a>(
     let devices = interfaces.into_iter().map(|of| device(node, of));
     let devices = devices.collect::<Result<_, PlanError>>()?;
     Ok(Native::new(devices)
-        .with_cap_timer(node.cap_timer)
-        .with_receive_buffer(node.receive_buffer))
+        .with_cap_timer(node.linux.cap_timer)
+        .with_receive_buffer(node.linux.receive_buffer))
 }
 
 /// What is wanted of one interface of `node`, as it is found now.
@@ -202,19 +202,19 @@ pub fn native<'a>(
 /// When it is not there.
 pub fn device(node: &Node, of: &system::Interface) -> Result<Device, PlanError> {
     let interface = found(of)?;
-    let follows = (node.mode == LinuxMode::Predicted).then(|| node.most_of(of));
+    let follows = (node.linux.mode == LinuxMode::Predicted).then(|| node.most_of(of));
     Ok(Device {
-        top_half: node.top_half,
+        top_half: node.linux.top_half,
         follows,
         deferral: of.deferral,
         gathering: of.deferral,
-        steered: if node.mode == LinuxMode::Native {
+        steered: if node.linux.mode == LinuxMode::Native {
             of.urgent.iter().flat_map(|&mark| flows(mark)).collect()
         } else {
             Vec::new()
         },
         others: of.others,
-        ring: node.receive_ring,
+        ring: node.linux.receive_ring,
         ..Device::new(interface, node.urgency_of(of))
     })
 }

@@ -31,13 +31,13 @@ static DEMUX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
 /// # Errors
 /// When they cannot be read, which is a defect of Weir's.
 pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
-    let follows = node.mode != LinuxMode::Native || node.accounting != Accounting::Off;
-    let waits = node.mode == LinuxMode::Predicted && node.predict == Predict::Waiting;
+    let follows = node.linux.mode != LinuxMode::Native || node.is_accounting();
+    let waits = node.linux.mode == LinuxMode::Predicted && node.linux.predict == Predict::Waiting;
     let objects = [
         (FOLLOW, follows),
         (WAITING, waits),
-        (DEMUX, node.mode == LinuxMode::Exact),
-        (ACCOUNT, node.accounting != Accounting::Off),
+        (DEMUX, node.linux.mode == LinuxMode::Exact),
+        (ACCOUNT, node.is_accounting()),
     ];
     let mut attached = Vec::new();
     for (object, _) in objects.into_iter().filter(|(_, is_loaded)| *is_loaded) {
@@ -46,8 +46,8 @@ pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
             let name = program.name().to_string_lossy().into_owned();
             let section = program.section().to_string_lossy().into_owned();
             let is_left_out = match name.as_str() {
-                "follow_priority" => !node.priorities_at_once,
-                "account_delivered" => node.accounting != Accounting::Packets,
+                "follow_priority" => !node.linux.priorities_at_once,
+                "account_delivered" => node.linux.accounting != Some(Accounting::Packets),
                 _ => false,
             };
             if !is_left_out {

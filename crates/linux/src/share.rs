@@ -55,20 +55,20 @@ impl Share {
     /// over.
     #[must_use]
     pub fn of(node: &Node, interface: &Interface, tick: Duration, ring: Option<u32>) -> Self {
-        let capped = match node.top_half {
+        let capped = match node.linux.top_half {
             Some(TopHalf::Cap { runtime, period }) => Some((runtime, period)),
             Some(TopHalf::Urgency(_)) | None => None,
         };
         let cap = capped.map(|(runtime, period)| runtime.as_secs_f64() / period.as_secs_f64());
-        let urgency = match node.top_half {
-            _ if node.mode == LinuxMode::Predicted => Some(node.most_of(interface).get()),
+        let urgency = match node.linux.top_half {
+            _ if node.linux.mode == LinuxMode::Predicted => Some(node.most_of(interface).get()),
             Some(TopHalf::Cap { .. }) => None,
             Some(TopHalf::Urgency(urgency)) => Some(urgency),
             None => Some(node.urgency_of(interface).get()),
         };
         // In the mode exact the cap is of the top half alone, and each bottom half has its own
         // receiver's urgency; else the top half does it all.
-        let most = match node.mode {
+        let most = match node.linux.mode {
             LinuxMode::Exact => urgency.max(Some(node.urgency_of(interface).get())),
             LinuxMode::Native | LinuxMode::Predicted => urgency,
         };
@@ -77,7 +77,7 @@ impl Share {
         });
         let names =
             |of: Vec<&crate::system::Receiver>| of.iter().map(|of| of.name.clone()).collect();
-        let per_packet = match node.mode {
+        let per_packet = match node.linux.mode {
             LinuxMode::Exact => interface.top_half,
             LinuxMode::Native | LinuxMode::Predicted => interface
                 .top_half
@@ -125,6 +125,8 @@ fn per_second(time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_model::Linux;
+
     use crate::system::Receiver;
     use crate::urgency::Urgency;
 
@@ -132,40 +134,29 @@ mod tests {
         let receiver = |name: &str, urgency| Receiver {
             name: name.to_owned(),
             urgency: Urgency::new(urgency).unwrap(),
-            ports: Vec::new(),
-            cgroup: None,
-            command: None,
-            user: None,
+            ..Receiver::default()
         };
         Node {
             name: "node".to_owned(),
-            mode,
-            predict: weir_model::Predict::Waiting,
-            priorities_at_once: false,
-            accounting: weir_model::Accounting::Off,
-            interrupt_overhead: std::time::Duration::ZERO,
-            top_half,
-            cap_timer: false,
-            receive_buffer: None,
-            receive_ring: None,
+            linux: Linux {
+                mode,
+                top_half,
+                ..Linux::default()
+            },
             interfaces: vec![Interface {
                 name: "eth0".to_owned(),
                 receivers: vec![1, 2],
                 deferral: Some(Duration::from_millis(1)),
-                urgent: Vec::new(),
-                others: Urgency::ORDINARY,
                 top_half: Some(Duration::from_micros(2)),
                 bottom_half: Some(Duration::from_micros(3)),
-                tolerated_hz: None,
+                ..Interface::default()
             }],
             receivers: vec![
                 receiver("control", 80),
                 receiver("plc", 60),
                 receiver("log", 0),
             ],
-            selected: Vec::new(),
-            remarks: Vec::new(),
-            queues: std::collections::BTreeMap::new(),
+            ..Node::default()
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use weir_core_sys::demux;
-use weir_model::{Accounting, LinuxMode, Predict, Protocol, System, TopHalf};
+use weir_model::{Accounting, Linux, LinuxMode, Protocol, System, TopHalf};
 
 use crate::account;
 use crate::exact::{LONGEST_QUEUE, ORDINARY_QUEUE};
@@ -31,29 +31,14 @@ const CAP: TopHalf = TopHalf::Cap {
 const RECEIVE_BUFFER: u32 = 1 << 20;
 
 /// What a system file asks of this machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Node {
     /// What the file calls the system.
     pub name: String,
-    /// How bottom halves get the urgency of their receivers.
-    pub mode: LinuxMode,
-    /// Whom they follow in the mode [`LinuxMode::Predicted`].
-    pub predict: Predict,
-    /// Whether a receiver's new policy counts at once; else it is seen within some seconds.
-    pub priorities_at_once: bool,
-    /// What is kept account of.
-    pub accounting: Accounting,
-    /// What an interrupt costs beside what can be measured of it; zero: not known.
-    pub interrupt_overhead: Duration,
-    /// What the top half may do; none: it has the urgency of the most urgent receiver that it has
-    /// to serve.
-    pub top_half: Option<TopHalf>,
-    /// Whether its cap ends by a timer; else at a tick of the kernel's clock.
-    pub cap_timer: bool,
-    /// Bytes of the buffer that new sockets have for what they receive, at least; none: as it is.
-    pub receive_buffer: Option<u32>,
-    /// Packets that each receive queue of a card has room for at least; none: as it is.
-    pub receive_ring: Option<u32>,
+    /// The section `[linux]`. What it leaves to the mode is filled in: `accounting` is never none,
+    /// `top_half` is none where the thread has the urgency of its most urgent receiver, and
+    /// `receive_buffer` is none where the buffers stay as they are.
+    pub linux: Linux,
     /// Each interface once, in the file's order; at least one.
     pub interfaces: Vec<Interface>,
     /// In the file's order.
@@ -69,7 +54,7 @@ pub struct Node {
 }
 
 /// A network interface.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Interface {
     /// As `ip link` shows it.
     pub name: String,
@@ -94,7 +79,7 @@ pub struct Interface {
 }
 
 /// A receiver, and how its sockets are recognised.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Receiver {
     /// Its name in the file.
     pub name: String,
@@ -150,15 +135,16 @@ impl Node {
         let receivers = (0..system.receivers.len())
             .map(|index| receiver(system, index))
             .collect::<Result<Vec<_>, _>>()?;
-        let linux = &system.linux;
+        let mut linux = system.linux.clone();
         let mode = mode.unwrap_or(linux.mode);
-        let accounting = linux.accounting.unwrap_or(match mode {
+        linux.mode = mode;
+        linux.accounting.get_or_insert(match mode {
             // It does without BPF, so that it can be had everywhere.
             LinuxMode::Native => Accounting::Off,
             LinuxMode::Predicted | LinuxMode::Exact => Accounting::Packets,
         });
         let mut interfaces = interfaces(system);
-        let only_accounts = mode == LinuxMode::Native && accounting != Accounting::Off;
+        let only_accounts = mode == LinuxMode::Native && linux.accounting != Some(Accounting::Off);
         if interfaces.is_empty() && !only_accounts {
             return Err(NotForLinux::NoInterface {
                 name: system.name.clone(),
@@ -180,26 +166,19 @@ impl Node {
                 });
             }
         }
-        let top_half = linux.top_half.or((mode == LinuxMode::Exact).then_some(CAP));
-        if linux.cap_timer && !matches!(top_half, Some(TopHalf::Cap { .. })) {
+        if mode == LinuxMode::Exact {
+            linux.top_half.get_or_insert(CAP);
+            linux.receive_buffer.get_or_insert(RECEIVE_BUFFER);
+        }
+        linux.receive_buffer = linux.receive_buffer.filter(|&bytes| bytes > 0);
+        if linux.cap_timer && !matches!(linux.top_half, Some(TopHalf::Cap { .. })) {
             return Err(NotForLinux::NoCap {
                 name: system.name.clone(),
             });
         }
         Ok(Self {
             name: system.name.clone(),
-            mode,
-            predict: linux.predict,
-            priorities_at_once: linux.priorities_at_once,
-            accounting,
-            interrupt_overhead: linux.interrupt_overhead,
-            top_half,
-            cap_timer: linux.cap_timer,
-            receive_buffer: linux
-                .receive_buffer
-                .or((mode == LinuxMode::Exact).then_some(RECEIVE_BUFFER))
-                .filter(|&bytes| bytes > 0),
-            receive_ring: linux.receive_ring,
+            linux,
             interfaces,
             selected: selected(system, &receivers),
             remarks: remarks(system, &receivers),
@@ -259,15 +238,23 @@ impl Node {
     #[must_use]
     pub fn following(&self) -> receivers::Options {
         receivers::Options {
-            priorities_at_once: self.priorities_at_once,
+            priorities_at_once: self.linux.priorities_at_once,
             ..receivers::Options::default()
         }
+    }
+
+    /// Whether an account is kept.
+    #[must_use]
+    pub fn is_accounting(&self) -> bool {
+        self.linux
+            .accounting
+            .is_some_and(|kept| kept != Accounting::Off)
     }
 
     /// How the account is kept; none: not at all.
     #[must_use]
     pub fn accounting(&self) -> Option<account::Options> {
-        if self.accounting == Accounting::Off {
+        if !self.is_accounting() {
             return None;
         }
         let interfaces: BTreeMap<_, _> = self
@@ -276,8 +263,8 @@ impl Node {
             .map(|of| (of.name.clone(), of.tolerated_hz))
             .collect();
         Some(account::Options {
-            packets: self.accounting == Accounting::Packets,
-            interrupt_overhead: self.interrupt_overhead,
+            packets: self.linux.accounting == Some(Accounting::Packets),
+            interrupt_overhead: self.linux.interrupt_overhead,
             interfaces,
             ..account::Options::default()
         })
@@ -288,7 +275,7 @@ impl Node {
     /// no other process takes what the file gives to nobody; with neither, that of any receiver.
     #[must_use]
     pub fn most_of(&self, interface: &Interface) -> Urgency {
-        let most = match self.top_half {
+        let most = match self.linux.top_half {
             Some(TopHalf::Urgency(place)) => Urgency::new(place).unwrap_or(Urgency::MOST),
             _ if interface.receivers.is_empty() => Urgency::MOST,
             _ => self.urgency_of(interface),
@@ -513,13 +500,8 @@ fn interfaces(system: &System) -> Vec<Interface> {
         let index = known.unwrap_or_else(|| {
             interfaces.push(Interface {
                 name: of.name.clone(),
-                receivers: Vec::new(),
-                deferral: None,
-                urgent: Vec::new(),
-                others: Urgency::ORDINARY,
-                top_half: None,
-                bottom_half: None,
                 tolerated_hz: Some(0.0),
+                ..Interface::default()
             });
             interfaces.len() - 1
         });

@@ -91,7 +91,10 @@ fn the_queues_of_an_interface_are_one_with_the_ports_of_its_receivers() {
     assert_eq!(eth0.urgent, [Mark::Port(port(None, 502))]);
     assert_eq!(eth0.others.get(), 1);
     assert_eq!((eth1.urgent.len(), node.urgency_of(eth1).get()), (0, 0));
-    assert_eq!((node.urgency_of(eth0).get(), node.top_half), (60, None));
+    assert_eq!(
+        (node.urgency_of(eth0).get(), node.linux.top_half),
+        (60, None)
+    );
 }
 
 #[test]
@@ -130,10 +133,13 @@ fn the_exact_mode_is_capped_if_the_file_does_not_say() {
         runtime: Duration::from_micros(500),
         period: Duration::from_millis(10),
     };
-    assert_eq!((exact.mode, exact.top_half), (LinuxMode::Exact, Some(cap)));
+    assert_eq!(
+        (exact.linux.mode, exact.linux.top_half),
+        (LinuxMode::Exact, Some(cap))
+    );
     let placed = format!("{text}[linux]\nmode = \"exact\"\ntop_half = {{ urgency = 9 }}\n");
     assert_eq!(
-        node(&placed, None).unwrap().top_half,
+        node(&placed, None).unwrap().linux.top_half,
         Some(TopHalf::Urgency(9))
     );
 }
@@ -143,9 +149,9 @@ fn a_timer_ends_a_cap_and_nothing_else() {
     let text = source(1, "interface = \"eth0\"");
     let timed = |keys: &str| node(&format!("{text}[linux]\ncap_timer = true\n{keys}"), None);
     // The mode exact has a cap if the file says nothing.
-    assert!(timed("mode = \"exact\"\n").unwrap().cap_timer);
+    assert!(timed("mode = \"exact\"\n").unwrap().linux.cap_timer);
     let cap = "top_half = { runtime = \"500us\", period = \"10ms\" }\n";
-    assert!(timed(cap).unwrap().cap_timer);
+    assert!(timed(cap).unwrap().linux.cap_timer);
     for keys in ["", "top_half = { urgency = 9 }\n"] {
         let error = timed(keys).unwrap_err();
         assert!(matches!(error, NotForLinux::NoCap { .. }), "{error}");
@@ -156,7 +162,10 @@ fn a_timer_ends_a_cap_and_nothing_else() {
 fn a_card_has_a_longer_ring_only_where_the_file_says_so() {
     let ring = |keys: &str| {
         let text = format!("{}[linux]\n{keys}", source(1, "interface = \"eth0\""));
-        node(&text, Some(LinuxMode::Exact)).unwrap().receive_ring
+        node(&text, Some(LinuxMode::Exact))
+            .unwrap()
+            .linux
+            .receive_ring
     };
     assert_eq!(ring(""), None);
     assert_eq!(ring("receive_ring = 1024"), Some(1024));
@@ -167,7 +176,7 @@ fn sockets_have_a_larger_buffer_where_packets_take_more_of_it() {
     let text = source(1, "interface = \"eth0\"");
     let buffer = |mode, keys: &str| {
         let text = format!("{text}[linux]\n{keys}");
-        node(&text, Some(mode)).unwrap().receive_buffer
+        node(&text, Some(mode)).unwrap().linux.receive_buffer
     };
     assert_eq!(buffer(LinuxMode::Native, ""), None);
     assert_eq!(buffer(LinuxMode::Predicted, ""), None);

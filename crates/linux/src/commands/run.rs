@@ -97,7 +97,7 @@ impl Args {
     fn node(&self) -> miette::Result<Node> {
         let node = self.system.node()?;
         able(&node, self.yes_checksums)?;
-        if node.mode == LinuxMode::Exact && !self.yes_xdp {
+        if node.linux.mode == LinuxMode::Exact && !self.yes_xdp {
             return Err(not_agreed(&node));
         }
         Ok(node)
@@ -378,7 +378,7 @@ impl<'a> Told<'a> {
             run: Run {
                 system: node.name.clone(),
                 file: file.canonicalize().into_diagnostic()?,
-                mode: node.mode.name().to_owned(),
+                mode: node.linux.mode.name().to_owned(),
                 interfaces: node.interfaces.iter().map(|of| of.name.clone()).collect(),
                 process: process
                     .ok_or_else(|| miette::miette!("/proc does not show this process"))?,

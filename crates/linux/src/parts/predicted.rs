@@ -30,7 +30,7 @@ impl Following {
             devices.push(Device::of_threads(reach(of)?, &its));
             threads.push(its);
         }
-        let basis = match node.predict {
+        let basis = match node.linux.predict {
             Predict::Waiting => Basis::Waiting,
             Predict::Registered => Basis::Registered,
         };
@@ -118,7 +118,7 @@ impl Part for Following {
             })
         });
         json!({
-            "predict": self.node.predict.name(),
+            "predict": self.node.linux.predict.name(),
             "changes": self.predicted.changes(),
             "interfaces": interfaces.collect::<Vec<_>>(),
         })
