@@ -21,7 +21,7 @@ pub(crate) const LINUX: Program = Program {
 
 /// Everything behind the name of a command that another program knows, its `--help` too.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Delegated {
+pub(crate) struct ForwardedArgs {
     #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Program {
 impl Program {
     /// Becomes the program with its command `name`, which is none if all of its commands are behind
     /// one of ours, or returns its exit code where a process cannot become another.
-    pub fn run(self, name: Option<&str>, delegated: Delegated) -> ExitCode {
+    pub fn run(self, name: Option<&str>, delegated: ForwardedArgs) -> ExitCode {
         let mut command = Command::new(self.path());
         command.args(name).args(delegated.arguments);
         let error = match start(&mut command) {

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use weir_report::terminal::exit_code;
 
-use delegate::{Delegated, LAB, LINUX};
+use delegate::{ForwardedArgs, LAB, LINUX};
 
 /// Keeps interrupts from starving the work that matters
 #[derive(Debug, Parser)]
@@ -48,13 +48,13 @@ enum Command {
     Generate(generate::Args),
     /// Run a firmware on an emulated board, flood its pins, and show where the cycles went
     #[command(disable_help_flag = true)]
-    Run(Delegated),
+    Run(ForwardedArgs),
     /// Give interrupts on this Linux machine the urgency of the processes that they are for
     #[command(disable_help_flag = true)]
-    Linux(Delegated),
+    Linux(ForwardedArgs),
     /// Reproduce a figure or table of a paper, beside the paper's values
     #[command(disable_help_flag = true)]
-    Reproduce(Delegated),
+    Reproduce(ForwardedArgs),
 }
 
 fn main() -> ExitCode {

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueHint;
 use miette::IntoDiagnostic;
 use weir_report::terminal::{Outcome, print_answer};
-use weir_report::{Unfinished, WriteError, clean_up_when_interrupted};
+use weir_report::{UnfinishedFile, WriteError, clean_up_when_interrupted};
 
-use self::answer::{Answer, Run, Runs};
+use self::answer::{Answer, RunAnswer, Runs};
 use self::how::How;
 use crate::tables::Format;
 
@@ -92,9 +92,9 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let picture = arguments.plot.as_deref().map(create).transpose()?;
 
     let parts = runs::parts(&system, &options);
-    let made = runs::Made::new(&system, &options, arguments.without, &parts, timeline)?;
+    let made = runs::FinishedRuns::new(&system, &options, arguments.without, &parts, timeline)?;
     let bounds = bounds::bounds(&system, &options, made.as_described.as_ref());
-    let run = |tally| Run::new(&system, &feeds, tally);
+    let run = |tally| RunAnswer::new(&system, &feeds, tally);
     let runs = Runs {
         as_described: made.as_described.as_ref().map(run),
         without: made.without.as_ref().map(run),
@@ -123,6 +123,6 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 }
 
 /// Begins a file that takes its name when all is done.
-fn create(path: &Path) -> miette::Result<Unfinished> {
-    Unfinished::create(path).into_diagnostic()
+fn create(path: &Path) -> miette::Result<UnfinishedFile> {
+    UnfinishedFile::create(path).into_diagnostic()
 }

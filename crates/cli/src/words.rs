@@ -55,11 +55,11 @@ pub(crate) fn list_with_more(names: &[&str], more: usize) -> String {
 
 /// Turns cycles into times.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Clock {
+pub(crate) struct CycleClock {
     hertz: f64,
 }
 
-impl Clock {
+impl CycleClock {
     pub(crate) fn of(system: &System) -> Self {
         Self {
             hertz: system.cpu.clock_hz as f64,
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn times_that_differ_look_different() {
-        let clock = Clock { hertz: 16e6 };
+        let clock = CycleClock { hertz: 16e6 };
         assert_eq!(
             clock.times_apart(160_001, 160_000),
             ("10.0001 ms".to_owned(), "10 ms".to_owned())

@@ -30,17 +30,19 @@ use std::time::{Duration, Instant};
 use procfs::net::dev_status;
 
 use crate::exact::Counters as ExactCounters;
-use crate::receivers::{Key, Protocol, ReceiverTable};
+use crate::receivers::{PacketKey, Protocol, ReceiverTable};
 use crate::settings::Namespace;
 
-use interval::{Interval, Parts, To};
-use layout::{Delivery, Place, since};
-use ledger::{Booked, Flow, Ledger, OfFlow, Whose};
-pub use overload::{Cause, Culprit, Event, Limits, Receiver, Traffic};
-use overload::{Seen, Watch};
+use interval::{Breakdown, Interval, To};
+use layout::{Delivery, HandlerPlace, since};
+use ledger::{Bookings, Ledger, OfFlow, PortFlow, Whose};
+pub use overload::{Cause, Culprit, Event, Limits, ReceiverProcess, Traffic};
+use overload::{LoadSample, Watch};
 use people::People;
-use programs::{Counters, Programs};
-pub use report::{Cgroup, Cpu, Ended, KernelThread, Measured, Process, Report};
+use programs::{AccountPrograms, Counters};
+pub use report::{
+    AccountReport, Cgroup, Cpu, EndedProcesses, InterruptTime, KernelThread, Process,
+};
 use workers::Crew;
 
 /// Counters that have not changed for so many turns make room for others.
@@ -95,14 +97,14 @@ pub enum Error {
 /// What mode exact has counted since its program was loaded: which keys' packets it gave to the
 /// threads of their classes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Given {
+pub struct DemuxCounts {
     /// Packets by key, those that were dropped then included.
-    pub keys: BTreeMap<Key, u64>,
+    pub keys: BTreeMap<PacketKey, u64>,
     /// Packets that were dropped since a class's queue was full.
     pub dropped: u64,
 }
 
-impl Given {
+impl DemuxCounts {
     /// What these counters say now.
     #[must_use]
     pub fn of(counters: &ExactCounters) -> Self {
@@ -111,7 +113,7 @@ impl Given {
             for (port, packets) in counters.ports_of(cpu) {
                 if let Some(protocol) = Protocol::of(port.protocol) {
                     let port = port.port;
-                    *keys.entry(Key { protocol, port }).or_default() += packets;
+                    *keys.entry(PacketKey { protocol, port }).or_default() += packets;
                 }
             }
         }
@@ -137,13 +139,13 @@ impl Given {
 /// Keeps the account, as long as this lives; the programs are gone when the process ends, however
 /// it does.
 pub struct Accountant {
-    programs: Programs,
+    programs: AccountPrograms,
     options: Options,
     began: Instant,
     turned: Instant,
     looked: Instant,
     counters: Counters,
-    given: Given,
+    given: DemuxCounts,
     devices: BTreeMap<String, Traffic>,
     crew: Crew,
     people: People,
@@ -152,15 +154,15 @@ pub struct Accountant {
     holders: BTreeMap<u64, Whose>,
     /// The network namespace that names of interfaces are known in, by its cookie.
     namespace: u64,
-    idle_places: BTreeMap<Place, u32>,
+    idle_places: BTreeMap<HandlerPlace, u32>,
     idle_deliveries: BTreeMap<Delivery, u32>,
     ledger: Ledger,
     watch: Watch,
-    parts: Parts,
+    parts: Breakdown,
     interrupts: u64,
     lost_packets: u64,
     cpus: BTreeMap<u32, u64>,
-    flows: BTreeMap<Flow, OfFlow>,
+    flows: BTreeMap<PortFlow, OfFlow>,
 }
 
 impl Accountant {
@@ -170,7 +172,7 @@ impl Accountant {
     /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or
     /// there is no cgroup v2 to count packets in.
     pub fn start(options: Options) -> Result<Self, Error> {
-        let programs = Programs::load(options.packets)?;
+        let programs = AccountPrograms::load(options.packets)?;
         programs.name_interrupts(&sources::network_interrupts())?;
         let crew = Crew::find(sources::is_without_interrupts())?;
         let counters = programs.read()?;
@@ -184,7 +186,7 @@ impl Accountant {
             turned: now,
             looked: now,
             counters,
-            given: Given::default(),
+            given: DemuxCounts::default(),
             crew,
             people: People::default(),
             holders: BTreeMap::new(),
@@ -192,7 +194,7 @@ impl Accountant {
             idle_places: BTreeMap::new(),
             idle_deliveries: BTreeMap::new(),
             ledger: Ledger::new(),
-            parts: Parts::default(),
+            parts: Breakdown::default(),
             interrupts: 0,
             lost_packets: 0,
             cpus: BTreeMap::new(),
@@ -209,7 +211,7 @@ impl Accountant {
     pub fn turn(
         &mut self,
         table: &ReceiverTable,
-        given: Option<&Given>,
+        given: Option<&DemuxCounts>,
     ) -> Result<Option<Event>, Error> {
         let now = Instant::now();
         let counters = self.programs.read()?;
@@ -264,7 +266,7 @@ impl Accountant {
 
     /// The account as it stands.
     #[must_use]
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> AccountReport {
         shown::report(self)
     }
 
@@ -287,7 +289,7 @@ impl Accountant {
         }
     }
 
-    fn note(&mut self, interval: &Interval, booked: &Booked) {
+    fn note(&mut self, interval: &Interval, booked: &Bookings) {
         self.parts.add(&interval.parts);
         self.interrupts += interval.interrupts;
         self.lost_packets += interval.lost.packets;
@@ -303,7 +305,12 @@ impl Accountant {
     }
 
     /// What there is to be seen of an overload.
-    fn seen(&mut self, interval: &Interval, elapsed: Duration, handed: Option<&Given>) -> Seen {
+    fn seen(
+        &mut self,
+        interval: &Interval,
+        elapsed: Duration,
+        handed: Option<&DemuxCounts>,
+    ) -> LoadSample {
         let devices = devices(&self.options);
         let mut traffic: BTreeMap<String, Traffic> = devices
             .iter()
@@ -329,7 +336,7 @@ impl Accountant {
         }
         let nanoseconds = elapsed.as_nanos().max(1) as f64;
         let shares = interval.cpus().into_iter();
-        Seen {
+        LoadSample {
             elapsed,
             shares: shares
                 .map(|(cpu, time)| (cpu, time as f64 / nanoseconds))
@@ -339,10 +346,15 @@ impl Accountant {
     }
 
     /// The key that most of the interval's time was spent for.
-    fn culprit(&self, interval: &Interval, booked: &Booked, seen: &Seen) -> Option<Culprit> {
+    fn culprit(
+        &self,
+        interval: &Interval,
+        booked: &Bookings,
+        seen: &LoadSample,
+    ) -> Option<Culprit> {
         let seconds = seen.elapsed.as_secs_f64();
         let total = interval.parts.total().max(1) as f64;
-        let mut keys: BTreeMap<Key, OfFlow> = BTreeMap::new();
+        let mut keys: BTreeMap<PacketKey, OfFlow> = BTreeMap::new();
         for (flow, of) in &booked.flows {
             let Some(key) = flow.key else { continue };
             let all = keys.entry(key).or_default();
@@ -371,7 +383,7 @@ impl Accountant {
             .max_by_key(|(_, of)| of.packets);
         let receiver = of.readers.first().map(|pid| {
             let person = self.people.known(*pid);
-            Receiver {
+            ReceiverProcess {
                 pid: *pid,
                 command: person.map_or_else(|| "?".to_owned(), |person| person.command.clone()),
                 cgroup: person.map_or_else(String::new, |person| person.cgroup.clone()),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::receivers::{Key, Receiver};
+use crate::receivers::{PacketKey, SocketReader};
 use crate::urgency::Urgency;
 
 /// The longest name in a system file.
@@ -13,7 +13,7 @@ const NAME_MOST: usize = 64;
 
 /// A network interface as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct DraftInterface {
     /// Its name.
     pub name: String,
     /// Its receive queues.
@@ -36,7 +36,7 @@ struct Group<'a> {
 /// The text of a system file that [`weir_model::parse`] takes. `machine` is what the system is
 /// called.
 #[must_use]
-pub fn draft(machine: &str, interfaces: &[Found], receivers: &[Receiver]) -> String {
+pub fn draft(machine: &str, interfaces: &[DraftInterface], receivers: &[SocketReader]) -> String {
     let mut text = String::from(BEGINNING);
     line(&mut text, &format!("name = {}", quoted(machine)));
     text.push_str(PROCESSOR);
@@ -64,7 +64,7 @@ pub fn draft(machine: &str, interfaces: &[Found], receivers: &[Receiver]) -> Str
         let mut to = String::new();
         let name = names.unique(group.command, "receiver");
         for (interface, source) in interfaces.iter().zip(&sources) {
-            let keys: BTreeSet<Key> = interface
+            let keys: BTreeSet<PacketKey> = interface
                 .receivers
                 .iter()
                 .filter(|index| members.contains(index))
@@ -104,7 +104,12 @@ mode = \"native\"
 ";
 
 /// Writes the source of an interface, and gives its name.
-fn source(text: &mut String, interface: &Found, order: usize, names: &mut Names) -> String {
+fn source(
+    text: &mut String,
+    interface: &DraftInterface,
+    order: usize,
+    names: &mut Names,
+) -> String {
     let name = names.unique(&interface.name, "interface");
     let queues = match interface.queues {
         1 => "1 receive queue".to_owned(),
@@ -168,7 +173,7 @@ fn name_of(user: u32) -> String {
     known.map_or_else(|| user.to_string(), |known| known.name)
 }
 
-fn flow(text: &mut String, source: &str, receiver: &str, key: Key, names: &mut Names) {
+fn flow(text: &mut String, source: &str, receiver: &str, key: PacketKey, names: &mut Names) {
     let name = names.unique(&format!("{receiver}-{}-{}", key.protocol, key.port), "flow");
     line(text, "\n[[flow]]");
     line(text, &format!("name = {}", quoted(&name)));
@@ -250,8 +255,8 @@ mod tests {
     use crate::receivers::Protocol;
     use crate::system::Node;
 
-    fn receiver(comm: &str, cgroup: &str, urgency: u8, keys: &[(Protocol, u16)]) -> Receiver {
-        Receiver {
+    fn receiver(comm: &str, cgroup: &str, urgency: u8, keys: &[(Protocol, u16)]) -> SocketReader {
+        SocketReader {
             pid: 7,
             start: 1,
             user: Some(0),
@@ -260,15 +265,15 @@ mod tests {
             urgency: Urgency::new(urgency).unwrap(),
             keys: keys
                 .iter()
-                .map(|&(protocol, port)| Key { protocol, port })
+                .map(|&(protocol, port)| PacketKey { protocol, port })
                 .collect(),
             namespaces: BTreeSet::from([1]),
             only_loopback: false,
         }
     }
 
-    fn eth0(receivers: Vec<usize>) -> Found {
-        Found {
+    fn eth0(receivers: Vec<usize>) -> DraftInterface {
+        DraftInterface {
             name: "eth0".to_owned(),
             queues: 1,
             threads: Vec::new(),
@@ -338,7 +343,7 @@ mod tests {
         ];
         let found = [
             eth0(vec![0, 1]),
-            Found {
+            DraftInterface {
                 name: "a.b".to_owned(),
                 ..eth0(vec![0])
             },
@@ -364,7 +369,7 @@ mod tests {
         fn every_draft_is_a_system_file(
             all in prop::collection::vec(("\\PC{0,15}", "(/[a-z.\\PC]{0,6}){0,4}", 0..=99_u8, 1..=65535_u16), 0..6)
         ) {
-            let receivers: Vec<Receiver> = all
+            let receivers: Vec<SocketReader> = all
                 .iter()
                 .map(|(comm, cgroup, urgency, port)| receiver(comm, cgroup, *urgency, &[(Protocol::Tcp, *port), (Protocol::Udp, 53)]))
                 .collect();

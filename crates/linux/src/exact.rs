@@ -5,7 +5,7 @@
 //!
 //! What has no receiver in the [`Table`], ARP, clocks' packets (PTP), fragments, frames in several
 //! buffers and what is malformed go on to the kernel as if no program were there, and are counted
-//! by [`Reason`]. lee2010 §4 asks for each packet who runs now; here a receiver has a class until
+//! by [`DemuxReason`]. lee2010 §4 asks for each packet who runs now; here a receiver has a class until
 //! its urgency changes, so that its packets keep their order.
 //!
 //! A card that takes VLAN tags off before the program sees the frame (`rxvlan` of ethtool) hides
@@ -28,11 +28,11 @@ use std::time::Duration;
 use libbpf_rs::{Link, MapCore as _, MapHandle, Object, ObjectBuilder, OpenObject, ProgramInput};
 
 pub use bindings::{Bindable, Bindings};
-use classes::Class;
 pub use classes::ClassThread;
-pub use counters::{ClassCount, Counters, Counts, Port, Reason};
-use interface::Attached;
-pub use interface::{Interface, There};
+use classes::ThreadClass;
+pub use counters::{ClassCount, Counters, Counts, DemuxReason, TransportPort};
+use interface::XdpAttachment;
+pub use interface::{InterfaceName, There};
 use layout::{CLASSES, COUNTS_WORDS, PORTS, SAME_CPU};
 pub use table::{Table, TableError};
 
@@ -121,14 +121,14 @@ pub enum ExactError {
     Offline(u32),
     /// There is no such interface.
     #[error("there is no interface {0}")]
-    NoInterface(Interface),
+    NoInterface(InterfaceName),
     /// Another program is attached, and stays.
     #[error(
         "the XDP program `{name}` (number {number}) is attached to {interface} and is not replaced; detach it, or leave the interface out"
     )]
     Occupied {
         /// Where.
-        interface: Interface,
+        interface: InterfaceName,
         /// The program's name.
         name: String,
         /// The program's number, as in `bpftool prog`.
@@ -136,13 +136,13 @@ pub enum ExactError {
     },
     /// The driver has no XDP.
     #[error("the driver of {0} has no native XDP; mode native does without")]
-    NotNative(Interface),
+    NotNative(InterfaceName),
     /// The driver or the kernel refuses, for example since the interface's MTU is too large for
     /// XDP.
     #[error("{interface} does not take an XDP program: {source}")]
     Refused {
         /// Where.
-        interface: Interface,
+        interface: InterfaceName,
         /// Why.
         source: io::Error,
     },
@@ -187,11 +187,11 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct Exact {
     // Dropped first: no packet comes any more when the rest goes.
-    attached: Vec<Attached>,
+    attached: Vec<XdpAttachment>,
     _dropped: Link,
     table: Table,
     counters: Arc<Counters>,
-    classes: Vec<Class>,
+    classes: Vec<ThreadClass>,
     options: Options,
     object: Object,
 }
@@ -228,7 +228,7 @@ impl Exact {
     /// # Errors
     /// [`ExactError`]; nothing is left behind then.
     pub fn attach(
-        interface: impl Into<Interface>,
+        interface: impl Into<InterfaceName>,
         classes: &[Urgency],
         options: &Options,
     ) -> Result<Self, ExactError> {
@@ -286,7 +286,7 @@ impl Exact {
         let classes = classes
             .iter()
             .zip(MAPS)
-            .map(|(urgency, name)| Class::new(*urgency, handle(&object, name)?))
+            .map(|(urgency, name)| ThreadClass::new(*urgency, handle(&object, name)?))
             .collect::<Result<Vec<_>, _>>()?;
         let table = Table::new(
             [handle(&object, "table_a")?, handle(&object, "table_b")?],
@@ -317,8 +317,8 @@ impl Exact {
     ///
     /// # Errors
     /// [`ExactError`]; nothing is changed then.
-    pub fn add(&mut self, interface: impl Into<Interface>) -> Result<(), ExactError> {
-        let attached = Attached::new(
+    pub fn add(&mut self, interface: impl Into<InterfaceName>) -> Result<(), ExactError> {
+        let attached = XdpAttachment::new(
             program(&self.object, "weir_demux")?.as_fd(),
             interface.into(),
             self.options.generic,
@@ -330,11 +330,11 @@ impl Exact {
     /// Takes the program off the interfaces that have vanished, and returns these; starts threads
     /// on CPUs that have come and ends those of CPUs that have gone. To be called now and then.
     /// Until it is, what goes to a CPU without a thread is left to the kernel
-    /// ([`Reason::NoThread`]).
+    /// ([`DemuxReason::NoThread`]).
     ///
     /// # Errors
     /// [`ExactError`]; to call it again tries again.
-    pub fn settle(&mut self) -> Result<Vec<Interface>, ExactError> {
+    pub fn settle(&mut self) -> Result<Vec<InterfaceName>, ExactError> {
         self.start_threads()?;
         self.table.publish()?;
         let mut gone = Vec::new();
@@ -365,7 +365,7 @@ impl Exact {
     }
 
     /// The interfaces that have the program.
-    pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
+    pub fn interfaces(&self) -> impl Iterator<Item = &InterfaceName> {
         self.attached.iter().map(|attached| &attached.interface)
     }
 
@@ -419,7 +419,7 @@ impl Exact {
                 }
                 None => {
                     let map = handle(&self.object, MAPS[number])?;
-                    self.classes.push(Class::new(urgencies[number], map)?);
+                    self.classes.push(ThreadClass::new(urgencies[number], map)?);
                 }
             }
         }

@@ -8,7 +8,7 @@ use procfs::process::Process;
 use weir_model::{LinuxMode, did_you_mean};
 
 use crate::exact::There;
-use crate::settings::Interface;
+use crate::settings::NetDevice;
 use crate::system::Node;
 use crate::veth::Checksums;
 
@@ -297,7 +297,7 @@ pub fn interfaces() -> io::Result<Vec<String>> {
 /// The kernel refuses even the value that `threaded` has already where there is no NAPI. Without
 /// the right to ask, nothing is known.
 fn has_no_napi(name: &str) -> bool {
-    let same = Interface::find(name, None)
+    let same = NetDevice::find(name, None)
         .and_then(|interface| interface.open())
         .and_then(|interface| {
             let threaded = interface.read("threaded")?;
@@ -313,7 +313,7 @@ mod tests {
     use weir_model::{Accounting, Linux};
 
     fn node(mode: LinuxMode) -> Node {
-        let interface = |name: &str| system::Interface {
+        let interface = |name: &str| system::NodeInterface {
             name: name.to_owned(),
             ..Default::default()
         };

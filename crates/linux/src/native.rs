@@ -27,8 +27,8 @@ mod queue;
 
 use std::fmt;
 
-use crate::sched::Policy;
-use crate::settings::{Applied, Journal, JournalError, Setting, SettingError, Value};
+use crate::sched::SchedPolicy;
+use crate::settings::{ApplyOutcome, Journal, JournalError, Setting, SettingError, Value};
 use crate::threads::{self, KernelThread, Work};
 use crate::urgency::Urgency;
 
@@ -96,7 +96,7 @@ pub enum Note {
 
 /// One setting that is to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct SettingChange {
     /// Which.
     pub setting: Setting,
     /// What it is now.
@@ -107,25 +107,25 @@ pub struct Change {
 
 /// What the mode would do, or has done.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct NativeReport {
     /// The settings that differ from what is wanted, in the order in which they change. In a plan
     /// they are all that can be told before NAPI has threads.
-    pub changes: Vec<Change>,
+    pub changes: Vec<SettingChange>,
     /// Threads of which a plan cannot tell one value that they change to; empty once it is done.
-    pub expected: Vec<Expected>,
+    pub expected: Vec<ThreadChange>,
     /// What is not to be had.
     pub notes: Vec<Note>,
 }
 
 /// Threads that are to be scheduled otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expected {
+pub struct ThreadChange {
     /// Which.
     pub threads: Threads,
     /// Whose.
     pub interface: String,
     /// How.
-    pub scheduled: Scheduled,
+    pub scheduled: Scheduling,
 }
 
 /// Threads of an interface.
@@ -143,14 +143,14 @@ pub enum Threads {
 
 /// How threads are to be scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheduled {
+pub enum Scheduling {
     /// By this policy. A cap is that of all the interface's threads together.
-    By(Policy),
+    By(SchedPolicy),
     /// As urgently as the receiver that they follow, up to this urgency.
     Following(Urgency),
 }
 
-impl fmt::Display for Scheduled {
+impl fmt::Display for Scheduling {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::By(policy) => policy.fmt(formatter),
@@ -235,13 +235,13 @@ impl Native {
     ///
     /// # Errors
     /// When a setting cannot be read.
-    pub fn plan(&self) -> Result<Report, SettingError> {
-        let mut report = Report::default();
-        let list = |report: &mut Report, wanted: Vec<(Setting, Value)>| {
+    pub fn plan(&self) -> Result<NativeReport, SettingError> {
+        let mut report = NativeReport::default();
+        let list = |report: &mut NativeReport, wanted: Vec<(Setting, Value)>| {
             for (setting, to) in wanted {
                 match setting.value() {
                     Ok(from) if from == to => {}
-                    Ok(from) => report.changes.push(Change { setting, from, to }),
+                    Ok(from) => report.changes.push(SettingChange { setting, from, to }),
                     Err(error) => report.notes.push(missing(error)?),
                 }
             }
@@ -255,7 +255,7 @@ impl Native {
             let threads = device.threads()?;
             let own = own(device, &mut report.notes);
             let mut expected = |threads, scheduled| {
-                report.expected.push(Expected {
+                report.expected.push(ThreadChange {
                     threads,
                     interface: device.interface.name.clone(),
                     scheduled,
@@ -263,10 +263,10 @@ impl Native {
             };
             if !threads.iter().any(is_napi) {
                 match (device.follows, &own) {
-                    (Some(most), _) => expected(Threads::All, Scheduled::Following(most)),
-                    (None, None) => expected(Threads::All, Scheduled::By(device.policy(1))),
+                    (Some(most), _) => expected(Threads::All, Scheduling::Following(most)),
+                    (None, None) => expected(Threads::All, Scheduling::By(device.policy(1))),
                     (None, Some(own)) => {
-                        let by = |urgency: Urgency| Scheduled::By(urgency.policy());
+                        let by = |urgency: Urgency| Scheduling::By(urgency.policy());
                         expected(Threads::OfQueue(own.queue), by(device.urgency));
                         expected(Threads::OfOthers, by(device.others));
                     }
@@ -282,7 +282,7 @@ impl Native {
                         let setting = Setting::policy(thread);
                         match setting.value() {
                             Ok(now) => {
-                                expected(Threads::One(setting, now), Scheduled::Following(most))
+                                expected(Threads::One(setting, now), Scheduling::Following(most))
                             }
                             Err(error) => report.notes.push(missing(error)?),
                         }
@@ -311,8 +311,8 @@ impl Native {
     /// When another run has one of the interfaces, the journal cannot be kept, or the kernel
     /// refuses a setting that is there: without CAP_NET_ADMIN or CAP_SYS_NICE, or a cap for which
     /// the CPUs have no room. What was set by then is still in the journal.
-    pub fn apply(&self, journal: &mut Journal) -> Result<Report, JournalError<Setting>> {
-        let mut report = Report::default();
+    pub fn apply(&self, journal: &mut Journal) -> Result<NativeReport, JournalError<Setting>> {
+        let mut report = NativeReport::default();
         let softirqs = self.softirqs().map_err(JournalError::Setting)?;
         for device in &self.devices {
             journal.lock_interface(&device.interface)?;
@@ -391,7 +391,7 @@ fn own(device: &Device, notes: &mut Vec<Note>) -> Option<Own> {
 
 fn set(
     journal: &mut Journal,
-    report: &mut Report,
+    report: &mut NativeReport,
     wanted: Vec<(Setting, Value)>,
 ) -> Result<(), JournalError<Setting>> {
     let mut is_steered = true;
@@ -405,8 +405,10 @@ fn set(
             .map_err(JournalError::Setting)
             .and_then(|from| Ok((from, journal.apply(&setting, &to)?)));
         match changed {
-            Ok((from, Applied::Changed)) => report.changes.push(Change { setting, from, to }),
-            Ok((_, Applied::Already)) => {}
+            Ok((from, ApplyOutcome::Changed)) => {
+                report.changes.push(SettingChange { setting, from, to })
+            }
+            Ok((_, ApplyOutcome::Already)) => {}
             Err(JournalError::Setting(error)) => {
                 is_steered &= !matches!(setting, Setting::Steering { .. });
                 let note = missing(error).map_err(JournalError::Setting)?;
@@ -449,7 +451,7 @@ fn is_cards(setting: &Setting) -> bool {
     )
 }
 
-fn policy(thread: &KernelThread, policy: Policy) -> (Setting, Value) {
+fn policy(thread: &KernelThread, policy: SchedPolicy) -> (Setting, Value) {
     (Setting::policy(thread), Value::Policy(policy))
 }
 
@@ -465,10 +467,10 @@ mod tests {
 
     use super::device::LEAST_RUNTIME;
     use super::*;
-    use crate::settings::Interface;
+    use crate::settings::NetDevice;
 
     fn device(urgency: u8, top_half: Option<TopHalf>) -> Device {
-        let interface = Interface {
+        let interface = NetDevice {
             name: "eth0".to_owned(),
             index: 2,
             device: None,
@@ -483,11 +485,11 @@ mod tests {
 
     #[test]
     fn threads_have_the_urgency_of_the_receivers_or_the_stated_place() {
-        assert_eq!(device(40, None).policy(2), Policy::Fifo(40));
-        assert_eq!(device(0, None).policy(1), Policy::Other { nice: 0 });
+        assert_eq!(device(40, None).policy(2), SchedPolicy::Fifo(40));
+        assert_eq!(device(0, None).policy(1), SchedPolicy::Other { nice: 0 });
         assert_eq!(
             device(40, Some(TopHalf::Urgency(3))).policy(1),
-            Policy::Fifo(3)
+            SchedPolicy::Fifo(3)
         );
     }
 
@@ -495,7 +497,7 @@ mod tests {
     fn a_cap_is_that_of_all_threads_together() {
         let share = |runtime: Duration, period, threads: usize| {
             let cap = TopHalf::Cap { runtime, period };
-            let Policy::Deadline {
+            let SchedPolicy::Deadline {
                 runtime,
                 deadline,
                 period,

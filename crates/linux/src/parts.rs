@@ -16,14 +16,14 @@ use miette::IntoDiagnostic as _;
 use serde_json::{Map, Value};
 use weir_model::LinuxMode;
 
-use crate::account::Given;
-use crate::receivers::{Change, Follower, ReceiverTable};
+use crate::account::DemuxCounts;
+use crate::receivers::{Follower, ReceiverTable, TableChange};
 use crate::settings::Journal;
 use crate::system::Node;
 
 use accounting::Accounting;
 use exact::Demultiplexing;
-use predicted::Following;
+use predicted::PredictedPart;
 pub use presence::Presence;
 pub use said::Said;
 use settings::Settings;
@@ -56,7 +56,7 @@ pub trait Part {
     fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()>;
 
     /// Whose packets it has given to the threads of their classes until now; none if it gives none.
-    fn given(&self) -> Option<Given> {
+    fn given(&self) -> Option<DemuxCounts> {
         None
     }
 
@@ -76,13 +76,13 @@ pub struct Turn<'a> {
     /// Who receives what; none where no part asks.
     pub receivers: Option<&'a ReceiverTable>,
     /// What is different there since the last turn; all that there is in the first.
-    pub changes: &'a [Change],
+    pub changes: &'a [TableChange],
     /// Whether a period is over.
     pub is_period: bool,
 }
 
 /// All parts of a run, and who follows the receivers for them.
-pub struct Parts {
+pub struct RunParts {
     // In the order of their turns.
     parts: Vec<Box<dyn Part>>,
     // Of what the parts have done, so after them.
@@ -94,7 +94,7 @@ pub struct Parts {
     is_begun: bool,
 }
 
-impl Parts {
+impl RunParts {
     /// The parts of a run of `node`. Nothing that outlives them is changed before the first
     /// [`turn`](Self::turn). `trusted` says that packets have their checksums where that cannot be
     /// seen.
@@ -113,7 +113,7 @@ impl Parts {
         let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Settings::new(node.clone()))];
         match node.linux.mode {
             LinuxMode::Native => {}
-            LinuxMode::Predicted => parts.push(Box::new(Following::start(node)?)),
+            LinuxMode::Predicted => parts.push(Box::new(PredictedPart::start(node)?)),
             LinuxMode::Exact => parts.push(Box::new(Demultiplexing::start(node, trusted)?)),
         }
         Ok(Self {

@@ -8,27 +8,27 @@ use serde::Serialize;
 use weir_model::{LinuxMode, Protocol};
 
 use crate::exact::assign;
-use crate::native::{Device, Native, Report, Threads, cap_timer};
+use crate::native::{Device, Native, NativeReport, Threads, cap_timer};
 use crate::programs::{self, Program};
 use crate::settings::ethtool;
-use crate::settings::steering::Flow;
-use crate::settings::{Interface, SettingError};
+use crate::settings::steering::FlowSpec;
+use crate::settings::{NetDevice, SettingError};
 use crate::share::{self, Share};
-use crate::system::{self, Mark, Node, Port};
+use crate::system::{self, ListeningPort, Mark, Node};
 use crate::urgency::Urgency;
 use crate::veth::Checksums;
 
 /// All that a run changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Plan {
+pub struct RunPlan {
     /// What the file calls the system.
     pub system: String,
     /// How bottom halves get the urgency of their receivers.
     pub mode: &'static str,
     /// Each setting that changes, in the order in which it does.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangeRow>,
     /// Each XDP program that is attached, in the mode exact.
-    pub attached: Vec<Attached>,
+    pub attached: Vec<AttachmentPlan>,
     /// Each other BPF program that is attached: all processes of the machine meet these.
     pub programs: Vec<Program>,
     /// What a flood can take, for each interface.
@@ -41,7 +41,7 @@ pub struct Plan {
 
 /// An XDP program that is attached to an interface as long as the run lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Attached {
+pub struct AttachmentPlan {
     /// To which.
     pub interface: String,
     /// What its driver is called; none: it does not say.
@@ -52,8 +52,8 @@ pub struct Attached {
     pub costs: Vec<String>,
 }
 
-impl Attached {
-    fn to(node: &Node, of: &system::Interface) -> Result<Self, PlanError> {
+impl AttachmentPlan {
+    fn to(node: &Node, of: &system::NodeInterface) -> Result<Self, PlanError> {
         let interface = found(of)?;
         let driver = interface
             .open()
@@ -83,7 +83,7 @@ impl Attached {
 
 /// A setting that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct ChangeRow {
     /// Which.
     pub setting: String,
     /// What it is now; none: what it is a setting of comes with an earlier change.
@@ -112,7 +112,7 @@ pub enum PlanError {
     },
 }
 
-impl Plan {
+impl RunPlan {
     /// What a run of `node` would do. Nothing is changed.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Plan {
             .interfaces
             .iter()
             .filter(|_| node.linux.mode == LinuxMode::Exact)
-            .map(|of| Attached::to(node, of))
+            .map(|of| AttachmentPlan::to(node, of))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             system: node.name.clone(),
@@ -149,14 +149,14 @@ impl Plan {
 }
 
 /// Packets that the card's receive queues will have room for each, if its driver says so.
-fn ring(node: &Node, of: &system::Interface) -> Option<u32> {
-    let open = Interface::find(&of.name, None).and_then(|found| found.open());
+fn ring(node: &Node, of: &system::NodeInterface) -> Option<u32> {
+    let open = NetDevice::find(&of.name, None).and_then(|found| found.open());
     let ring = open.and_then(|open| ethtool::ring(&open)).ok()?;
     Some(ring.at_least(node.linux.receive_ring.unwrap_or(0)))
 }
 
-fn changes(report: &Report) -> Vec<Change> {
-    let listed = report.changes.iter().map(|change| Change {
+fn changes(report: &NativeReport) -> Vec<ChangeRow> {
+    let listed = report.changes.iter().map(|change| ChangeRow {
         setting: change.setting.to_string(),
         now: Some(change.from.to_string()),
         new: change.to.to_string(),
@@ -172,7 +172,7 @@ fn changes(report: &Report) -> Vec<Change> {
             ),
             Threads::OfOthers => (format!("the policy of the other threads of {of}"), None),
         };
-        Change {
+        ChangeRow {
             setting,
             now,
             new: expected.scheduled.to_string(),
@@ -187,7 +187,7 @@ fn changes(report: &Report) -> Vec<Change> {
 /// When one of them is not there.
 pub fn native<'a>(
     node: &Node,
-    interfaces: impl IntoIterator<Item = &'a system::Interface>,
+    interfaces: impl IntoIterator<Item = &'a system::NodeInterface>,
 ) -> Result<Native, PlanError> {
     let devices = interfaces.into_iter().map(|of| device(node, of));
     let devices = devices.collect::<Result<_, PlanError>>()?;
@@ -200,7 +200,7 @@ pub fn native<'a>(
 ///
 /// # Errors
 /// When it is not there.
-pub fn device(node: &Node, of: &system::Interface) -> Result<Device, PlanError> {
+pub fn device(node: &Node, of: &system::NodeInterface) -> Result<Device, PlanError> {
     let interface = found(of)?;
     let follows = (node.linux.mode == LinuxMode::Predicted).then(|| node.most_of(of));
     Ok(Device {
@@ -219,19 +219,19 @@ pub fn device(node: &Node, of: &system::Interface) -> Result<Device, PlanError> 
     })
 }
 
-fn found(of: &system::Interface) -> Result<Interface, PlanError> {
-    Interface::find(&of.name, None).map_err(|cause| PlanError::Interface {
+fn found(of: &system::NodeInterface) -> Result<NetDevice, PlanError> {
+    NetDevice::find(&of.name, None).map_err(|cause| PlanError::Interface {
         name: of.name.clone(),
         cause,
     })
 }
 
 /// A card tells the protocols and the versions of IP apart.
-fn flows(mark: Mark) -> Vec<Flow> {
-    let Port { protocol, number } = match mark {
+fn flows(mark: Mark) -> Vec<FlowSpec> {
+    let ListeningPort { protocol, number } = match mark {
         Mark::Port(port) => port,
-        Mark::EtherType(number) => return vec![Flow::EtherType(number)],
-        Mark::Priority(number) => return vec![Flow::Priority(number)],
+        Mark::EtherType(number) => return vec![FlowSpec::EtherType(number)],
+        Mark::Priority(number) => return vec![FlowSpec::Priority(number)],
     };
     let protocols: &[bool] = match protocol {
         Some(Protocol::Tcp) => &[true],
@@ -241,7 +241,7 @@ fn flows(mark: Mark) -> Vec<Flow> {
     };
     let versions = [false, true];
     let of_both = |&tcp: &bool| {
-        versions.map(|v6| Flow::Port {
+        versions.map(|v6| FlowSpec::Port {
             tcp,
             v6,
             port: number,
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_port_is_each_of_its_protocols_and_versions() {
         let port = |protocol| {
-            Mark::Port(Port {
+            Mark::Port(ListeningPort {
                 protocol,
                 number: 502,
             })
@@ -267,12 +267,15 @@ mod tests {
         let udp = flows(port(Some(Protocol::Udp)));
         assert_eq!(
             udp,
-            [false, true].map(|v6| Flow::Port {
+            [false, true].map(|v6| FlowSpec::Port {
                 tcp: false,
                 v6,
                 port: 502
             })
         );
-        assert_eq!(flows(Mark::EtherType(0x88f7)), [Flow::EtherType(0x88f7)]);
+        assert_eq!(
+            flows(Mark::EtherType(0x88f7)),
+            [FlowSpec::EtherType(0x88f7)]
+        );
     }
 }

@@ -18,15 +18,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::receivers::{Reach, ReceiverTable};
-use crate::sched::{self, Policy};
-use crate::threads::{Held, Thread};
+use crate::sched::{self, SchedPolicy};
+use crate::threads::{Thread, ThreadHandle};
 use crate::urgency::Urgency;
 
 pub use programs::DEVICES;
-use programs::{Programs, Shared};
+use programs::{SharedState, WaitPrograms};
 
 /// What the thread that sets urgencies is scheduled by: above all that it sets.
-pub const SETTER: Policy = Policy::Fifo(99);
+pub const SETTER: SchedPolicy = SchedPolicy::Fifo(99);
 
 /// The highest urgency that a device's bottom half may be given.
 pub const MOST: Urgency = match Urgency::new(98) {
@@ -46,14 +46,14 @@ pub enum Basis {
 }
 
 /// A device whose bottom half is to be as urgent as its receivers.
-pub struct Device {
+pub struct DeviceBottomHalf {
     /// From which receivers are its own.
     pub reach: Reach,
     /// Gives the bottom half an urgency.
     pub set: Box<dyn FnMut(Urgency) -> io::Result<()> + Send>,
 }
 
-impl Device {
+impl DeviceBottomHalf {
     /// A device whose bottom half is the work of these kernel threads (`napi/INTERFACE-ID` and, on
     /// PREEMPT_RT, `irq/N-INTERFACE`).
     #[must_use]
@@ -71,14 +71,14 @@ impl Device {
 #[derive(Debug, Clone)]
 pub struct Threads {
     most: Urgency,
-    held: Arc<Mutex<Given>>,
+    held: Arc<Mutex<ThreadGroup>>,
 }
 
 #[derive(Debug, Default)]
-struct Given {
+struct ThreadGroup {
     /// Held, since their urgency changes with every packet at worst, and a look at /proc costs more
     /// than all the rest of a change.
-    threads: Vec<Held>,
+    threads: Vec<ThreadHandle>,
     /// What they were given last; `None`: nothing yet.
     urgency: Option<Urgency>,
 }
@@ -104,7 +104,7 @@ impl Threads {
             if held.threads.iter().any(|one| one.thread == thread) {
                 continue;
             }
-            let Some(new) = Held::new(thread)? else {
+            let Some(new) = ThreadHandle::new(thread)? else {
                 continue;
             };
             if let Some(urgency) = held.urgency {
@@ -137,13 +137,13 @@ impl Threads {
         threads.try_for_each(|thread| give(thread, urgency))
     }
 
-    fn held(&self) -> MutexGuard<'_, Given> {
+    fn held(&self) -> MutexGuard<'_, ThreadGroup> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A thread that is gone is left out.
-fn give(held: &Held, urgency: Urgency) -> io::Result<()> {
+fn give(held: &ThreadHandle, urgency: Urgency) -> io::Result<()> {
     if held.has_ended()? {
         return Ok(());
     }
@@ -174,18 +174,18 @@ pub enum Error {
 
 /// The mode while it is on. Dropping it leaves the bottom halves as they are: the journal of
 /// settings knows what they were.
-pub struct Predicted {
+pub struct Prediction {
     reaches: Vec<Reach>,
-    way: Way,
+    way: PredictionSource,
     changes: Arc<AtomicU64>,
 }
 
-enum Way {
-    Waiting(Waiting),
+enum PredictionSource {
+    Waiting(WaitWatcher),
     Registered(Vec<Set>),
 }
 
-impl Predicted {
+impl Prediction {
     /// Starts it; call [`update`](Self::update) next. The thread that sets urgencies has the policy
     /// `setter`, if one is given: [`SETTER`] is above all that it sets.
     ///
@@ -193,9 +193,9 @@ impl Predicted {
     /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed), when there
     /// are more than [`DEVICES`] devices, or without CAP_SYS_NICE.
     pub fn start(
-        devices: Vec<Device>,
+        devices: Vec<DeviceBottomHalf>,
         basis: Basis,
-        setter: Option<Policy>,
+        setter: Option<SchedPolicy>,
     ) -> Result<Self, Error> {
         if devices.len() > DEVICES {
             return Err(Error::Devices(devices.len()));
@@ -209,8 +209,8 @@ impl Predicted {
         });
         let sets = sets.collect();
         let way = match basis {
-            Basis::Registered => Way::Registered(sets),
-            Basis::Waiting => Way::Waiting(Waiting::start(sets, setter)?),
+            Basis::Registered => PredictionSource::Registered(sets),
+            Basis::Waiting => PredictionSource::Waiting(WaitWatcher::start(sets, setter)?),
         };
         Ok(Self {
             reaches,
@@ -227,7 +227,7 @@ impl Predicted {
     /// no room for another receiver.
     pub fn update(&mut self, table: &ReceiverTable) -> Result<(), Error> {
         match &mut self.way {
-            Way::Registered(sets) => {
+            PredictionSource::Registered(sets) => {
                 for (set, reach) in sets.iter_mut().zip(&self.reaches) {
                     let most = table.urgencies(reach).last().copied();
                     set.to(most.unwrap_or(Urgency::ORDINARY))
@@ -235,7 +235,7 @@ impl Predicted {
                 }
                 Ok(())
             }
-            Way::Waiting(waiting) => waiting.register(table.waiters(&self.reaches)),
+            PredictionSource::Waiting(waiting) => waiting.register(table.waiters(&self.reaches)),
         }
     }
 
@@ -251,8 +251,8 @@ impl Predicted {
     #[must_use]
     pub fn waiting(&self, device: usize) -> Option<u32> {
         match &self.way {
-            Way::Registered(_) => None,
-            Way::Waiting(waiting) => Some(waiting.programs.shared().waiting(device)),
+            PredictionSource::Registered(_) => None,
+            PredictionSource::Waiting(waiting) => Some(waiting.programs.shared().waiting(device)),
         }
     }
 
@@ -282,8 +282,8 @@ impl Set {
 }
 
 /// The part that sees who waits.
-struct Waiting {
-    programs: Programs,
+struct WaitWatcher {
+    programs: WaitPrograms,
     /// What is registered: threads with their urgency and devices.
     registered: BTreeMap<u32, (Urgency, u8)>,
     failed: Arc<Mutex<Option<io::Error>>>,
@@ -291,9 +291,9 @@ struct Waiting {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Waiting {
-    fn start(mut sets: Vec<Set>, setter: Option<Policy>) -> Result<Self, Error> {
-        let programs = Programs::load()?;
+impl WaitWatcher {
+    fn start(mut sets: Vec<Set>, setter: Option<SchedPolicy>) -> Result<Self, Error> {
+        let programs = WaitPrograms::load()?;
         let (bell, shared) = (programs.bell()?, programs.shared());
         let failed = Arc::new(Mutex::new(None));
         let stop = Arc::new(AtomicBool::new(false));
@@ -348,7 +348,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitWatcher {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -360,7 +360,7 @@ impl Drop for Waiting {
 
 /// Gives every device the urgency of its most urgent waiting receiver, until none is another one
 /// any longer.
-fn follow(shared: &Shared, sets: &mut [Set]) -> io::Result<()> {
+fn follow(shared: &SharedState, sets: &mut [Set]) -> io::Result<()> {
     shared.answer();
     for (device, set) in sets.iter_mut().enumerate() {
         loop {

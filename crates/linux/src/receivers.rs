@@ -33,10 +33,10 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::urgency::Urgency;
 
 pub use follower::{Follower, Options};
-pub use inspect::{Receiver, inspect};
+pub use inspect::{SocketReader, inspect};
 pub use programs::Error;
 pub use reach::Reach;
-pub use rules::{Rule, Rules, Who};
+pub use rules::{Rule, RuleSet, Who};
 pub use table::ReceiverTable;
 
 /// A protocol with ports.
@@ -81,14 +81,14 @@ impl fmt::Display for Protocol {
 
 /// What a packet says of its receiver, beside its version of IP ([`Family`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Key {
+pub struct PacketKey {
     /// The protocol.
     pub protocol: Protocol,
     /// The destination port, never 0.
     pub port: u16,
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for PacketKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.protocol, self.port)
     }
@@ -143,7 +143,7 @@ impl Families {
 
 /// From where packets come to a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Place {
+pub struct SocketPlace {
     /// The network namespace, by its cookie (SO_NETNS_COOKIE).
     pub namespace: u64,
     /// The index of the only interface from which the socket takes packets (SO_BINDTODEVICE), 0 for
@@ -164,7 +164,7 @@ pub struct ReaderId {
     /// When it was started, in ns since boot: with `pid` this names a process for good.
     pub start: u64,
     /// From where its packets come.
-    pub place: Place,
+    pub place: SocketPlace,
 }
 
 /// A reader with what is known of it.
@@ -191,25 +191,25 @@ fn text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error
 
 /// What became different in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum TableChange {
     /// A process reads a key now that it did not read before.
     Bound {
         /// The key.
-        key: Key,
+        key: PacketKey,
         /// The process.
         reader: Reader,
     },
     /// A process does not read a key any longer.
     Unbound {
         /// The key.
-        key: Key,
+        key: PacketKey,
         /// The process.
         reader: ReaderId,
     },
     /// A reader is more or less urgent than before.
     Urgency {
         /// The key.
-        key: Key,
+        key: PacketKey,
         /// The process.
         reader: ReaderId,
         /// Before.
@@ -219,10 +219,10 @@ pub enum Change {
     },
 }
 
-impl Change {
+impl TableChange {
     /// The key of which something is different.
     #[must_use]
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> PacketKey {
         match self {
             Self::Bound { key, .. } | Self::Unbound { key, .. } | Self::Urgency { key, .. } => *key,
         }

@@ -22,7 +22,7 @@ const SCHED_EXT: u32 = 7;
 /// are not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Policy {
+pub enum SchedPolicy {
     /// SCHED_OTHER with its nice value, from -20 (most) to 19.
     Other {
         /// The nice value.
@@ -56,7 +56,7 @@ pub enum Policy {
     },
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for SchedPolicy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other { nice } => write!(formatter, "SCHED_OTHER, nice {nice}"),
@@ -103,22 +103,22 @@ fn nice_of(attributes: &libc::sched_attr) -> i8 {
 ///
 /// # Errors
 /// ESRCH when there is no such thread, ENOTSUP for a policy that is not known here.
-pub fn get(tid: Tid) -> io::Result<Policy> {
+pub fn get(tid: Tid) -> io::Result<SchedPolicy> {
     let attributes = attributes(tid)?;
     let nice = nice_of(&attributes);
     let priority = attributes.sched_priority as u8;
     Ok(match attributes.sched_policy as libc::c_int {
-        libc::SCHED_OTHER => Policy::Other { nice },
-        libc::SCHED_BATCH => Policy::Batch { nice },
-        libc::SCHED_IDLE => Policy::Idle,
-        libc::SCHED_FIFO => Policy::Fifo(priority),
-        libc::SCHED_RR => Policy::RoundRobin(priority),
-        libc::SCHED_DEADLINE => Policy::Deadline {
+        libc::SCHED_OTHER => SchedPolicy::Other { nice },
+        libc::SCHED_BATCH => SchedPolicy::Batch { nice },
+        libc::SCHED_IDLE => SchedPolicy::Idle,
+        libc::SCHED_FIFO => SchedPolicy::Fifo(priority),
+        libc::SCHED_RR => SchedPolicy::RoundRobin(priority),
+        libc::SCHED_DEADLINE => SchedPolicy::Deadline {
             runtime: Duration::from_nanos(attributes.sched_runtime),
             deadline: Duration::from_nanos(attributes.sched_deadline),
             period: Duration::from_nanos(attributes.sched_period),
         },
-        _ if attributes.sched_policy == SCHED_EXT => Policy::Extensible { nice },
+        _ if attributes.sched_policy == SCHED_EXT => SchedPolicy::Extensible { nice },
         _ => return Err(io::Error::from_raw_os_error(libc::ENOTSUP)),
     })
 }
@@ -130,9 +130,10 @@ pub fn get(tid: Tid) -> io::Result<Policy> {
 /// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE (and for SCHED_DEADLINE also when
 /// the thread may not run on every CPU of its domain), EBUSY when the CPUs have no room for that
 /// share of SCHED_DEADLINE, EINVAL for numbers out of range.
-pub fn set(tid: Tid, policy: Policy) -> io::Result<()> {
+pub fn set(tid: Tid, policy: SchedPolicy) -> io::Result<()> {
     let now = attributes(tid)?;
-    if now.sched_policy == libc::SCHED_DEADLINE as u32 && !matches!(policy, Policy::Deadline { .. })
+    if now.sched_policy == libc::SCHED_DEADLINE as u32
+        && !matches!(policy, SchedPolicy::Deadline { .. })
     {
         // The kernel (6.18) never frees the share of a thread that is asleep when it leaves
         // SCHED_DEADLINE, so that one cap after another it has no room for the next. The least
@@ -144,14 +145,14 @@ pub fn set(tid: Tid, policy: Policy) -> io::Result<()> {
 
 /// What the kernel counts as no share of a CPU at all: the shortest runtime in the longest period
 /// of SCHED_DEADLINE.
-const LEAST_SHARE: Policy = Policy::Deadline {
+const LEAST_SHARE: SchedPolicy = SchedPolicy::Deadline {
     runtime: Duration::from_nanos(1024),
     deadline: Duration::from_secs(4),
     period: Duration::from_secs(4),
 };
 
 /// Sets a policy for a thread whose attributes are known.
-fn set_from(mut attributes: libc::sched_attr, tid: Tid, policy: Policy) -> io::Result<()> {
+fn set_from(mut attributes: libc::sched_attr, tid: Tid, policy: SchedPolicy) -> io::Result<()> {
     attributes.size = u32::try_from(mem::size_of_val(&attributes)).map_err(io::Error::other)?;
     attributes.sched_flags &= libc::SCHED_FLAG_RESET_ON_FORK as u64;
     attributes.sched_nice = 0;
@@ -160,23 +161,25 @@ fn set_from(mut attributes: libc::sched_attr, tid: Tid, policy: Policy) -> io::R
     attributes.sched_deadline = 0;
     attributes.sched_period = 0;
     let number = match policy {
-        Policy::Other { nice } | Policy::Batch { nice } | Policy::Extensible { nice } => {
+        SchedPolicy::Other { nice }
+        | SchedPolicy::Batch { nice }
+        | SchedPolicy::Extensible { nice } => {
             attributes.sched_nice = i32::from(nice);
             match policy {
-                Policy::Other { .. } => libc::SCHED_OTHER as u32,
-                Policy::Batch { .. } => libc::SCHED_BATCH as u32,
+                SchedPolicy::Other { .. } => libc::SCHED_OTHER as u32,
+                SchedPolicy::Batch { .. } => libc::SCHED_BATCH as u32,
                 _ => SCHED_EXT,
             }
         }
-        Policy::Idle => libc::SCHED_IDLE as u32,
-        Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
+        SchedPolicy::Idle => libc::SCHED_IDLE as u32,
+        SchedPolicy::Fifo(priority) | SchedPolicy::RoundRobin(priority) => {
             attributes.sched_priority = u32::from(priority);
             match policy {
-                Policy::Fifo(_) => libc::SCHED_FIFO as u32,
+                SchedPolicy::Fifo(_) => libc::SCHED_FIFO as u32,
                 _ => libc::SCHED_RR as u32,
             }
         }
-        Policy::Deadline {
+        SchedPolicy::Deadline {
             runtime,
             deadline,
             period,
@@ -367,10 +370,10 @@ mod tests {
         std::thread::spawn(|| {
             let before = get(0).unwrap();
             // Nobody needs a right to be nicer, nor to be what he is.
-            set(0, Policy::Batch { nice: 7 }).unwrap();
-            assert_eq!(get(0).unwrap(), Policy::Batch { nice: 7 });
-            set(0, Policy::Idle).unwrap();
-            assert_eq!(get(0).unwrap(), Policy::Idle);
+            set(0, SchedPolicy::Batch { nice: 7 }).unwrap();
+            assert_eq!(get(0).unwrap(), SchedPolicy::Batch { nice: 7 });
+            set(0, SchedPolicy::Idle).unwrap();
+            assert_eq!(get(0).unwrap(), SchedPolicy::Idle);
             assert_ne!(get(0).unwrap(), before);
         })
         .join()
@@ -386,7 +389,7 @@ mod tests {
             own.sched_flags |= reset;
             // SAFETY: as in `set`.
             errno(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const own, 0) }).unwrap();
-            set(0, Policy::Batch { nice: 3 }).unwrap();
+            set(0, SchedPolicy::Batch { nice: 3 }).unwrap();
             assert_eq!(attributes(0).unwrap().sched_flags & reset, reset);
         })
         .join()
@@ -399,7 +402,10 @@ mod tests {
         let nobody = 1 << 23;
         let gone = Some(libc::ESRCH);
         assert_eq!(get(nobody).unwrap_err().raw_os_error(), gone);
-        assert_eq!(set(nobody, Policy::Idle).unwrap_err().raw_os_error(), gone);
+        assert_eq!(
+            set(nobody, SchedPolicy::Idle).unwrap_err().raw_os_error(),
+            gone
+        );
         assert_eq!(affinity(nobody).unwrap_err().raw_os_error(), gone);
         assert_eq!(
             set_affinity(nobody, &[0].into_iter().collect())

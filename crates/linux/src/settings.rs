@@ -16,12 +16,12 @@ use procfs::ProcError;
 use serde::{Deserialize, Serialize};
 
 use crate::ranges::ranges;
-use crate::sched::{self, Cpus, Policy};
+use crate::sched::{self, Cpus, SchedPolicy};
 use crate::threads::{KernelThread, Thread};
 use ethtool::Coalescing;
 use journal::Adjustable;
-pub use journal::{Applied, JournalError, Outcome, Restoration};
-pub use namespace::{Interface, Namespace, OpenInterface};
+pub use journal::{ApplyOutcome, JournalError, Outcome, Restoration};
+pub use namespace::{Namespace, NetDevice, OpenInterface};
 use steering::Rule;
 
 /// The journal of the settings of a machine.
@@ -32,8 +32,8 @@ impl Journal {
     ///
     /// # Errors
     /// When another run has it.
-    pub fn lock_interface(&mut self, interface: &Interface) -> Result<(), JournalError<Setting>> {
-        let Interface {
+    pub fn lock_interface(&mut self, interface: &NetDevice) -> Result<(), JournalError<Setting>> {
+        let NetDevice {
             name,
             index,
             device,
@@ -63,7 +63,7 @@ pub enum Setting {
     /// `queues/rx-0/rps_cpus`. Its value is [`Value::Text`].
     Device {
         /// Whose.
-        interface: Interface,
+        interface: NetDevice,
         /// The file's path from the interface's folder.
         file: String,
     },
@@ -96,26 +96,26 @@ pub enum Setting {
     /// How an interface gathers packets before an interrupt: [`Value::Coalescing`].
     Coalescing {
         /// Whose.
-        interface: Interface,
+        interface: NetDevice,
         /// Of one receive queue; else of all.
         queue: Option<u32>,
     },
     /// For how many packets each receive queue of an interface has room: [`Value::Packets`].
     Ring {
         /// Whose.
-        interface: Interface,
+        interface: NetDevice,
     },
     /// A place in an interface's table of rules: [`Value::Rule`].
     Steering {
         /// Whose.
-        interface: Interface,
+        interface: NetDevice,
         /// The place, from 0.
         place: u32,
     },
     /// The queues to which a card brings what no rule steers: [`Value::Queues`].
     Spread {
         /// Whose.
-        interface: Interface,
+        interface: NetDevice,
     },
 }
 
@@ -126,7 +126,7 @@ pub enum Value {
     /// A line of text: a number mostly.
     Text(String),
     /// What a thread is scheduled by.
-    Policy(Policy),
+    Policy(SchedPolicy),
     /// Where a thread may run.
     Cpus(Cpus),
     /// How an interface gathers packets.
@@ -164,7 +164,7 @@ pub enum SettingError {
         /// The setting.
         setting: Box<Setting>,
         /// What it was to be.
-        policy: Policy,
+        policy: SchedPolicy,
     },
     /// The kernel's threads cannot be listed.
     #[error("the kernel's threads cannot be found in /proc: {0}")]
@@ -182,7 +182,7 @@ pub enum SettingError {
 impl Setting {
     /// The file `file` in the folder of `interface`.
     #[must_use]
-    pub fn device(interface: &Interface, file: impl Into<String>) -> Self {
+    pub fn device(interface: &NetDevice, file: impl Into<String>) -> Self {
         Self::Device {
             interface: interface.clone(),
             file: file.into(),

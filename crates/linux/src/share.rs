@@ -7,7 +7,7 @@ use nix::time::{ClockId, clock_getres};
 use serde::Serialize;
 use weir_model::{LinuxMode, TopHalf};
 
-use crate::system::{Interface, Node};
+use crate::system::{Node, NodeInterface};
 
 /// What one interface can do to the tasks of the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,7 +54,7 @@ impl Share {
     /// ends at the next of the kernel's ticks, which come once in `tick`; zero: it ends when it is
     /// over.
     #[must_use]
-    pub fn of(node: &Node, interface: &Interface, tick: Duration, ring: Option<u32>) -> Self {
+    pub fn of(node: &Node, interface: &NodeInterface, tick: Duration, ring: Option<u32>) -> Self {
         let capped = match node.linux.top_half {
             Some(TopHalf::Cap { runtime, period }) => Some((runtime, period)),
             Some(TopHalf::Urgency(_)) | None => None,
@@ -76,7 +76,7 @@ impl Share {
             most.is_none_or(|most| receiver.urgency.get() > most)
         });
         let names =
-            |of: Vec<&crate::system::Receiver>| of.iter().map(|of| of.name.clone()).collect();
+            |of: Vec<&crate::system::NodeReceiver>| of.iter().map(|of| of.name.clone()).collect();
         let per_packet = match node.linux.mode {
             LinuxMode::Exact => interface.top_half,
             LinuxMode::Native | LinuxMode::Predicted => interface
@@ -127,14 +127,14 @@ mod tests {
     use super::*;
     use weir_model::Linux;
 
-    use crate::system::Receiver;
+    use crate::system::NodeReceiver;
     use crate::urgency::Urgency;
 
     fn node(mode: LinuxMode, top_half: Option<TopHalf>) -> Node {
-        let receiver = |name: &str, urgency| Receiver {
+        let receiver = |name: &str, urgency| NodeReceiver {
             name: name.to_owned(),
             urgency: Urgency::new(urgency).unwrap(),
-            ..Receiver::default()
+            ..NodeReceiver::default()
         };
         Node {
             name: "node".to_owned(),
@@ -143,13 +143,13 @@ mod tests {
                 top_half,
                 ..Linux::default()
             },
-            interfaces: vec![Interface {
+            interfaces: vec![NodeInterface {
                 name: "eth0".to_owned(),
                 receivers: vec![1, 2],
                 deferral: Some(Duration::from_millis(1)),
                 top_half: Some(Duration::from_micros(2)),
                 bottom_half: Some(Duration::from_micros(3)),
-                ..Interface::default()
+                ..NodeInterface::default()
             }],
             receivers: vec![
                 receiver("control", 80),

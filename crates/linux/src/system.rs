@@ -12,7 +12,7 @@ use weir_model::{Accounting, Linux, LinuxMode, Protocol, System, TopHalf};
 use crate::account;
 use crate::exact::{LONGEST_QUEUE, ORDINARY_QUEUE};
 use crate::predicted;
-use crate::receivers::{self, Rule, Rules};
+use crate::receivers::{self, Rule, RuleSet};
 use crate::urgency::Urgency;
 
 pub use refused::NotForLinux;
@@ -40,9 +40,9 @@ pub struct Node {
     /// `receive_buffer` is none where the buffers stay as they are.
     pub linux: Linux,
     /// Each interface once, in the file's order; at least one.
-    pub interfaces: Vec<Interface>,
+    pub interfaces: Vec<NodeInterface>,
     /// In the file's order.
-    pub receivers: Vec<Receiver>,
+    pub receivers: Vec<NodeReceiver>,
     /// Packets that may wait for the bottom halves of a class on each CPU, in the mode exact: those
     /// that flows state, of all flows to receivers of an urgency together.
     pub queues: BTreeMap<Urgency, u32>,
@@ -55,7 +55,7 @@ pub struct Node {
 
 /// A network interface.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Interface {
+pub struct NodeInterface {
     /// As `ip link` shows it.
     pub name: String,
     /// Indices in [`Node::receivers`] of those that a flow leads to from here, ascending.
@@ -80,13 +80,13 @@ pub struct Interface {
 
 /// A receiver, and how its sockets are recognised.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Receiver {
+pub struct NodeReceiver {
     /// Its name in the file.
     pub name: String,
     /// How urgent it is.
     pub urgency: Urgency,
     /// The ports that it listens at, of its `match` and of its flows, each once; none of them: any.
-    pub ports: Vec<Port>,
+    pub ports: Vec<ListeningPort>,
     /// Its control group, or one above.
     pub cgroup: Option<String>,
     /// The name of its program.
@@ -97,7 +97,7 @@ pub struct Receiver {
 
 /// A port of TCP, of UDP or of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Port {
+pub struct ListeningPort {
     /// None: both.
     pub protocol: Option<Protocol>,
     /// 1 to 65535.
@@ -108,7 +108,7 @@ pub struct Port {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// The port that they are for.
-    Port(Port),
+    Port(ListeningPort),
     /// Their EtherType.
     EtherType(u16),
     /// The priority in their VLAN tag.
@@ -200,7 +200,7 @@ impl Node {
     /// What the file says of receivers that are followed: one rule for each port of a receiver. A
     /// receiver that says nothing of its sockets has none.
     #[must_use]
-    pub fn rules(&self) -> Rules {
+    pub fn rules(&self) -> RuleSet {
         let rules = self.receivers.iter().flat_map(|receiver| {
             let of = |protocol, port| Rule {
                 protocol,
@@ -231,7 +231,7 @@ impl Node {
             }
             rules
         });
-        Rules::new(rules.collect())
+        RuleSet::new(rules.collect())
     }
 
     /// How closely receivers are followed.
@@ -274,7 +274,7 @@ impl Node {
     /// the top half, else the urgency of the interface's most urgent receiver in the file, so that
     /// no other process takes what the file gives to nobody; with neither, that of any receiver.
     #[must_use]
-    pub fn most_of(&self, interface: &Interface) -> Urgency {
+    pub fn most_of(&self, interface: &NodeInterface) -> Urgency {
         let most = match self.linux.top_half {
             Some(TopHalf::Urgency(place)) => Urgency::new(place).unwrap_or(Urgency::MOST),
             _ if interface.receivers.is_empty() => Urgency::MOST,
@@ -285,7 +285,7 @@ impl Node {
 
     /// The most urgent receiver of an interface; ordinary if it has none.
     #[must_use]
-    pub fn urgency_of(&self, interface: &Interface) -> Urgency {
+    pub fn urgency_of(&self, interface: &NodeInterface) -> Urgency {
         let receivers = interface.receivers.iter();
         receivers
             .filter_map(|&index| self.receivers.get(index))
@@ -295,16 +295,16 @@ impl Node {
     }
 }
 
-fn receiver(system: &System, index: usize) -> Result<Receiver, NotForLinux> {
+fn receiver(system: &System, index: usize) -> Result<NodeReceiver, NotForLinux> {
     let of = &system.receivers[index];
-    let mut ports: Vec<Port> = Vec::new();
-    let stated = of.port.map(|number| Port {
+    let mut ports: Vec<ListeningPort> = Vec::new();
+    let stated = of.port.map(|number| ListeningPort {
         protocol: None,
         number,
     });
     let of_flows = system.flows.iter().filter(|flow| flow.receiver == index);
     let of_flows = of_flows.filter_map(|flow| {
-        Some(Port {
+        Some(ListeningPort {
             protocol: flow.selector.protocol,
             number: flow.selector.port?,
         })
@@ -322,7 +322,7 @@ fn receiver(system: &System, index: usize) -> Result<Receiver, NotForLinux> {
         .matches
         .iter()
         .find(|one| one.receiver == index);
-    Ok(Receiver {
+    Ok(NodeReceiver {
         name: of.name.clone(),
         urgency: Urgency::new(of.urgency).map_err(|cause| NotForLinux::TooUrgent {
             name: of.name.clone(),
@@ -341,7 +341,10 @@ fn receiver(system: &System, index: usize) -> Result<Receiver, NotForLinux> {
 /// A class is one queue for all of its flows. That of a flow which says nothing is as long as the
 /// others'. Where ordinary processes that the file does not name wait, too, there is the room that
 /// they have without it.
-fn queues(system: &System, receivers: &[Receiver]) -> Result<BTreeMap<Urgency, u32>, NotForLinux> {
+fn queues(
+    system: &System,
+    receivers: &[NodeReceiver],
+) -> Result<BTreeMap<Urgency, u32>, NotForLinux> {
     let mut queues: BTreeMap<Urgency, u64> = BTreeMap::new();
     for of in &system.linux.interfaces {
         for (_, flow) in system.flows_of(of.source) {
@@ -381,7 +384,7 @@ fn user_of(receiver: &str, user: &str) -> Result<u32, NotForLinux> {
 const PRIVILEGED: u16 = 1024;
 
 /// What somebody should know of what the file says: what is not looked at, and who is trusted.
-fn remarks(system: &System, receivers: &[Receiver]) -> Vec<String> {
+fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
     let mut remarks = Vec::new();
     for flow in &system.flows {
         let of = &flow.selector;
@@ -398,7 +401,7 @@ fn remarks(system: &System, receivers: &[Receiver]) -> Vec<String> {
         }
     }
     for receiver in receivers {
-        let is_open = |port: &&Port| port.number >= PRIVILEGED;
+        let is_open = |port: &&ListeningPort| port.number >= PRIVILEGED;
         let says_who =
             receiver.cgroup.is_some() || receiver.command.is_some() || receiver.user.is_some();
         if receiver.urgency == Urgency::ORDINARY || says_who {
@@ -416,7 +419,7 @@ fn remarks(system: &System, receivers: &[Receiver]) -> Vec<String> {
 
 /// Of several flows with the same selector, the most urgent receiver's counts. One that names more
 /// than one thing is not told by the table, so it is left out.
-fn selected(system: &System, receivers: &[Receiver]) -> Vec<(demux::Key, Urgency)> {
+fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::Key, Urgency)> {
     let is_here = |source: usize| system.linux.interfaces.iter().any(|of| of.source == source);
     let flows = system.flows.iter().filter(|flow| is_here(flow.source));
     let mut selected: BTreeMap<demux::Key, Urgency> = BTreeMap::new();
@@ -446,7 +449,11 @@ fn selected(system: &System, receivers: &[Receiver]) -> Vec<(demux::Key, Urgency
 /// The marks of the most urgent receivers of `interface`, and the urgency of the most urgent
 /// receiver of other packets: one of the most urgent too, if not all of its packets there have a
 /// mark.
-fn urgent(system: &System, interface: &Interface, receivers: &[Receiver]) -> (Vec<Mark>, Urgency) {
+fn urgent(
+    system: &System,
+    interface: &NodeInterface,
+    receivers: &[NodeReceiver],
+) -> (Vec<Mark>, Urgency) {
     let of = |index: &usize| receivers.get(*index).map(|receiver| receiver.urgency);
     let most = interface.receivers.iter().filter_map(of).max();
     let (urgent, others): (Vec<usize>, Vec<usize>) = interface
@@ -486,8 +493,8 @@ fn urgent(system: &System, interface: &Interface, receivers: &[Receiver]) -> (Ve
 
 /// Sources that are queues of the same interface are one here: the kernel's settings are the
 /// interface's.
-fn interfaces(system: &System) -> Vec<Interface> {
-    let mut interfaces: Vec<Interface> = Vec::new();
+fn interfaces(system: &System) -> Vec<NodeInterface> {
+    let mut interfaces: Vec<NodeInterface> = Vec::new();
     let time = |cycles: u64| {
         let nanoseconds = u128::from(cycles) * 1_000_000_000 / u128::from(system.cpu.clock_hz);
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
@@ -498,10 +505,10 @@ fn interfaces(system: &System) -> Vec<Interface> {
         };
         let known = interfaces.iter().position(|known| known.name == of.name);
         let index = known.unwrap_or_else(|| {
-            interfaces.push(Interface {
+            interfaces.push(NodeInterface {
                 name: of.name.clone(),
                 tolerated_hz: Some(0.0),
-                ..Interface::default()
+                ..NodeInterface::default()
             });
             interfaces.len() - 1
         });

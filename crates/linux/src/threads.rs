@@ -49,13 +49,13 @@ impl Thread {
 /// A kernel thread with a descriptor (pidfd_open), which tells whether it has ended without a look
 /// at /proc.
 #[derive(Debug)]
-pub struct Held {
+pub struct ThreadHandle {
     /// Which.
     pub thread: Thread,
     descriptor: OwnedFd,
 }
 
-impl Held {
+impl ThreadHandle {
     /// Holds `thread`; none if it has ended.
     ///
     /// # Errors
@@ -309,13 +309,13 @@ mod tests {
             ..thread
         };
         assert!(!other.exists().unwrap());
-        assert!(Held::new(other).unwrap().is_none());
-        let held = Held::new(thread).unwrap().unwrap();
+        assert!(ThreadHandle::new(other).unwrap().is_none());
+        let held = ThreadHandle::new(thread).unwrap().unwrap();
         assert!(!held.has_ended().unwrap());
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!thread.exists().unwrap());
         assert!(held.has_ended().unwrap());
-        assert!(Held::new(thread).unwrap().is_none());
+        assert!(ThreadHandle::new(thread).unwrap().is_none());
     }
 }

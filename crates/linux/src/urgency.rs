@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::sched::Policy;
+use crate::sched::SchedPolicy;
 
 /// How urgent a process is, from 0 to 99; higher is more urgent.
 ///
@@ -51,20 +51,20 @@ impl Urgency {
 
     /// That of a process which runs with `policy`.
     #[must_use]
-    pub const fn of(policy: Policy) -> Self {
+    pub const fn of(policy: SchedPolicy) -> Self {
         match policy {
-            Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
+            SchedPolicy::Fifo(priority) | SchedPolicy::RoundRobin(priority) => {
                 if priority <= Self::MOST.0 {
                     Self(priority)
                 } else {
                     Self::MOST
                 }
             }
-            Policy::Deadline { .. } => Self::MOST,
-            Policy::Other { .. }
-            | Policy::Batch { .. }
-            | Policy::Idle
-            | Policy::Extensible { .. } => Self::ORDINARY,
+            SchedPolicy::Deadline { .. } => Self::MOST,
+            SchedPolicy::Other { .. }
+            | SchedPolicy::Batch { .. }
+            | SchedPolicy::Idle
+            | SchedPolicy::Extensible { .. } => Self::ORDINARY,
         }
     }
 
@@ -72,10 +72,10 @@ impl Urgency {
     /// such threads wait for work among themselves and need no slices; SCHED_OTHER with nice 0 for
     /// one that is not real-time.
     #[must_use]
-    pub const fn policy(self) -> Policy {
+    pub const fn policy(self) -> SchedPolicy {
         match self.0 {
-            0 => Policy::Other { nice: 0 },
-            priority => Policy::Fifo(priority),
+            0 => SchedPolicy::Other { nice: 0 },
+            priority => SchedPolicy::Fifo(priority),
         }
     }
 }
@@ -109,14 +109,14 @@ mod tests {
     #[test]
     fn follows_the_policies_of_linux() {
         let of = |policy| Urgency::of(policy).get();
-        assert_eq!(of(Policy::Other { nice: -20 }), 0);
-        assert_eq!(of(Policy::Batch { nice: 19 }), 0);
-        assert_eq!(of(Policy::Idle), 0);
-        assert_eq!(of(Policy::Fifo(1)), 1);
-        assert_eq!(of(Policy::RoundRobin(99)), 99);
+        assert_eq!(of(SchedPolicy::Other { nice: -20 }), 0);
+        assert_eq!(of(SchedPolicy::Batch { nice: 19 }), 0);
+        assert_eq!(of(SchedPolicy::Idle), 0);
+        assert_eq!(of(SchedPolicy::Fifo(1)), 1);
+        assert_eq!(of(SchedPolicy::RoundRobin(99)), 99);
         let period = Duration::from_millis(10);
         assert_eq!(
-            of(Policy::Deadline {
+            of(SchedPolicy::Deadline {
                 runtime: period / 10,
                 deadline: period,
                 period

@@ -6,8 +6,8 @@
 use std::io;
 
 use crate::machine::Lack;
-use crate::settings::namespace::{Place, handle};
-use crate::settings::{Interface, Namespace, OpenInterface, ethtool, netlink};
+use crate::settings::namespace::{NamespacePath, handle};
+use crate::settings::{Namespace, NetDevice, OpenInterface, ethtool, netlink};
 
 /// What its driver is called.
 const DRIVER: &str = "veth";
@@ -37,7 +37,7 @@ impl Checksums {
     /// # Errors
     /// ENODEV when there is none.
     pub fn of(name: &str) -> io::Result<Self> {
-        let interface = Interface::find(name, None)?;
+        let interface = NetDevice::find(name, None)?;
         let open = interface.open()?;
         if !is_veth(&open) {
             return Ok(Self::Whole);
@@ -74,7 +74,7 @@ fn other_end(index: i32, peer: i32) -> io::Result<Option<OpenInterface>> {
     let Some(wanted) = netlink::namespace_of_link(index)? else {
         return Ok(Namespace::own()?.at(peer));
     };
-    let is_it = |place: &Place| {
+    let is_it = |place: &NamespacePath| {
         let number = handle(place).and_then(|namespace| netlink::number_of(&namespace));
         number.is_ok_and(|number| number == Some(wanted))
     };

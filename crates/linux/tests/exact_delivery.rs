@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{Xdp, XdpFlags};
 use weir_core_sys::demux::Key;
-use weir_linux::exact::{Exact, ExactError, Interface, Options, Placement, Port, Reason};
-use weir_linux::sched::{self, Policy};
+use weir_linux::exact::{
+    DemuxReason, Exact, ExactError, InterfaceName, Options, Placement, TransportPort,
+};
+use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::urgency::Urgency;
 
 mod ground;
@@ -23,8 +25,8 @@ fn urgency(number: u8) -> Urgency {
     Urgency::new(number).unwrap()
 }
 
-fn interface(ground: &Ground) -> Interface {
-    Interface {
+fn interface(ground: &Ground) -> InterfaceName {
+    InterfaceName {
         name: ground.receiver.interface.clone(),
         namespace: Some(ground.receiver.path()),
     }
@@ -150,12 +152,12 @@ fn each_packet_arrives_through_the_thread_of_its_class() {
         }
     }
     let total = exact.counters().total();
-    assert_eq!(total.left(Reason::Ptp), 400);
-    assert!(total.left(Reason::NoReceiver) > 400);
-    assert!(total.left(Reason::Arp) > 0);
-    assert_eq!(total.left(Reason::NoThread), 0);
+    assert_eq!(total.left(DemuxReason::Ptp), 400);
+    assert!(total.left(DemuxReason::NoReceiver) > 400);
+    assert!(total.left(DemuxReason::Arp) > 0);
+    assert_eq!(total.left(DemuxReason::NoThread), 0);
     assert_eq!(total.classes.map(|class| class.dropped), [0; 8]);
-    let port = |protocol, port| exact.counters().port(Port { protocol, port });
+    let port = |protocol, port| exact.counters().port(TransportPort { protocol, port });
     assert_eq!(
         (port(17, 5_001), port(17, 5_003), port(17, 319)),
         (400, 0, 0)
@@ -181,7 +183,10 @@ fn a_class_runs_where_and_as_urgently_as_it_is_told() {
         .collect();
     assert_eq!(places, [(0, 0), (1, 0)]);
     exact.set_urgency(1, urgency(7)).unwrap();
-    assert_eq!(sched::get(threads[1].thread.tid).unwrap(), Policy::Fifo(7));
+    assert_eq!(
+        sched::get(threads[1].thread.tid).unwrap(),
+        SchedPolicy::Fifo(7)
+    );
     exact.table().bind(Key::udp(5_001), 1, 1).unwrap();
     exact.table().publish().unwrap();
     assert_eq!(
@@ -274,7 +279,7 @@ fn says_what_an_interface_is_missing() {
         return;
     };
     let attach = |name: &str, options: &Options| {
-        let interface = Interface {
+        let interface = InterfaceName {
             name: name.to_owned(),
             ..interface(&ground)
         };
@@ -301,7 +306,7 @@ fn says_what_an_interface_is_missing() {
         attach("a\0b", &native).unwrap_err(),
         ExactError::NoInterface(_)
     ));
-    let nowhere = Interface {
+    let nowhere = InterfaceName {
         namespace: Some("/proc/none".into()),
         ..interface(&ground)
     };

@@ -13,7 +13,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use weir_core_sys::demux::{DemuxError, Key, Outcome, Reason as Wrong, Receiver, parse};
 use weir_linux::exact::{
-    Bindings, Counts, Exact, ExactError, Options, Placement, Reason, Table, TableError, Verdict,
+    Bindings, Counts, DemuxReason, Exact, ExactError, Options, Placement, Table, TableError,
+    Verdict,
 };
 use weir_linux::receivers::Family;
 use weir_linux::urgency::Urgency;
@@ -38,45 +39,47 @@ const ONE_BUFFER: usize = 3_000;
 const SEVERAL_BUFFERS: usize = 4_096;
 
 /// What the program must do: the class, or why it leaves the frame.
-fn expected(table: &Table, frame: &[u8]) -> Result<u8, Reason> {
+fn expected(table: &Table, frame: &[u8]) -> Result<u8, DemuxReason> {
     if frame.len() >= SEVERAL_BUFFERS {
-        return Err(Reason::MultiBuffer);
+        return Err(DemuxReason::MultiBuffer);
     }
     let packet = parse(frame);
     match packet.outcome() {
-        Err(Wrong::Truncated) => return Err(Reason::Truncated),
-        Err(Wrong::Malformed) => return Err(Reason::Malformed),
-        Err(Wrong::TooDeep) => return Err(Reason::TooDeep),
-        Ok(Outcome::FirstFragment(_) | Outcome::LaterFragment(_)) => return Err(Reason::Fragment),
+        Err(Wrong::Truncated) => return Err(DemuxReason::Truncated),
+        Err(Wrong::Malformed) => return Err(DemuxReason::Malformed),
+        Err(Wrong::TooDeep) => return Err(DemuxReason::TooDeep),
+        Ok(Outcome::FirstFragment(_) | Outcome::LaterFragment(_)) => {
+            return Err(DemuxReason::Fragment);
+        }
         Ok(Outcome::Port {
             protocol: 17,
             port: 319 | 320,
-        }) => return Err(Reason::Ptp),
-        Ok(Outcome::NotIp) if packet.ethertype() == Some(0x88f7) => return Err(Reason::Ptp),
-        Ok(Outcome::NotIp) if packet.ethertype() == Some(0x0806) => return Err(Reason::Arp),
+        }) => return Err(DemuxReason::Ptp),
+        Ok(Outcome::NotIp) if packet.ethertype() == Some(0x88f7) => return Err(DemuxReason::Ptp),
+        Ok(Outcome::NotIp) if packet.ethertype() == Some(0x0806) => return Err(DemuxReason::Arp),
         Ok(_) => {}
     }
     let found = table.classify(&packet);
     match (found.receiver, found.class) {
         (Receiver::Bound(_), Some(class)) => Ok(class),
-        _ => Err(Reason::NoReceiver),
+        _ => Err(DemuxReason::NoReceiver),
     }
 }
 
 /// The only thing that has been counted since `before`.
-fn counted(before: &Counts, after: &Counts) -> Vec<Result<u8, Reason>> {
+fn counted(before: &Counts, after: &Counts) -> Vec<Result<u8, DemuxReason>> {
     let given = (0..).zip(before.classes.iter().zip(&after.classes));
     let given = given.flat_map(|(class, (before, after))| {
         vec![Ok(class); (after.given - before.given) as usize]
     });
-    let left = Reason::ALL.into_iter();
+    let left = DemuxReason::ALL.into_iter();
     let left = left
         .flat_map(|reason| vec![Err(reason); (after.left(reason) - before.left(reason)) as usize]);
     given.chain(left).collect()
 }
 
 /// Tries a frame, and compares what is done and what is counted.
-fn agrees(exact: &mut Exact, frame: &[u8]) -> Result<Result<u8, Reason>, TestCaseError> {
+fn agrees(exact: &mut Exact, frame: &[u8]) -> Result<Result<u8, DemuxReason>, TestCaseError> {
     let expected = expected(exact.table(), frame);
     let before = exact.counters().total();
     let (verdict, _) = exact.try_frame(frame, 1).expect("the kernel tries it");
@@ -196,7 +199,7 @@ fn does_with_any_frame_what_the_core_says() {
     let done = agrees(&mut exact, &deep).unwrap();
     seen.insert(format!("{done:?}"), 1);
     // The frames were such that each thing has happened, but that there is no thread.
-    for reason in &Reason::ALL[..8] {
+    for reason in &DemuxReason::ALL[..8] {
         assert!(
             seen.contains_key(&format!("Err({reason:?})")),
             "{reason}: {seen:?}"
@@ -264,7 +267,7 @@ fn sockets_come_and_go_by_the_thousand() {
                 let done = agrees(&mut exact, &udp(port)).unwrap();
                 assert_eq!(
                     done.is_ok(),
-                    is_bound || done == Err(Reason::Ptp),
+                    is_bound || done == Err(DemuxReason::Ptp),
                     "port {port} after {round}"
                 );
             }
@@ -337,7 +340,10 @@ fn a_full_table_says_so_and_still_works() {
         "{error}"
     );
     exact.table().publish().unwrap();
-    for (port, done) in [(refused - 1, Ok(0)), (refused, Err(Reason::NoReceiver))] {
+    for (port, done) in [
+        (refused - 1, Ok(0)),
+        (refused, Err(DemuxReason::NoReceiver)),
+    ] {
         let mut frame = udp(port);
         frame[14 + 9] = 6;
         assert_eq!(agrees(&mut exact, &frame).unwrap(), done);
@@ -427,7 +433,10 @@ fn a_port_by_one_family_is_not_that_by_the_other() {
         .unwrap();
     exact.table().publish().unwrap();
     assert_eq!(agrees(&mut exact, &udp(5_000)).unwrap(), Ok(1));
-    assert_eq!(agrees(&mut exact, &v6()).unwrap(), Err(Reason::NoReceiver));
+    assert_eq!(
+        agrees(&mut exact, &v6()).unwrap(),
+        Err(DemuxReason::NoReceiver)
+    );
     exact
         .table()
         .bind_in(Family::V6, Key::udp(5_000), 2, 0)

@@ -18,8 +18,8 @@ use libbpf_rs::query::ProgInfoIter;
 use machine::{Machine, said, signal};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use weir_linux::sched::{self, Cpus, Policy};
-use weir_linux::settings::{Interface, netlink};
+use weir_linux::sched::{self, Cpus, SchedPolicy};
+use weir_linux::settings::{NetDevice, netlink};
 
 fn plan(machine: &Machine) -> Value {
     let output = machine.weir("plan").arg("--json").output().unwrap();
@@ -58,7 +58,7 @@ fn an_interface_of_another_namespace_that_is_named_alike_is_left_alone() {
         sender.ip(&format!("link add {name} type veth peer name other"));
         sender.offload_of(name, ground::Offload::Receive, true);
         sender.ip(&format!("link set {name} up"));
-        let open = Interface::find(name, Some(&sender.path()))
+        let open = NetDevice::find(name, Some(&sender.path()))
             .unwrap()
             .open()
             .unwrap();
@@ -190,7 +190,7 @@ fn pin(cpu: &str) {
 fn another() -> Option<Ground> {
     let other = ground::begin(&[Need::Namespaces])?;
     let path = other.receiver.path();
-    let found = Interface::find(&other.receiver.interface, Some(&path)).unwrap();
+    let found = NetDevice::find(&other.receiver.interface, Some(&path)).unwrap();
     let open = found.open().unwrap();
     open.write("queues/rx-0/rps_cpus", "2").unwrap();
     Some(other)
@@ -200,7 +200,7 @@ fn another() -> Option<Ground> {
 fn work() -> u64 {
     let working = std::thread::spawn(|| {
         pin("1");
-        sched::set(0, Policy::Fifo(50)).unwrap();
+        sched::set(0, SchedPolicy::Fifo(50)).unwrap();
         let end = Instant::now() + WINDOW;
         let mut done = 0_u64;
         while Instant::now() < end {
@@ -311,7 +311,7 @@ fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
         // They have CPU 1, and the flood has it, too.
         scope.spawn(|| {
             pin("1");
-            sched::set(0, Policy::Fifo(50)).unwrap();
+            sched::set(0, SchedPolicy::Fifo(50)).unwrap();
             while !stop.load(Ordering::Relaxed) {
                 black_box(0);
             }
@@ -329,7 +329,7 @@ fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
         });
         let serving = scope.spawn(|| {
             pin("1");
-            sched::set(0, Policy::Fifo(80)).unwrap();
+            sched::set(0, SchedPolicy::Fifo(80)).unwrap();
             let mut byte = [0; 8];
             (0..PACKETS)
                 .filter(|_| {

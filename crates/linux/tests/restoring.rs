@@ -11,13 +11,13 @@ use std::process::{Child, Command, Stdio};
 
 use machine::{FILES, Machine, said, signal, until};
 use nix::sys::signal::Signal;
-use weir_linux::sched::{self, Policy};
-use weir_linux::settings::{Interface, Journal, Namespace, Setting, Value, sockets};
+use weir_linux::sched::{self, SchedPolicy};
+use weir_linux::settings::{Journal, Namespace, NetDevice, Setting, Value, sockets};
 use weir_linux::threads::Thread;
 
 /// The settings of the interface `name` in the network namespace at `path`.
 fn files(name: &str, path: &Path) -> Vec<String> {
-    let open = Interface::find(name, Some(path)).unwrap().open().unwrap();
+    let open = NetDevice::find(name, Some(path)).unwrap().open().unwrap();
     let read = |file: &&str| open.read(file).unwrap().trim().to_owned();
     FILES.iter().map(read).collect()
 }
@@ -276,13 +276,13 @@ fn an_interface_that_got_anothers_number_is_left_alone() {
     let run = machine.run();
     let receiver = &machine.ground.receiver;
     let name = &receiver.interface;
-    let index = Interface::find(name, Some(&receiver.path())).unwrap().index;
+    let index = NetDevice::find(name, Some(&receiver.path())).unwrap().index;
     receiver.ip(&format!("link delete {name}"));
     receiver.ip(&format!(
         "link add weir-other index {index} type veth peer name weir-end"
     ));
     let open = || {
-        let other = Interface::find("weir-other", Some(&receiver.path()));
+        let other = NetDevice::find("weir-other", Some(&receiver.path()));
         other.unwrap().open().unwrap()
     };
     // What the run has set, by chance.
@@ -330,7 +330,7 @@ fn policy_of(pid: i32) -> Setting {
 }
 
 fn fifo(priority: u8) -> Value {
-    Value::Policy(Policy::Fifo(priority))
+    Value::Policy(SchedPolicy::Fifo(priority))
 }
 
 /// The other run, which has set the policy when this returns.
@@ -346,7 +346,7 @@ fn other(folder: &Path, pid: i32, priority: u8) -> Child {
         .spawn()
         .unwrap();
     until("the other run has set it", || {
-        sched::get(pid).unwrap() == Policy::Fifo(priority)
+        sched::get(pid).unwrap() == SchedPolicy::Fifo(priority)
     });
     child
 }
@@ -384,13 +384,13 @@ fn two_runs_with_their_states_apart_share_what_both_set() {
         let mut later = other(&two, pid, 20);
         if first_ends_first {
             assert!(journal.restore().is_complete());
-            assert_eq!(policy(), Policy::Fifo(20));
+            assert_eq!(policy(), SchedPolicy::Fifo(20));
             drop(later.stdin.take());
             assert!(later.wait().unwrap().success());
         } else {
             drop(later.stdin.take());
             assert!(later.wait().unwrap().success());
-            assert_eq!(policy(), Policy::Fifo(10));
+            assert_eq!(policy(), SchedPolicy::Fifo(10));
             assert!(journal.restore().is_complete());
         }
         assert_eq!(policy(), ordinary);
@@ -475,7 +475,7 @@ fn what_cannot_be_begun_after_a_hang_up_leaves_all_as_it_was() {
         .stderr(Stdio::piped());
     let second = second.spawn().unwrap();
     let deferred = || {
-        let open = Interface::find("weir-b", Some(&receiver.path())).unwrap();
+        let open = NetDevice::find("weir-b", Some(&receiver.path())).unwrap();
         open.open().unwrap().read("gro_flush_timeout").unwrap()
     };
     until("the second run is ready", || deferred().trim() == "1000000");

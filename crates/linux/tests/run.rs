@@ -12,8 +12,8 @@ use ground::Offload;
 use machine::{FILES, Machine, PATIENCE, said, signal};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use weir_linux::sched::Policy;
-use weir_linux::settings::Interface;
+use weir_linux::sched::SchedPolicy;
+use weir_linux::settings::NetDevice;
 
 #[test]
 fn plan_lists_what_run_changes_and_stop_puts_it_back() {
@@ -54,7 +54,7 @@ fn plan_lists_what_run_changes_and_stop_puts_it_back() {
         format!("the policy of the threads of {interface}"),
         napi.to_string(),
     ));
-    assert_eq!(napi, Policy::Fifo(2));
+    assert_eq!(napi, SchedPolicy::Fifo(2));
     listed.sort();
     changed.sort();
     assert_eq!(listed, changed);
@@ -147,7 +147,7 @@ fn what_somebody_else_has_set_is_left_and_said() {
     let child = machine.run();
     let name = &machine.ground.receiver.interface;
     let path = machine.ground.receiver.path();
-    let open = Interface::find(name, Some(&path)).unwrap().open().unwrap();
+    let open = NetDevice::find(name, Some(&path)).unwrap().open().unwrap();
     open.write("gro_flush_timeout", "77000").unwrap();
     signal(&child, Signal::SIGINT);
     let ended = child.wait_with_output().unwrap();

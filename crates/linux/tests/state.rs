@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use machine::{Machine, said, signal};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use weir_linux::settings::{Interface, Journal};
+use weir_linux::settings::{Journal, NetDevice};
 use weir_linux::threads::Thread;
 
 /// Longer than Weir waits for anybody, by far.
@@ -235,7 +235,7 @@ fn what_others_have_written_is_not_carried_out() {
     let Some(machine) = machine() else { return };
     let name = &machine.ground.receiver.interface;
     let path = machine.ground.receiver.path();
-    let interface = Interface::find(name, Some(&path)).unwrap();
+    let interface = NetDevice::find(name, Some(&path)).unwrap();
     let before = machine.settings();
     let mut bystander = Command::new("sleep").arg("100").spawn().unwrap();
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir_linux::exact::ORDINARY_QUEUE;
 use weir_linux::share::Share;
-use weir_linux::system::{Mark, Node, NotForLinux, Port};
+use weir_linux::system::{ListeningPort, Mark, Node, NotForLinux};
 use weir_linux::urgency::Urgency;
 use weir_model::{LinuxMode, Protocol, TopHalf};
 
@@ -84,7 +84,7 @@ fn the_queues_of_an_interface_are_one_with_the_ports_of_its_receivers() {
     assert_eq!(eth0.receivers, [0, 1]);
     assert_eq!(eth0.deferral, Some(Duration::from_millis(1)));
     // The port of `match` is of both protocols, and so is the flow's.
-    let port = |protocol, number| Port { protocol, number };
+    let port = |protocol, number| ListeningPort { protocol, number };
     assert_eq!(node.receivers[0].ports, [port(None, 502)]);
     assert_eq!(node.receivers[1].ports, [port(Some(Protocol::Udp), 514)]);
     assert_eq!(node.receivers[0].command.as_deref(), Some("plc"));

@@ -98,20 +98,20 @@ impl Questions {
         })
     }
 
-    fn way(&self) -> io::Result<Way> {
+    fn way(&self) -> io::Result<AskSocket> {
         if self.stream {
             let stream = send::connect(self.to, self.time)?;
             stream.set_read_timeout(Some(WAIT))?;
-            return Ok(Way::Stream(stream));
+            return Ok(AskSocket::Stream(stream));
         }
         let socket = send::socket(self.to, None)?;
         socket.set_read_timeout(Some(WAIT))?;
-        Ok(Way::Datagrams(socket))
+        Ok(AskSocket::Datagrams(socket))
     }
 }
 
 /// How questions leave.
-enum Way {
+enum AskSocket {
     Datagrams(UdpSocket),
     Stream(TcpStream),
 }
@@ -124,7 +124,7 @@ enum Outcome {
     Open,
 }
 
-impl Way {
+impl AskSocket {
     /// Asks, and waits for the whole answer, which is read into `message`.
     fn answer(&mut self, message: &mut [u8], asked: Header, end: End) -> io::Result<Outcome> {
         match self {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A scheduling policy of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
+pub enum SchedPolicy {
     /// `SCHED_OTHER`.
     Other,
     /// `SCHED_BATCH`.
@@ -19,7 +19,7 @@ pub enum Policy {
     RoundRobin(u8),
 }
 
-impl FromStr for Policy {
+impl FromStr for SchedPolicy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -43,7 +43,7 @@ impl FromStr for Policy {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for SchedPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Other => f.write_str("other"),
@@ -57,14 +57,14 @@ impl fmt::Display for Policy {
 
 /// What the options of every command say of its thread.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
-pub struct Place {
+pub struct ThreadPlace {
     /// Run on this CPU alone
     #[arg(long, value_name = "NUMBER")]
     pub cpu: Option<usize>,
 
     /// The scheduling policy: other, batch, idle, fifo:50, rr:50; what it is already if not given
     #[arg(long)]
-    pub policy: Option<Policy>,
+    pub policy: Option<SchedPolicy>,
 }
 
 /// Why a thread cannot be where it should.
@@ -86,7 +86,7 @@ pub enum PlaceError {
     )]
     Policy {
         /// The one that was asked for.
-        policy: Policy,
+        policy: SchedPolicy,
         /// What the system says.
         cause: io::Error,
     },
@@ -113,7 +113,7 @@ pub enum RaiseError {
     },
 }
 
-impl Place {
+impl ThreadPlace {
     /// Moves the calling thread there.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ const SELF: libc::pid_t = 0;
 ///
 /// # Errors
 /// There is none, or the system refuses.
-pub fn raise(beginning: &str, policy: Policy) -> Result<Vec<String>, RaiseError> {
+pub fn raise(beginning: &str, policy: SchedPolicy) -> Result<Vec<String>, RaiseError> {
     let mut names = Vec::new();
     let processes = std::fs::read_dir("/proc").map_err(RaiseError::Processes)?;
     for entry in processes.flatten() {
@@ -197,13 +197,13 @@ fn allowed() -> String {
     names.join(", ")
 }
 
-fn schedule(thread: libc::pid_t, policy: Policy) -> io::Result<()> {
+fn schedule(thread: libc::pid_t, policy: SchedPolicy) -> io::Result<()> {
     let (number, priority) = match policy {
-        Policy::Other => (libc::SCHED_OTHER, 0),
-        Policy::Batch => (libc::SCHED_BATCH, 0),
-        Policy::Idle => (libc::SCHED_IDLE, 0),
-        Policy::Fifo(level) => (libc::SCHED_FIFO, level),
-        Policy::RoundRobin(level) => (libc::SCHED_RR, level),
+        SchedPolicy::Other => (libc::SCHED_OTHER, 0),
+        SchedPolicy::Batch => (libc::SCHED_BATCH, 0),
+        SchedPolicy::Idle => (libc::SCHED_IDLE, 0),
+        SchedPolicy::Fifo(level) => (libc::SCHED_FIFO, level),
+        SchedPolicy::RoundRobin(level) => (libc::SCHED_RR, level),
     };
     let parameters = libc::sched_param {
         sched_priority: priority.into(),
@@ -230,19 +230,19 @@ mod tests {
     #[test]
     fn policies_read_back() {
         for text in ["other", "batch", "idle", "fifo:1", "rr:99"] {
-            assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<SchedPolicy>().unwrap().to_string(), text);
         }
         for text in [
             "", "fifo", "fifo:0", "fifo:100", "rr:x", "other:1", "deadline",
         ] {
-            assert!(text.parse::<Policy>().is_err(), "{text}");
+            assert!(text.parse::<SchedPolicy>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_cpu_that_is_not_there_is_refused_with_those_that_are() {
         for cpu in [1023, 1024, usize::MAX] {
-            let place = Place {
+            let place = ThreadPlace {
                 cpu: Some(cpu),
                 policy: None,
             };

@@ -56,16 +56,16 @@ pub enum ReceiveError {
 
 /// What came.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Received {
+pub struct Reception {
     /// How long it was listened, in seconds.
     pub seconds: f64,
     /// Per address, in the order in which they were given.
-    pub ports: Vec<Port>,
+    pub ports: Vec<PortTraffic>,
 }
 
 /// What came to one address.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Port {
+pub struct PortTraffic {
     /// The address.
     pub at: SocketAddr,
     /// Messages of `weir-load send`.
@@ -79,14 +79,14 @@ pub struct Port {
     /// Messages that the socket's buffer had no room for; none where the kernel does not say.
     pub overflowed: Option<u64>,
     /// Per sender.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<SenderFlow>,
     /// How old messages were, in nanoseconds. What a clock puts into the future is 0 old.
     pub latency: Distribution,
 }
 
 /// What came from one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Flow {
+pub struct SenderFlow {
     /// The sender's number.
     pub flow: u32,
     /// Its messages.
@@ -104,7 +104,7 @@ impl Listen {
     ///
     /// # Errors
     /// An address is taken or not this machine's.
-    pub fn run(&self, ready: impl FnOnce()) -> Result<Received, ReceiveError> {
+    pub fn run(&self, ready: impl FnOnce()) -> Result<Reception, ReceiveError> {
         let mut sockets = Sockets::open(self)?;
         let mut tallies: Vec<Tally> = self.at.iter().map(|_| Tally::default()).collect();
         let start = clock::now();
@@ -124,7 +124,7 @@ impl Listen {
             .enumerate()
             .map(|(index, (&at, tally))| tally.port(at, sockets.overflowed(index)))
             .collect();
-        Ok(Received {
+        Ok(Reception {
             seconds: seconds(now - start),
             ports,
         })

@@ -125,11 +125,11 @@ impl Flood {
         Ok(sender.sent)
     }
 
-    fn way(&self) -> io::Result<Way> {
+    fn way(&self) -> io::Result<SendSocket> {
         if self.stream {
-            return connect(self.to, self.time).map(Way::Stream);
+            return connect(self.to, self.time).map(SendSocket::Stream);
         }
-        socket(self.to, self.from).map(Way::Datagrams)
+        socket(self.to, self.from).map(SendSocket::Datagrams)
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
 }
 
 /// How messages leave.
-enum Way {
+enum SendSocket {
     Datagrams(UdpSocket),
     Stream(TcpStream),
 }
@@ -219,7 +219,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn run(&mut self, way: &mut Way, end: End) -> io::Result<()> {
+    fn run(&mut self, way: &mut SendSocket, end: End) -> io::Result<()> {
         let start = clock::now();
         let mut now = start;
         while !end.is_over(now) {
@@ -263,15 +263,15 @@ impl Sender {
         count
     }
 
-    fn give(&mut self, way: &mut Way, count: usize, end: End) -> io::Result<()> {
+    fn give(&mut self, way: &mut SendSocket, count: usize, end: End) -> io::Result<()> {
         let size = self.messages[0].len();
         let mut done = 0;
         while done < count {
             let taken = match way {
-                Way::Datagrams(socket) => {
+                SendSocket::Datagrams(socket) => {
                     datagrams::send(socket.as_fd(), &mut self.messages[done..count])
                 }
-                Way::Stream(stream) => {
+                SendSocket::Stream(stream) => {
                     write_whole(stream, &self.messages[done], end).map(usize::from)
                 }
             };

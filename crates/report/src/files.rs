@@ -30,14 +30,14 @@ impl WriteError {
 ///
 /// A device or a pipe is written as it is.
 #[derive(Debug)]
-pub struct Unfinished {
+pub struct UnfinishedFile {
     file: File,
     target: PathBuf,
     /// None: the target itself is written.
     temporary: Option<Temporary>,
 }
 
-impl Unfinished {
+impl UnfinishedFile {
     /// Begins the file, in its folder, which is made if it is missing.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Unfinished {
     }
 }
 
-impl Write for Unfinished {
+impl Write for UnfinishedFile {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         self.file.write(buffer)
     }
@@ -114,7 +114,7 @@ fn folder_of(file: &Path) -> &Path {
 }
 
 /// All files of a folder are whole: they take their names, one after the other.
-fn finish_all(files: &[Unfinished]) -> Result<(), WriteError> {
+fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
     for file in files {
         file.seal().map_err(WriteError::at(&file.target))?;
     }
@@ -148,7 +148,8 @@ pub fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<PathBuf>,
     let mut written = Vec::with_capacity(files.len());
     for (name, content) in files {
         let target = folder.join(name);
-        let mut file = Unfinished::create_in_folder(&target).map_err(WriteError::at(&target))?;
+        let mut file =
+            UnfinishedFile::create_in_folder(&target).map_err(WriteError::at(&target))?;
         file.write_all(content).map_err(WriteError::at(&target))?;
         written.push(file);
     }
@@ -194,12 +195,12 @@ mod tests {
     fn what_is_not_finished_leaves_no_trace() {
         let root = tempfile::tempdir().unwrap();
         let target = root.path().join("new/out.perfetto");
-        let mut file = Unfinished::create(&target).unwrap();
+        let mut file = UnfinishedFile::create(&target).unwrap();
         file.write_all(b"half").unwrap();
         assert!(!target.exists());
         drop(file);
         assert_eq!(names(target.parent().unwrap()).len(), 0);
-        let mut file = Unfinished::create(&target).unwrap();
+        let mut file = UnfinishedFile::create(&target).unwrap();
         file.write_all(b"all of it").unwrap();
         file.finish().unwrap();
         assert_eq!(names(target.parent().unwrap()), ["out.perfetto"]);
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn a_folder_is_no_file_to_be_written() {
         let root = tempfile::tempdir().unwrap();
-        let error = Unfinished::create(root.path()).unwrap_err().to_string();
+        let error = UnfinishedFile::create(root.path()).unwrap_err().to_string();
         assert!(error.starts_with("cannot write"), "{error}");
         assert_eq!(names(root.path()).len(), 0);
     }
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn a_device_stays_one_and_says_that_it_is_full() {
         let full = Path::new("/dev/full");
-        let mut file = Unfinished::create(full).unwrap();
+        let mut file = UnfinishedFile::create(full).unwrap();
         assert!(file.write_all(b"x").is_err());
         assert!(!std::fs::metadata(full).unwrap().is_file());
     }

@@ -17,7 +17,7 @@ mod temporary;
 pub mod terminal;
 
 pub use claim::{Claim, Goal, Verdict};
-pub use files::{Unfinished, WriteError, write_all};
+pub use files::{UnfinishedFile, WriteError, write_all};
 pub use grid::{Align, Emphasis, Grid};
 pub use number::{count, percent, rate, significant, time};
 pub use plot::{Colour, Curve, Panel, Plot, PlotError, Scale, Stroke};

@@ -4,10 +4,10 @@ use weir_analysis::check::{AssumedCost, CheckReport};
 use weir_model::{Origin, System};
 use weir_report::terminal::wrapped;
 
-use crate::words::{Clock, list, plural};
+use crate::words::{CycleClock, list, plural};
 
 /// The list with its heading.
-pub(super) fn text(system: &System, report: &CheckReport, clock: Clock) -> String {
+pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> String {
     let of = &report.assumptions;
     let mut lines = vec![
         execution_times(report),
@@ -87,7 +87,7 @@ fn max_work(report: &CheckReport) -> String {
     }
 }
 
-fn stated(what: &str, cost: AssumedCost, clock: Clock) -> String {
+fn stated(what: &str, cost: AssumedCost, clock: CycleClock) -> String {
     let origin = match cost.origin {
         Origin::Declared => "declared",
         Origin::Measured => "measured: seen, not proven",

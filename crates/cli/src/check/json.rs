@@ -6,10 +6,10 @@ use weir_analysis::check::CheckReport;
 use weir_analysis::{Analysis, certificate};
 use weir_model::System;
 
-use super::observed::Observed;
+use super::observed::Comparison;
 use super::verdict;
 use crate::output::About;
-use crate::words::Clock;
+use crate::words::CycleClock;
 
 /// Raised when a key changes its meaning or goes; new keys may come.
 const VERSION: u32 = 1;
@@ -21,7 +21,7 @@ pub(super) struct CheckAnswer<'a> {
     sentence: String,
     #[serde(flatten)]
     report: &'a CheckReport,
-    observed: Option<&'a Observed>,
+    observed: Option<&'a Comparison>,
     certificate: Certificate<'a>,
 }
 
@@ -30,9 +30,9 @@ pub(super) fn answer<'a>(
     system: &'a System,
     analysis: &'a Analysis,
     report: &'a CheckReport,
-    observed: Option<&'a Observed>,
+    observed: Option<&'a Comparison>,
 ) -> CheckAnswer<'a> {
-    let sentence = verdict::sentence(report, Clock::of(system));
+    let sentence = verdict::sentence(report, CycleClock::of(system));
     CheckAnswer {
         check: VERSION,
         system: About::of(system),

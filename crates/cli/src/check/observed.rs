@@ -17,7 +17,7 @@ use crate::words::{list, plural};
 
 /// What was seen: the keys of `weir run --json` that matter here, and `work`.
 #[derive(Debug, Deserialize)]
-struct Run {
+struct RunRecord {
     /// The interrupts that were taken.
     #[serde(default)]
     vectors: Vec<Vector>,
@@ -35,21 +35,21 @@ struct Vector {
 
 /// A file of observations.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct ObservationFile {
     path: PathBuf,
-    run: Run,
+    run: RunRecord,
 }
 
 /// Reads what was seen.
 ///
 /// # Errors
 /// A file that cannot be read, or is nothing that was seen.
-pub(super) fn read(path: &Path) -> miette::Result<Seen> {
+pub(super) fn read(path: &Path) -> miette::Result<ObservationFile> {
     const HELP: &str = "`weir run --json` prints one; by hand it is for example {\"work\": {\"uart\": 4}}, the most units of work that one interrupt of a source did";
     let text = std::fs::read_to_string(path)
         .into_diagnostic()
         .map_err(|error| miette!(help = HELP, "cannot read {}: {error}", path.display()))?;
-    let run: Run = serde_json::from_str(&text)
+    let run: RunRecord = serde_json::from_str(&text)
         .map_err(|error| miette!(help = HELP, "{} is no run: {error}", path.display()))?;
     if run.vectors.is_empty() && run.work.is_empty() {
         return Err(miette!(
@@ -58,7 +58,7 @@ pub(super) fn read(path: &Path) -> miette::Result<Seen> {
             path.display()
         ));
     }
-    Ok(Seen {
+    Ok(ObservationFile {
         path: path.to_owned(),
         run,
     })
@@ -66,20 +66,20 @@ pub(super) fn read(path: &Path) -> miette::Result<Seen> {
 
 /// What became of the observations: `observed` of `weir check --json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Observed {
+pub(super) struct Comparison {
     /// The file.
     file: String,
     /// Interrupts and sources of which something was seen that the system file speaks of.
     compared: usize,
     /// What did more than the file states.
-    pub exceeded: Vec<Exceeded>,
+    pub exceeded: Vec<Excess>,
     /// Interrupts that were taken, and sources, that the system file does not know.
     unknown: Vec<String>,
 }
 
 /// More than the file states.
 #[derive(Debug, Serialize)]
-pub(super) struct Exceeded {
+pub(super) struct Excess {
     /// The source or shared timer.
     name: String,
     /// Its interrupt; none of units of work.
@@ -93,8 +93,8 @@ pub(super) struct Exceeded {
 }
 
 /// Holds what was seen against `system`.
-pub(super) fn judge(system: &System, analysis: &Analysis, seen: Seen) -> Observed {
-    let mut observed = Observed {
+pub(super) fn judge(system: &System, analysis: &Analysis, seen: ObservationFile) -> Comparison {
+    let mut observed = Comparison {
         file: seen.path.display().to_string(),
         compared: 0,
         exceeded: Vec::new(),
@@ -103,7 +103,7 @@ pub(super) fn judge(system: &System, analysis: &Analysis, seen: Seen) -> Observe
     let longest = longest_runs(system, analysis);
     for vector in seen.run.vectors.into_iter().filter(|of| of.taken > 0) {
         match longest.iter().find(|run| run.vector == vector.name) {
-            Some(run) => observed.compare(Exceeded {
+            Some(run) => observed.compare(Excess {
                 name: run.name.clone(),
                 vector: Some(vector.name),
                 what: "cycles",
@@ -116,7 +116,7 @@ pub(super) fn judge(system: &System, analysis: &Analysis, seen: Seen) -> Observe
     for (name, units) in seen.run.work {
         match system.sources.iter().find(|source| source.name == name) {
             // What is not stated cannot be exceeded, and nothing is proven of it.
-            Some(source) => observed.compare(Exceeded {
+            Some(source) => observed.compare(Excess {
                 name,
                 vector: None,
                 what: "units",
@@ -129,8 +129,8 @@ pub(super) fn judge(system: &System, analysis: &Analysis, seen: Seen) -> Observe
     observed
 }
 
-impl Observed {
-    fn compare(&mut self, one: Exceeded) {
+impl Comparison {
+    fn compare(&mut self, one: Excess) {
         self.compared += 1;
         if one.seen > one.stated {
             self.exceeded.push(one);
@@ -151,7 +151,7 @@ impl Observed {
                 self.file
             )]
         } else {
-            self.exceeded.iter().map(Exceeded::text).collect()
+            self.exceeded.iter().map(Excess::text).collect()
         };
         if !self.unknown.is_empty() {
             lines.push(format!(
@@ -171,7 +171,7 @@ impl Observed {
     }
 }
 
-impl Exceeded {
+impl Excess {
     fn text(&self) -> String {
         let Self {
             name, seen, stated, ..

@@ -6,7 +6,7 @@ use weir_analysis::check::{
 use weir_report::{Align, Emphasis, Grid, percent};
 
 use crate::tables::{Format, NONE, fold, hidden, or_none, plain};
-use crate::words::{Clock, factor, hertz, list, plural};
+use crate::words::{CycleClock, factor, hertz, list, plural};
 
 use Align::{Left, Right};
 use weir_report::terminal::wrapped;
@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 40;
 const MOST_OTHERS: usize = 15;
 
 /// Every interrupt, task and bottom half.
-pub(super) fn rows(report: &CheckReport, clock: Clock, format: Format) -> String {
+pub(super) fn rows(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     let mut grid = Grid::new(
         &[
             ("row", Left),
@@ -110,7 +110,7 @@ fn mark(bound: &Bound, deadline: Option<u64>) -> (&'static str, Emphasis) {
 }
 
 /// What would be missed or starved without the limits.
-pub(super) fn without_limits(report: &CheckReport, clock: Clock, format: Format) -> String {
+pub(super) fn without_limits(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     if report.rows.iter().all(|row| row.without_limits.is_none()) {
         return String::new();
     }
@@ -348,7 +348,7 @@ fn critical(report: &CheckReport) -> String {
 }
 
 /// The flows through the stages.
-pub(super) fn flows(report: &CheckReport, clock: Clock, format: Format) -> String {
+pub(super) fn flows(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     if report.flows.is_empty() {
         return String::new();
     }

@@ -5,19 +5,19 @@ use weir_model::System;
 use weir_report::Emphasis;
 use weir_report::terminal::wrapped;
 
-use super::observed::Observed;
+use super::observed::Comparison;
 use super::{assumptions, tables, verdict};
 use crate::tables::Format;
-use crate::words::{Clock, title};
+use crate::words::{CycleClock, title};
 
 /// Everything that is printed.
 pub(super) fn text(
     system: &System,
     report: &CheckReport,
-    seen: Option<&Observed>,
+    seen: Option<&Comparison>,
     format: Format,
 ) -> String {
-    let clock = Clock::of(system);
+    let clock = CycleClock::of(system);
     let mut parts = vec![
         title(system),
         tables::rows(report, clock, format),
@@ -32,7 +32,7 @@ pub(super) fn text(
     parts.join("\n\n")
 }
 
-fn said(report: &CheckReport, clock: Clock, format: Format) -> String {
+fn said(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     let word = verdict::word(report.verdict);
     let sentence = wrapped(
         &format!("{word}: {}", verdict::sentence(report, clock)),

@@ -3,7 +3,7 @@
 use weir_analysis::check::{Bound, BoundState, Cause, CheckReport, FlowRow, Row, Verdict};
 use weir_report::percent;
 
-use crate::words::{Clock, list, list_with_more, plural};
+use crate::words::{CycleClock, list, list_with_more, plural};
 
 /// The first words of the sentence, which stand out.
 pub(super) fn word(verdict: Verdict) -> &'static str {
@@ -15,7 +15,7 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
 }
 
 /// The sentence behind the word and its colon.
-pub(super) fn sentence(report: &CheckReport, clock: Clock) -> String {
+pub(super) fn sentence(report: &CheckReport, clock: CycleClock) -> String {
     match report.verdict {
         Verdict::Guaranteed => guaranteed(report),
         Verdict::NotGuaranteed => not_guaranteed(report, clock),
@@ -74,7 +74,7 @@ fn not_proven(report: &CheckReport) -> String {
     format!("{} {states} may take any time", list(missing))
 }
 
-fn not_guaranteed(report: &CheckReport, clock: Clock) -> String {
+fn not_guaranteed(report: &CheckReport, clock: CycleClock) -> String {
     let rows = report.missing_rows().count();
     let flows = report.missing_flows().count();
     let (first, rows, flows) = match (report.missing_rows().next(), report.missing_flows().next()) {
@@ -94,7 +94,7 @@ fn not_guaranteed(report: &CheckReport, clock: Clock) -> String {
     }
 }
 
-fn of_row(report: &CheckReport, row: &Row, clock: Clock) -> String {
+fn of_row(report: &CheckReport, row: &Row, clock: CycleClock) -> String {
     late(
         report,
         &row.name,
@@ -104,7 +104,7 @@ fn of_row(report: &CheckReport, row: &Row, clock: Clock) -> String {
     )
 }
 
-fn of_flow(report: &CheckReport, flow: &FlowRow, clock: Clock) -> String {
+fn of_flow(report: &CheckReport, flow: &FlowRow, clock: CycleClock) -> String {
     let packet = format!("a packet of {}", flow.name);
     if flow.bound.state == BoundState::Ok {
         let (needed, room) = (
@@ -125,7 +125,7 @@ fn of_flow(report: &CheckReport, flow: &FlowRow, clock: Clock) -> String {
     )
 }
 
-fn late(report: &CheckReport, name: &str, bound: &Bound, deadline: u64, clock: Clock) -> String {
+fn late(report: &CheckReport, name: &str, bound: &Bound, deadline: u64, clock: CycleClock) -> String {
     match (&bound.cause, bound.response_cycles) {
         (None, Some(response)) => {
             let (response, deadline) = clock.times_apart(response, deadline);

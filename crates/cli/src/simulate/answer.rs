@@ -20,7 +20,7 @@ pub(super) struct Answer<'a> {
     simulate: u32,
     system: About<'a>,
     pub sentence: String,
-    options: Told,
+    options: RunOptions,
     pub arrivals: Vec<Arrival<'a>>,
     pub silent: Vec<&'a str>,
     /// What the run without leaves out.
@@ -31,7 +31,7 @@ pub(super) struct Answer<'a> {
 
 /// What the runs were told.
 #[derive(Debug, Serialize)]
-struct Told {
+struct RunOptions {
     duration_cycles: u64,
     seed: u64,
     costs: CostsTold,
@@ -54,7 +54,7 @@ struct TickTold {
     compensation: weir_sim::Compensation,
 }
 
-impl Told {
+impl RunOptions {
     fn new(how: &How, options: &Options) -> Self {
         let costs = &options.costs;
         Self {
@@ -100,26 +100,26 @@ fn name_of(system: &System, target: Target) -> (&str, Option<&str>) {
 /// The runs that were made.
 #[derive(Debug, Serialize)]
 pub(super) struct Runs<'a> {
-    pub as_described: Option<Run<'a>>,
-    pub without: Option<Run<'a>>,
+    pub as_described: Option<RunAnswer<'a>>,
+    pub without: Option<RunAnswer<'a>>,
 }
 
 impl<'a> Runs<'a> {
     /// Those that were made, the one that is judged first.
-    pub fn made(&self) -> impl Iterator<Item = &Run<'a>> {
+    pub fn made(&self) -> impl Iterator<Item = &RunAnswer<'a>> {
         self.as_described.iter().chain(&self.without)
     }
 }
 
 /// One run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Run<'a> {
+pub(crate) struct RunAnswer<'a> {
     /// Interrupts of all kinds that were taken.
     pub interrupts: u64,
-    pub tasks: Vec<Task<'a>>,
-    pub sources: Vec<Source<'a>>,
-    pub flows: Vec<Flow<'a>>,
-    pub timers: Vec<Timer<'a>>,
+    pub tasks: Vec<TaskAnswer<'a>>,
+    pub sources: Vec<SourceAnswer<'a>>,
+    pub flows: Vec<FlowAnswer<'a>>,
+    pub timers: Vec<TimerAnswer<'a>>,
     /// In the order of a request's way.
     pub stages: Vec<StageShare>,
     /// Charged to nobody.
@@ -129,15 +129,15 @@ pub(crate) struct Run<'a> {
 
 /// A task in a run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Task<'a> {
+pub(crate) struct TaskAnswer<'a> {
     pub name: &'a str,
     pub urgency: u8,
     pub deadline_cycles: Option<u64>,
     pub released: u64,
     pub ended: u64,
     pub missed: u64,
-    pub responses: Option<Span>,
-    pub executed: Option<Span>,
+    pub responses: Option<SpanSummary>,
+    pub executed: Option<SpanSummary>,
     pub lateness_cycles: u64,
     pub ran_cycles: u64,
     pub interrupted_cycles: u64,
@@ -149,7 +149,7 @@ pub(crate) struct Task<'a> {
 
 /// A source in a run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Source<'a> {
+pub(crate) struct SourceAnswer<'a> {
     pub name: &'a str,
     pub deadline_cycles: Option<u64>,
     pub arrived: u64,
@@ -160,13 +160,13 @@ pub(crate) struct Source<'a> {
     pub taken: u64,
     pub masked: u64,
     pub missed: u64,
-    pub responses: Option<Span>,
-    pub lost: Vec<Lost>,
+    pub responses: Option<SpanSummary>,
+    pub lost: Vec<LossCount>,
 }
 
 /// A flow in a run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Flow<'a> {
+pub(crate) struct FlowAnswer<'a> {
     pub name: &'a str,
     pub receiver: &'a str,
     pub deadline_cycles: Option<u64>,
@@ -175,11 +175,11 @@ pub(crate) struct Flow<'a> {
     pub arrived: u64,
     pub delivered: u64,
     pub late: u64,
-    pub latencies: Option<Span>,
-    pub lost: Vec<Lost>,
+    pub latencies: Option<SpanSummary>,
+    pub lost: Vec<LossCount>,
 }
 
-impl Flow<'_> {
+impl FlowAnswer<'_> {
     /// Packets that were late, or never came.
     pub fn missed(&self) -> u64 {
         self.late + self.lost.iter().map(|lost| lost.count).sum::<u64>()
@@ -188,7 +188,7 @@ impl Flow<'_> {
 
 /// A shared timer in a run.
 #[derive(Debug, Serialize)]
-pub(crate) struct Timer<'a> {
+pub(crate) struct TimerAnswer<'a> {
     pub name: &'a str,
     pub interrupts: u64,
 }
@@ -202,14 +202,14 @@ pub(crate) struct StageShare {
 
 /// What was lost for a reason.
 #[derive(Debug, Serialize)]
-pub(crate) struct Lost {
+pub(crate) struct LossCount {
     pub why: Loss,
     pub count: u64,
 }
 
 /// Spans of time; median and p99 to one hundredth.
 #[derive(Debug, Serialize)]
-pub(crate) struct Span {
+pub(crate) struct SpanSummary {
     pub min: u64,
     pub median: u64,
     pub p99: u64,
@@ -217,7 +217,7 @@ pub(crate) struct Span {
     pub mean: f64,
 }
 
-impl Span {
+impl SpanSummary {
     fn of(spans: &Spans) -> Option<Self> {
         Some(Self {
             min: spans.least()?,
@@ -229,12 +229,12 @@ impl Span {
     }
 }
 
-fn lost(losses: &Losses) -> Vec<Lost> {
-    let of = |(why, count)| Lost { why, count };
+fn lost(losses: &Losses) -> Vec<LossCount> {
+    let of = |(why, count)| LossCount { why, count };
     losses.reasons().map(of).collect()
 }
 
-impl<'a> Run<'a> {
+impl<'a> RunAnswer<'a> {
     /// What a tally says of a run of `system`.
     pub fn new(system: &'a System, feeds: &Feeds, tally: &Tally) -> Self {
         let flows = system.flows.iter().zip(&tally.flows).enumerate();
@@ -248,9 +248,11 @@ impl<'a> Run<'a> {
                     flow(of, receiver, feeds.is_flooded(system, index), did)
                 })
                 .collect(),
-            timers: each(&system.timers, &tally.timers, |of, &interrupts| Timer {
-                name: &of.name,
-                interrupts,
+            timers: each(&system.timers, &tally.timers, |of, &interrupts| {
+                TimerAnswer {
+                    name: &of.name,
+                    interrupts,
+                }
             }),
             stages: Stage::ALL
                 .map(|stage| StageShare {
@@ -268,16 +270,16 @@ fn each<'a, A, B, C>(of: &'a [A], did: &[B], to: impl Fn(&'a A, &B) -> C) -> Vec
     of.iter().zip(did).map(|(of, did)| to(of, did)).collect()
 }
 
-fn task<'a>(of: &'a weir_model::Receiver, did: &TaskTally) -> Task<'a> {
-    Task {
+fn task<'a>(of: &'a weir_model::Receiver, did: &TaskTally) -> TaskAnswer<'a> {
+    TaskAnswer {
         name: &of.name,
         urgency: of.urgency,
         deadline_cycles: of.deadline,
         released: did.released,
         ended: did.ended,
         missed: did.missed,
-        responses: Span::of(&did.responses),
-        executed: Span::of(&did.executed),
+        responses: SpanSummary::of(&did.responses),
+        executed: SpanSummary::of(&did.executed),
         lateness_cycles: did.lateness,
         ran_cycles: did.ran,
         interrupted_cycles: did.interrupted,
@@ -288,8 +290,8 @@ fn task<'a>(of: &'a weir_model::Receiver, did: &TaskTally) -> Task<'a> {
     }
 }
 
-fn source<'a>(of: &'a weir_model::Source, did: &SourceTally) -> Source<'a> {
-    Source {
+fn source<'a>(of: &'a weir_model::Source, did: &SourceTally) -> SourceAnswer<'a> {
+    SourceAnswer {
         name: &of.name,
         deadline_cycles: of.deadline,
         arrived: did.arrived,
@@ -300,7 +302,7 @@ fn source<'a>(of: &'a weir_model::Source, did: &SourceTally) -> Source<'a> {
         taken: did.taken,
         masked: did.masked,
         missed: did.missed,
-        responses: Span::of(&did.responses),
+        responses: SpanSummary::of(&did.responses),
         lost: lost(&did.lost),
     }
 }
@@ -310,8 +312,8 @@ fn flow<'a>(
     receiver: &'a str,
     flooded: bool,
     did: &FlowTally,
-) -> Flow<'a> {
-    Flow {
+) -> FlowAnswer<'a> {
+    FlowAnswer {
         name: &of.name,
         receiver,
         deadline_cycles: of.deadline,
@@ -319,7 +321,7 @@ fn flow<'a>(
         arrived: did.arrived,
         delivered: did.delivered,
         late: did.late,
-        latencies: Span::of(&did.latencies),
+        latencies: SpanSummary::of(&did.latencies),
         lost: lost(&did.lost),
     }
 }
@@ -345,7 +347,7 @@ impl<'a> Answer<'a> {
             simulate: VERSION,
             system: About::of(system),
             sentence: super::verdict::sentence(&runs, &without),
-            options: Told::new(how, options),
+            options: RunOptions::new(how, options),
             arrivals: arrivals
                 .map(|(feed, &flood)| {
                     let (source, flow) = name_of(system, feed.to);

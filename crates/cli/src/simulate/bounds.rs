@@ -11,12 +11,12 @@ use weir_sim::{Compensation, Defer, Options, Tally, Target};
 pub(super) struct Bounds<'a> {
     /// Why the run may do worse than the bounds, a clause each; if there is none, it may not.
     pub not_for_this_run: Vec<String>,
-    pub tasks: Vec<Bound<'a>>,
+    pub tasks: Vec<TaskBound<'a>>,
 }
 
 /// A task's.
 #[derive(Debug, Serialize)]
-pub(super) struct Bound<'a> {
+pub(super) struct TaskBound<'a> {
     pub name: &'a str,
     /// The worst response; none: there is no bound.
     pub bound_cycles: Option<u64>,
@@ -26,7 +26,7 @@ pub(super) struct Bound<'a> {
 
 impl Bounds<'_> {
     /// The tasks that did worse than the analysis says is possible: then Weir is wrong.
-    pub fn broken(&self) -> impl Iterator<Item = &Bound<'_>> {
+    pub fn broken(&self) -> impl Iterator<Item = &TaskBound<'_>> {
         self.tasks.iter().filter(|task| {
             let both = task.bound_cycles.zip(task.seen_cycles);
             self.not_for_this_run.is_empty() && both.is_some_and(|(bound, seen)| seen > bound)
@@ -48,7 +48,7 @@ pub(super) fn bounds<'a>(
             None => vec!["it leaves out what they rest on".to_owned()],
         },
         tasks: tasks
-            .map(|(index, of)| Bound {
+            .map(|(index, of)| TaskBound {
                 name: &of.name,
                 bound_cycles: analysis.response_of(system, index),
                 seen_cycles: tally.and_then(|tally| tally.tasks[index].responses.most()),
@@ -114,11 +114,11 @@ fn keeps(gaps: &Gaps, rate: Option<Rate>, system: &System) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bound, Bounds};
+    use super::{Bounds, TaskBound};
 
     #[test]
     fn only_a_run_that_kept_to_the_assumptions_can_break_a_bound() {
-        let task = |name, bound_cycles, seen_cycles| Bound {
+        let task = |name, bound_cycles, seen_cycles| TaskBound {
             name,
             bound_cycles,
             seen_cycles,

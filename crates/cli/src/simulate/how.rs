@@ -59,12 +59,12 @@ pub(crate) struct How {
 /// Which costs a spread is of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CostsOf {
-    kind: Kind,
+    kind: WorkKind,
     spread: Spread,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum WorkKind {
     Interrupts,
     BottomHalves,
     Tasks,
@@ -77,9 +77,9 @@ impl FromStr for CostsOf {
         let form = "write interrupts, bottom-halves or tasks and how they lie, for example tasks=uniform:50%";
         let (kind, spread) = text.split_once('=').ok_or(form)?;
         let kind = match kind.trim() {
-            "interrupts" => Kind::Interrupts,
-            "bottom-halves" => Kind::BottomHalves,
-            "tasks" => Kind::Tasks,
+            "interrupts" => WorkKind::Interrupts,
+            "bottom-halves" => WorkKind::BottomHalves,
+            "tasks" => WorkKind::Tasks,
             other => return Err(format!("there are no costs of `{other}`: {form}")),
         };
         let spread = spread.trim().parse::<Spread>();
@@ -251,9 +251,9 @@ impl How {
         let mut costs = CostSpreads::all(self.costs);
         for of in &self.costs_of {
             match of.kind {
-                Kind::Interrupts => costs.interrupts = of.spread,
-                Kind::BottomHalves => costs.bottom_halves = of.spread,
-                Kind::Tasks => costs.tasks = of.spread,
+                WorkKind::Interrupts => costs.interrupts = of.spread,
+                WorkKind::BottomHalves => costs.bottom_halves = of.spread,
+                WorkKind::Tasks => costs.tasks = of.spread,
             }
         }
         costs
@@ -296,12 +296,12 @@ impl How {
 
 #[cfg(test)]
 mod tests {
-    use super::{CostsOf, Kind, TickText};
+    use super::{CostsOf, TickText, WorkKind};
 
     #[test]
     fn costs_of_a_kind_say_which() {
         let of: CostsOf = "bottom-halves=uniform:50%".parse().unwrap();
-        assert_eq!(of.kind, Kind::BottomHalves);
+        assert_eq!(of.kind, WorkKind::BottomHalves);
         assert_eq!(of.spread.to_string(), "uniform:50%");
         for bad in ["tasks", "task=worst", "tasks=gauss"] {
             assert!(bad.parse::<CostsOf>().is_err(), "{bad}");

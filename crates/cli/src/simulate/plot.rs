@@ -3,13 +3,13 @@
 use weir_model::System;
 use weir_report::{Colour, RangeRow, Ranges, Stroke};
 
-use super::answer::{Answer, Run};
+use super::answer::{Answer, RunAnswer};
 
 /// Of each task its responses in each run, beside the bound of `check` and the deadline.
 pub(super) fn plot(system: &System, answer: &Answer) -> Ranges {
     let seconds = |cycles: u64| cycles as f64 / system.cpu.clock_hz as f64;
-    let runs: Vec<&Run> = answer.runs.made().collect();
-    let span = |run: &Run, task: usize| {
+    let runs: Vec<&RunAnswer> = answer.runs.made().collect();
+    let span = |run: &RunAnswer, task: usize| {
         let of = run.tasks[task].responses.as_ref()?;
         Some(weir_report::Span {
             least: seconds(of.min),

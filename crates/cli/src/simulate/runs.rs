@@ -2,7 +2,7 @@
 //! The runs, side by side: the system as it is described, and without what Weir does for it.
 use miette::IntoDiagnostic;
 use weir_model::{Policy, System};
-use weir_report::{Unfinished, WriteError};
+use weir_report::{UnfinishedFile, WriteError};
 use weir_sim::trace::PerfettoTrace;
 use weir_sim::{Defer, Observer, Options, SimulationEvent, Tally};
 
@@ -42,17 +42,17 @@ pub(crate) fn without(options: &Options) -> Options {
 }
 
 /// The runs that were made.
-pub(super) struct Made {
+pub(super) struct FinishedRuns {
     pub as_described: Option<Tally>,
     pub without: Option<Tally>,
     /// Written, but not in its place yet.
-    pub timeline: Option<Unfinished>,
+    pub timeline: Option<UnfinishedFile>,
 }
 
 /// Parts of a run that the progress bar counts.
 const PARTS: u64 = 50;
 
-impl Made {
+impl FinishedRuns {
     /// Makes the runs side by side: as described, and without those `parts` if there are any; only
     /// that if `only_without`. The timeline is that of the first.
     ///
@@ -63,7 +63,7 @@ impl Made {
         options: &Options,
         only_without: bool,
         parts: &[&str],
-        timeline: Option<Unfinished>,
+        timeline: Option<UnfinishedFile>,
     ) -> miette::Result<Self> {
         let without = without(options);
         if only_without {
@@ -93,7 +93,7 @@ impl Made {
 
 /// Watches a run for whoever waits for it, and for the timeline.
 struct Watch<'a> {
-    timeline: Option<PerfettoTrace<Unfinished>>,
+    timeline: Option<PerfettoTrace<UnfinishedFile>>,
     patience: &'a Patience,
     part: u64,
     next: u64,
@@ -115,8 +115,8 @@ fn run(
     system: &System,
     options: &Options,
     patience: &Patience,
-    timeline: Option<Unfinished>,
-) -> miette::Result<(Tally, Option<Unfinished>)> {
+    timeline: Option<UnfinishedFile>,
+) -> miette::Result<(Tally, Option<UnfinishedFile>)> {
     let part = (options.duration / PARTS).max(1);
     let path = timeline.as_ref().map(|file| file.target().to_owned());
     let mut watch = Watch {

@@ -3,9 +3,9 @@
 use weir_report::{Align, Emphasis, Grid, count, percent, time};
 use weir_sim::tally::Stage;
 
-use super::answer::{Answer, Flow, Lost, Run, Source, Task};
+use super::answer::{Answer, FlowAnswer, LossCount, RunAnswer, SourceAnswer, TaskAnswer};
 use crate::tables::{Format, fold, hidden, or_none, plain};
-use crate::words::Clock;
+use crate::words::CycleClock;
 
 use Align::{Left, Right};
 use weir_report::terminal::wrapped;
@@ -18,7 +18,7 @@ const DIGITS: u8 = 3;
 type Cell = (String, Emphasis);
 
 /// A run beside what its lines are called.
-fn runs<'a>(answer: &'a Answer) -> Vec<(&'static str, &'a Run<'a>)> {
+fn runs<'a>(answer: &'a Answer) -> Vec<(&'static str, &'a RunAnswer<'a>)> {
     let runs = &answer.runs;
     let described = runs.as_described.iter().map(|run| ("with", run));
     let without = runs.without.iter().map(|run| ("without", run));
@@ -32,7 +32,7 @@ fn lines(
     columns: &[(&str, Align)],
     shown: &[usize],
     name: impl Fn(usize) -> String,
-    cells: impl Fn(&Run, usize) -> Vec<Cell>,
+    cells: impl Fn(&RunAnswer, usize) -> Vec<Cell>,
     format: Format,
 ) -> String {
     let runs = runs(answer);
@@ -85,7 +85,7 @@ fn missed(of: u64, deadline: Option<u64>) -> Cell {
 }
 
 /// How the tasks responded, beside what `check` says.
-pub(super) fn tasks(answer: &Answer, duration: u64, clock: Clock, format: Format) -> String {
+pub(super) fn tasks(answer: &Answer, duration: u64, clock: CycleClock, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();
     };
@@ -104,8 +104,8 @@ pub(super) fn tasks(answer: &Answer, duration: u64, clock: Clock, format: Format
         ("late", Right),
     ];
     let slack = |index: usize| {
-        let slack = |run: &Run| {
-            let task: &Task = &run.tasks[index];
+        let slack = |run: &RunAnswer| {
+            let task: &TaskAnswer = &run.tasks[index];
             let max = task.responses.as_ref().map_or(0.0, |of| of.max as f64);
             task.deadline_cycles.map_or(f64::INFINITY, |deadline| {
                 -max / deadline.max(1) as f64 - task.missed as f64
@@ -147,7 +147,7 @@ pub(super) fn tasks(answer: &Answer, duration: u64, clock: Clock, format: Format
 }
 
 /// Lateness accumulated per second (behnke2021 §III-A).
-fn late(task: &Task, duration: u64) -> Cell {
+fn late(task: &TaskAnswer, duration: u64) -> Cell {
     let share = task.lateness_cycles as f64 / duration.max(1) as f64;
     let is_known = task.deadline_cycles.is_some() && task.ended > 0;
     or_none(is_known.then(|| time(share, DIGITS)))
@@ -172,7 +172,7 @@ pub(super) fn sources(answer: &Answer, format: Format) -> String {
         ("lost", Left),
     ];
     let busy = |index: usize| {
-        let source: &Source = &first.sources[index];
+        let source: &SourceAnswer = &first.sources[index];
         -(source.arrived as f64)
     };
     let shown = shown(first.sources.len(), MOST_OTHERS, format, busy);
@@ -206,7 +206,7 @@ pub(super) fn sources(answer: &Answer, format: Format) -> String {
 
 const SOURCES: &str = "taken: interrupts of its line; refused: of those, by its limiter; timer: interrupts of its limiter's own timer.";
 
-fn lost(all: &[Lost]) -> String {
+fn lost(all: &[LossCount]) -> String {
     let each = all
         .iter()
         .map(|lost| format!("{} {}", count(lost.count), lost.why.reason()));
@@ -214,7 +214,7 @@ fn lost(all: &[Lost]) -> String {
 }
 
 /// What became of the packets.
-pub(super) fn flows(answer: &Answer, clock: Clock, format: Format) -> String {
+pub(super) fn flows(answer: &Answer, clock: CycleClock, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();
     };
@@ -232,7 +232,7 @@ pub(super) fn flows(answer: &Answer, clock: Clock, format: Format) -> String {
         ("lost", Left),
     ];
     let busy = |index: usize| {
-        let flow: &Flow = &first.flows[index];
+        let flow: &FlowAnswer = &first.flows[index];
         -(flow.arrived as f64)
     };
     let shown = shown(first.flows.len(), MOST_OTHERS, format, busy);
@@ -331,7 +331,7 @@ pub(super) fn charges(answer: &Answer, duration: u64, format: Format) -> String 
         columns.push(("ticks charged", Right));
     }
     let taken = |index: usize| {
-        let of = |run: &Run| run.tasks[index].interrupted_cycles as f64;
+        let of = |run: &RunAnswer| run.tasks[index].interrupted_cycles as f64;
         -answer.runs.made().map(of).fold(0.0, f64::max)
     };
     let shown = shown(first.tasks.len(), MOST_OTHERS, format, taken);

@@ -7,11 +7,11 @@ use weir_report::{Emphasis, time};
 use super::answer::Answer;
 use super::{tables, verdict};
 use crate::tables::Format;
-use crate::words::{Clock, list, title};
+use crate::words::{CycleClock, list, title};
 
 /// Everything that is printed.
 pub(super) fn text(system: &System, duration: u64, answer: &Answer, format: Format) -> String {
-    let clock = Clock::of(system);
+    let clock = CycleClock::of(system);
     let mut parts = vec![
         sentence(answer, format),
         defects(answer, clock, format),
@@ -45,7 +45,7 @@ fn sentence(answer: &Answer, format: Format) -> String {
 }
 
 /// What must never happen.
-fn defects(answer: &Answer, clock: Clock, format: Format) -> String {
+fn defects(answer: &Answer, clock: CycleClock, format: Format) -> String {
     let told = answer.bounds.broken().map(|task| {
         let (seen, bound) = clock.times_apart(
             task.seen_cycles.unwrap_or(0),

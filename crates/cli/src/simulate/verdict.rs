@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 
 use weir_report::count;
 
-use super::answer::{Run, Runs};
+use super::answer::{RunAnswer, Runs};
 use crate::words::list;
 
 /// Something with a deadline, and how often it was missed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Judged {
+struct DeadlineCount {
     name: String,
     missed: u64,
     of: u64,
@@ -19,13 +19,13 @@ struct Judged {
 
 /// What is judged in a run: the tasks, the more urgent first; the sources; the flows that are not
 /// flooded themselves. Only what has deadlines.
-fn judged(run: &Run) -> Vec<Judged> {
+fn judged(run: &RunAnswer) -> Vec<DeadlineCount> {
     let mut tasks: Vec<_> = run.tasks.iter().collect();
     tasks.sort_by_key(|task| Reverse(task.urgency));
     let tasks = tasks
         .into_iter()
         .filter(|task| task.deadline_cycles.is_some())
-        .map(|task| Judged {
+        .map(|task| DeadlineCount {
             name: task.name.to_owned(),
             missed: task.missed,
             of: task.released,
@@ -34,7 +34,7 @@ fn judged(run: &Run) -> Vec<Judged> {
     let sources = run.sources.iter();
     let sources = sources
         .filter(|source| source.deadline_cycles.is_some())
-        .map(|source| Judged {
+        .map(|source| DeadlineCount {
             name: source.name.to_owned(),
             missed: source.missed,
             of: source.served,
@@ -43,7 +43,7 @@ fn judged(run: &Run) -> Vec<Judged> {
     let flows = run.flows.iter();
     let flows = flows
         .filter(|flow| flow.deadline_cycles.is_some() && !flow.flooded)
-        .map(|flow| Judged {
+        .map(|flow| DeadlineCount {
             name: flow.name.to_owned(),
             missed: flow.missed(),
             of: flow.arrived,
@@ -53,12 +53,12 @@ fn judged(run: &Run) -> Vec<Judged> {
 }
 
 /// How many deadlines were missed.
-pub(crate) fn missed(run: &Run) -> u64 {
+pub(crate) fn missed(run: &RunAnswer) -> u64 {
     judged(run).iter().map(|of| of.missed).sum()
 }
 
 /// Was a deadline missed?
-pub(super) fn misses(run: &Run) -> bool {
+pub(super) fn misses(run: &RunAnswer) -> bool {
     missed(run) > 0
 }
 
@@ -80,7 +80,7 @@ pub(super) fn sentence(runs: &Runs, without: &[&str]) -> String {
     }
 }
 
-fn one(run: &[Judged], how: &str) -> String {
+fn one(run: &[DeadlineCount], how: &str) -> String {
     if run.is_empty() {
         return "nothing has a deadline".to_owned();
     }
@@ -90,7 +90,7 @@ fn one(run: &[Judged], how: &str) -> String {
     }
 }
 
-fn both(with: &[Judged], without: &[Judged], what: &str, them: &str) -> String {
+fn both(with: &[DeadlineCount], without: &[DeadlineCount], what: &str, them: &str) -> String {
     if with.is_empty() {
         return "nothing has a deadline".to_owned();
     }
@@ -103,7 +103,8 @@ fn both(with: &[Judged], without: &[Judged], what: &str, them: &str) -> String {
             too(more)
         ),
         (Some((of, more)), _) => {
-            let is_same = |other: &&Judged| (&other.name, other.packets) == (&of.name, of.packets);
+            let is_same =
+                |other: &&DeadlineCount| (&other.name, other.packets) == (&of.name, of.packets);
             let other = without.iter().find(is_same);
             let other = match other.map_or(0, |other| other.missed) {
                 0 => "none".to_owned(),
@@ -120,13 +121,13 @@ fn both(with: &[Judged], without: &[Judged], what: &str, them: &str) -> String {
 }
 
 /// The first that misses deadlines, and how many more do.
-fn first(run: &[Judged]) -> Option<(&Judged, usize)> {
+fn first(run: &[DeadlineCount]) -> Option<(&DeadlineCount, usize)> {
     let mut late = run.iter().filter(|of| of.missed > 0);
     let first = late.next()?;
     Some((first, late.count()))
 }
 
-fn share(of: &Judged) -> String {
+fn share(of: &DeadlineCount) -> String {
     let (missed, all) = (count(of.missed), count(of.of));
     let plural = if of.of == 1 { "" } else { "s" };
     if of.packets {

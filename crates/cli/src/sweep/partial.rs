@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, miette};
-use weir_report::{Unfinished, WriteError};
+use weir_report::{UnfinishedFile, WriteError};
 
 /// What is written is on the disk at the latest after this time, and the end of what runs then.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
@@ -63,7 +63,7 @@ impl Partial {
             }
             cut(&path).map_err(fail(&path))?
         } else {
-            let mut file = Unfinished::create(&identity).into_diagnostic()?;
+            let mut file = UnfinishedFile::create(&identity).into_diagnostic()?;
             file.write_all(of.as_bytes()).map_err(fail(&identity))?;
             file.finish().into_diagnostic()?;
             0

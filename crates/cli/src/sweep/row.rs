@@ -7,7 +7,9 @@ use weir_model::{Diagnostics, Problem, System};
 use weir_sim::tally::Stage;
 
 use super::grid::{Grid, Point};
-use crate::simulate::answer::{Flow, Lost, Run, Source, Span, Task};
+use crate::simulate::answer::{
+    FlowAnswer, LossCount, RunAnswer, SourceAnswer, SpanSummary, TaskAnswer,
+};
 use crate::simulate::verdict;
 
 /// The cells of a row, or the names of the columns, as a line of CSV.
@@ -111,7 +113,7 @@ pub(super) struct Row {
 fn results(point: &Point) -> miette::Result<Vec<String>> {
     let system = &point.system;
     let tally = weir_sim::simulate(system, &point.options).into_diagnostic()?;
-    let run = Run::new(system, &point.feeds, &tally);
+    let run = RunAnswer::new(system, &point.feeds, &tally);
     let analysis = point.with.then(|| weir_analysis::analyse(system));
     let hertz = system.cpu.clock_hz as f64;
     let seconds = |cycles: u64| cycles as f64 / hertz;
@@ -138,12 +140,13 @@ fn results(point: &Point) -> miette::Result<Vec<String>> {
 }
 
 fn of_task(
-    task: &Task,
+    task: &TaskAnswer,
     bound: Option<u64>,
     seconds: impl Fn(u64) -> f64,
 ) -> [String; OF_TASK.len()] {
     let time = |cycles: u64| seconds(cycles).to_string();
-    let span = |of: fn(&Span) -> u64| task.responses.as_ref().map(of).map_or(String::new(), time);
+    let span =
+        |of: fn(&SpanSummary) -> u64| task.responses.as_ref().map(of).map_or(String::new(), time);
     [
         task.released.to_string(),
         task.ended.to_string(),
@@ -160,7 +163,7 @@ fn of_task(
     ]
 }
 
-fn of_source(source: &Source) -> [String; OF_SOURCE.len()] {
+fn of_source(source: &SourceAnswer) -> [String; OF_SOURCE.len()] {
     [
         source.arrived,
         source.interrupts,
@@ -173,8 +176,8 @@ fn of_source(source: &Source) -> [String; OF_SOURCE.len()] {
     .map(|count| count.to_string())
 }
 
-fn of_flow(flow: &Flow, seconds: impl Fn(u64) -> f64) -> [String; OF_FLOW.len()] {
-    let span = |of: fn(&Span) -> u64| {
+fn of_flow(flow: &FlowAnswer, seconds: impl Fn(u64) -> f64) -> [String; OF_FLOW.len()] {
+    let span = |of: fn(&SpanSummary) -> u64| {
         let cycles = flow.latencies.as_ref().map(of);
         cycles.map_or(String::new(), |cycles| seconds(cycles).to_string())
     };
@@ -188,6 +191,6 @@ fn of_flow(flow: &Flow, seconds: impl Fn(u64) -> f64) -> [String; OF_FLOW.len()]
     ]
 }
 
-fn lost(all: &[Lost]) -> u64 {
+fn lost(all: &[LossCount]) -> u64 {
     all.iter().map(|lost| lost.count).sum()
 }

@@ -49,7 +49,7 @@ fn items(text: &str) -> Vec<&str> {
 
 /// An item is a range, has one in braces, or is a value.
 fn expand(item: &str, all: &mut Vec<String>) -> Result<(), String> {
-    if let Some(range) = Range::read(item)? {
+    if let Some(range) = ValueRange::read(item)? {
         all.extend(range.values());
         return Ok(());
     }
@@ -58,7 +58,7 @@ fn expand(item: &str, all: &mut Vec<String>) -> Result<(), String> {
         Some((before, inside, after))
     });
     if let Some((before, inside, after)) = braced {
-        if let Some(range) = Range::read(inside)? {
+        if let Some(range) = ValueRange::read(inside)? {
             all.extend(
                 range
                     .values()
@@ -72,14 +72,14 @@ fn expand(item: &str, all: &mut Vec<String>) -> Result<(), String> {
 }
 
 /// Numbers of one unit, a step apart.
-struct Range {
+struct ValueRange {
     first: f64,
     count: u32,
     step: f64,
     unit: String,
 }
 
-impl Range {
+impl ValueRange {
     /// None: the text is no range.
     fn read(text: &str) -> Result<Option<Self>, String> {
         let is_number = text

@@ -10,7 +10,7 @@ const DIGITS: u8 = 4;
 
 /// A demand for the reader.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct DemandText {
     /// `deadline` or `rate`.
     pub kind: &'static str,
     /// Of which task or source.
@@ -20,11 +20,11 @@ pub(super) struct Told {
 }
 
 /// The demands of a conflict with their names.
-pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<Told> {
+pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<DemandText> {
     let system = session.system();
     let clock = system.cpu.clock_hz as f64;
     let task = session.task();
-    let deadline = |name: &str, cycles: Option<u64>| Told {
+    let deadline = |name: &str, cycles: Option<u64>| DemandText {
         kind: "deadline",
         name: name.to_owned(),
         value: time(cycles.unwrap_or(0) as f64 / clock, DIGITS),
@@ -44,7 +44,7 @@ pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<Told> {
             Demand::Rate(index) => {
                 let source = system.sources.get(index)?;
                 let tuned = task.tuned.iter().find(|of| of.source == index)?;
-                Some(Told {
+                Some(DemandText {
                     kind: "rate",
                     name: source.name.clone(),
                     value: rate(tuned.band.asked(1), DIGITS),

@@ -18,9 +18,9 @@ pub(super) struct Summary {
     /// What the choice is worth.
     pub measure: Measure,
     /// The limits.
-    pub sources: Vec<Source>,
+    pub sources: Vec<TunedSource>,
     /// The timers that they share.
-    pub timers: Vec<Timer>,
+    pub timers: Vec<TunedTimer>,
     /// The choices of which none is both cheaper and less in the way of tasks, and the chosen one;
     /// by their longest delay.
     pub front: Vec<Alternative>,
@@ -38,7 +38,7 @@ pub(super) struct Summary {
 
 /// A source with its limit.
 #[derive(Debug, Serialize)]
-pub(super) struct Source {
+pub(super) struct TunedSource {
     pub name: String,
     pub asked_hz: f64,
     pub effective_hz: f64,
@@ -56,7 +56,7 @@ pub(super) struct Source {
 
 /// A shared timer.
 #[derive(Debug, Serialize)]
-pub(super) struct Timer {
+pub(super) struct TunedTimer {
     pub name: String,
     pub channel: String,
     pub rate_hz: f64,
@@ -110,7 +110,7 @@ impl Summary {
             timers: timers
                 .into_iter()
                 .filter_map(|timer| system.timers.get(timer))
-                .map(|timer| Timer {
+                .map(|timer| TunedTimer {
                     name: timer.name.clone(),
                     channel: timer.channel.clone(),
                     rate_hz: hertz(1, timer.period.cycles(), system.cpu.clock_hz),
@@ -146,7 +146,7 @@ impl Summary {
     }
 }
 
-fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> Source {
+fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> TunedSource {
     let requests = match limit.policy {
         Policy::Bursty => limit.burst,
         _ => 1,
@@ -161,7 +161,7 @@ fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> Source {
         ),
         None => (None, None),
     };
-    Source {
+    TunedSource {
         name: name.to_owned(),
         asked_hz,
         effective_hz,

@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_report::terminal;
 use weir_report::{Align, Emphasis, Grid, percent, rate, time};
 
-use super::summary::{Alternative, Source, Summary};
+use super::summary::{Alternative, Summary, TunedSource};
 use crate::tables::plain;
 
 const DIGITS: u8 = 4;
@@ -67,7 +67,7 @@ fn sources(summary: &Summary, coloured: bool) -> String {
     grid.text()
 }
 
-fn limit(source: &Source) -> String {
+fn limit(source: &TunedSource) -> String {
     if source.in_hardware {
         format!("{} in hardware", source.policy)
     } else {
@@ -75,7 +75,7 @@ fn limit(source: &Source) -> String {
     }
 }
 
-fn timer(source: &Source) -> String {
+fn timer(source: &TunedSource) -> String {
     match (&source.timer, &source.channel) {
         (Some(timer), Some(channel)) if timer != channel => {
             format!("{timer} ({channel} / {})", source.prescaler)

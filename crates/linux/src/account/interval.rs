@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::divide::{Pool, apportion};
-use super::layout::{Delivery, Lost, Place, Socket, Spent, since};
+use super::layout::{Delivery, HandlerPlace, MapOverflow, SocketKey, Spent, since};
 use super::programs::Counters;
-use crate::receivers::{Key, Protocol};
+use crate::receivers::{PacketKey, Protocol};
 
 /// In place of a CPU: a thread ran there that no interrupt and no packet was seen of.
 pub(super) const NOWHERE: u32 = u32::MAX;
@@ -14,19 +14,19 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum To {
     /// A socket that got them.
-    Socket(Socket),
+    Socket(SocketKey),
     /// Whoever reads that key: a program gave them to the key's class.
-    Key(Key),
+    Key(PacketKey),
 }
 
 impl To {
     /// None: neither TCP nor UDP.
-    pub fn key(self) -> Option<Key> {
+    pub fn key(self) -> Option<PacketKey> {
         match self {
             Self::Key(key) => Some(key),
-            Self::Socket(Socket { port, protocol, .. }) => {
+            Self::Socket(SocketKey { port, protocol, .. }) => {
                 let protocol = u8::try_from(protocol).ok().and_then(Protocol::of)?;
-                Some(Key { protocol, port })
+                Some(PacketKey { protocol, port })
             }
         }
     }
@@ -48,7 +48,7 @@ pub(super) struct Ran {
 
 /// What the measured time consists of, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct Breakdown {
     pub device: u64,
     pub others: u64,
     pub receive: u64,
@@ -58,7 +58,7 @@ pub(super) struct Parts {
     pub lost: u64,
 }
 
-impl Parts {
+impl Breakdown {
     pub fn total(&self) -> u64 {
         let Self {
             device,
@@ -86,22 +86,22 @@ impl Parts {
 /// What happened between two readings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Interval {
-    pub parts: Parts,
+    pub parts: Breakdown,
     pub pools: Vec<Pool<To>>,
     pub interrupts: u64,
-    pub lost: Lost,
+    pub lost: MapOverflow,
     /// What has not changed since the reading before.
-    pub idle_places: Vec<Place>,
+    pub idle_places: Vec<HandlerPlace>,
     pub idle_deliveries: Vec<Delivery>,
 }
 
 #[derive(Default)]
-struct Counted {
+struct IntervalCounts {
     spent: Spent,
     delivered: BTreeMap<To, u64>,
 }
 
-impl Counted {
+impl IntervalCounts {
     fn packets(&self) -> u64 {
         let delivered: u64 = self.delivered.values().sum();
         delivered.saturating_add(self.spent.polled)
@@ -120,7 +120,7 @@ pub(super) fn between(
         lost: now.lost - before.lost,
         ..Interval::default()
     };
-    let mut places: BTreeMap<Place, Counted> = BTreeMap::new();
+    let mut places: BTreeMap<HandlerPlace, IntervalCounts> = BTreeMap::new();
     for (place, spent) in &now.spent {
         let more = *spent - before.spent.get(place).copied().unwrap_or_default();
         if more == Spent::default() {
@@ -146,7 +146,7 @@ pub(super) fn between(
         .values()
         .map(|counted| counted.spent.interrupts)
         .sum();
-    let mut of_workers: BTreeMap<u32, Vec<(u32, Counted)>> =
+    let mut of_workers: BTreeMap<u32, Vec<(u32, IntervalCounts)>> =
         workers.keys().map(|host| (*host, Vec::new())).collect();
     for (place, counted) in places {
         if let Some(of_worker) = of_workers.get_mut(&place.host) {
@@ -180,7 +180,7 @@ pub(super) fn between(
     interval
 }
 
-fn pool(place: Place, time: u64, apart: u64, counted: Counted) -> Pool<To> {
+fn pool(place: HandlerPlace, time: u64, apart: u64, counted: IntervalCounts) -> Pool<To> {
     Pool {
         host: place.host,
         cpu: place.cpu,
@@ -194,15 +194,15 @@ fn pool(place: Place, time: u64, apart: u64, counted: Counted) -> Pool<To> {
 impl Interval {
     /// The pools of a thread: what it ran is known as a whole, and is divided over the CPUs that it
     /// was seen on by its packets there.
-    fn worker(&mut self, host: u32, ran: Ran, mut places: Vec<(u32, Counted)>) {
+    fn worker(&mut self, host: u32, ran: Ran, mut places: Vec<(u32, IntervalCounts)>) {
         if places.is_empty() {
             if ran.time == 0 {
                 return;
             }
-            places.push((NOWHERE, Counted::default()));
+            places.push((NOWHERE, IntervalCounts::default()));
         }
         let mut time = ran.time;
-        for (_, Counted { spent, .. }) in &places {
+        for (_, IntervalCounts { spent, .. }) in &places {
             if ran.without_handlers {
                 time += spent.device + spent.others;
             }
@@ -219,7 +219,7 @@ impl Interval {
         let times = apportion(time, weights);
         for ((cpu, counted), time) in places.into_iter().zip(times) {
             let apart = time.min(counted.spent.others + counted.spent.soft);
-            let place = Place {
+            let place = HandlerPlace {
                 cpu,
                 host,
                 is_kernel: true,
@@ -244,22 +244,22 @@ impl Interval {
 mod tests {
     use super::*;
 
-    const SOCKET: Socket = Socket {
+    const SOCKET: SocketKey = SocketKey {
         cookie: 9,
         interface: 2,
         port: 5000,
         protocol: 17,
     };
 
-    fn place(cpu: u32, host: u32) -> Place {
-        Place {
+    fn place(cpu: u32, host: u32) -> HandlerPlace {
+        HandlerPlace {
             cpu,
             host,
             is_kernel: false,
         }
     }
 
-    fn counters(spent: &[(Place, Spent)], delivered: &[(Place, u64)]) -> Counters {
+    fn counters(spent: &[(HandlerPlace, Spent)], delivered: &[(HandlerPlace, u64)]) -> Counters {
         let deliveries = delivered.iter().map(|(place, count)| {
             let (place, socket) = (*place, SOCKET);
             (Delivery { place, socket }, *count)
@@ -267,7 +267,7 @@ mod tests {
         Counters {
             spent: spent.iter().copied().collect(),
             deliveries: deliveries.collect(),
-            lost: Lost::default(),
+            lost: MapOverflow::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::{AddAssign, Sub};
 
 /// Where interrupts were handled: on which CPU, and in whose time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
+pub(super) struct HandlerPlace {
     pub cpu: u32,
     /// The process that was interrupted or the kernel thread that did the work; 0: the CPU was
     /// idle.
@@ -36,13 +36,13 @@ pub(super) struct Spent {
 /// To whom packets were delivered, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Delivery {
-    pub place: Place,
-    pub socket: Socket,
+    pub place: HandlerPlace,
+    pub socket: SocketKey,
 }
 
 /// A socket as packets find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Socket {
+pub(super) struct SocketKey {
     /// 0: any of the port.
     pub cookie: u64,
     /// The index of the interface that its packets came from, in its network namespace.
@@ -54,7 +54,7 @@ pub(super) struct Socket {
 
 /// What found no room in the maps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Lost {
+pub(super) struct MapOverflow {
     /// ns.
     pub time: u64,
     pub packets: u64,
@@ -77,7 +77,7 @@ fn double(bytes: &[u8], at: usize) -> Option<u64> {
     field(bytes, at).map(u64::from_ne_bytes)
 }
 
-impl Place {
+impl HandlerPlace {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let host = single(bytes, 4)?;
         Some(Self {
@@ -115,8 +115,8 @@ impl Delivery {
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         Some(Self {
-            place: Place::decode(bytes)?,
-            socket: Socket {
+            place: HandlerPlace::decode(bytes)?,
+            socket: SocketKey {
                 interface: single(bytes, 8)?,
                 port: half(bytes, 12)?,
                 protocol: half(bytes, 14)?,
@@ -137,7 +137,7 @@ impl Delivery {
     }
 }
 
-impl Lost {
+impl MapOverflow {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         Some(Self {
             time: double(bytes, 0)?,
@@ -167,14 +167,14 @@ impl Sub for Spent {
     }
 }
 
-impl AddAssign for Lost {
+impl AddAssign for MapOverflow {
     fn add_assign(&mut self, more: Self) {
         self.time += more.time;
         self.packets += more.packets;
     }
 }
 
-impl Sub for Lost {
+impl Sub for MapOverflow {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
@@ -193,12 +193,12 @@ mod tests {
     fn a_delivery_is_written_as_it_is_read() {
         for is_kernel in [false, true] {
             let delivery = Delivery {
-                place: Place {
+                place: HandlerPlace {
                     cpu: 1,
                     host: 2,
                     is_kernel,
                 },
-                socket: Socket {
+                socket: SocketKey {
                     cookie: u64::MAX - 3,
                     interface: 4,
                     port: 5,

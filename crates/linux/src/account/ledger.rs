@@ -8,8 +8,8 @@ use weir_core_sys::account::{Account, Config, Mode};
 
 use super::divide::{Shares, apportion};
 use super::interval::{Interval, To};
-use super::layout::Socket;
-use crate::receivers::Key;
+use super::layout::SocketKey;
+use crate::receivers::PacketKey;
 
 /// A clock tick of the kernel as /proc tells its times, in ns: sysconf(_SC_CLK_TCK) is 100 on all
 /// processors that this runs on.
@@ -51,9 +51,9 @@ impl Sums {
 
 /// What a port got from an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Flow {
+pub(super) struct PortFlow {
     /// None: not of TCP or UDP.
-    pub key: Option<Key>,
+    pub key: Option<PacketKey>,
     /// The interface's index in the network namespace; 0: not known.
     pub interface: u32,
     /// That namespace, by its cookie; 0: not known.
@@ -69,7 +69,7 @@ pub(super) struct Whose {
     pub readers: BTreeSet<u32>,
 }
 
-impl Flow {
+impl PortFlow {
     fn of(to: To, namespace: u64) -> Self {
         let key = to.key();
         match to {
@@ -78,7 +78,7 @@ impl Flow {
                 interface: 0,
                 namespace,
             },
-            To::Socket(Socket { interface, .. }) => Self {
+            To::Socket(SocketKey { interface, .. }) => Self {
                 key,
                 interface,
                 namespace,
@@ -108,8 +108,8 @@ pub(super) struct Totals {
 
 /// What one interval brought.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Booked {
-    pub flows: BTreeMap<Flow, OfFlow>,
+pub(super) struct Bookings {
+    pub flows: BTreeMap<PortFlow, OfFlow>,
     pub totals: Totals,
 }
 
@@ -153,8 +153,8 @@ impl Ledger {
         shares: &[Shares<To>],
         whose: impl Fn(To) -> Whose,
         is_process: impl Fn(u32) -> bool,
-    ) -> Booked {
-        let mut booked = Booked::default();
+    ) -> Bookings {
+        let mut booked = Bookings::default();
         let totals = &mut booked.totals;
         for (pool, shares) in interval.pools.iter().zip(shares) {
             totals.orphans += shares.orphans;
@@ -166,7 +166,10 @@ impl Ledger {
                 let Whose { namespace, readers } = whose(*to);
                 let packets = pool.delivered.get(to).copied().unwrap_or(0);
                 totals.packets += packets;
-                let of_flow = booked.flows.entry(Flow::of(*to, namespace)).or_default();
+                let of_flow = booked
+                    .flows
+                    .entry(PortFlow::of(*to, namespace))
+                    .or_default();
                 of_flow.time += time;
                 of_flow.packets += packets;
                 of_flow.readers.extend(&readers);
@@ -257,12 +260,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::divide::{Pool, divide};
-    use super::super::interval::Parts;
+    use super::super::interval::Breakdown;
     use super::*;
     use crate::receivers::Protocol;
 
     const fn port(port: u16) -> To {
-        To::Key(Key {
+        To::Key(PacketKey {
             protocol: Protocol::Udp,
             port,
         })
@@ -271,9 +274,9 @@ mod tests {
     /// Whoever has that port as its number; port 0 nobody, port 9 two processes.
     fn whose(to: To) -> Whose {
         let readers = match to {
-            To::Key(Key { port: 0, .. }) | To::Socket(_) => BTreeSet::new(),
-            To::Key(Key { port: 9, .. }) => BTreeSet::from([1, 2]),
-            To::Key(Key { port, .. }) => BTreeSet::from([u32::from(port)]),
+            To::Key(PacketKey { port: 0, .. }) | To::Socket(_) => BTreeSet::new(),
+            To::Key(PacketKey { port: 9, .. }) => BTreeSet::from([1, 2]),
+            To::Key(PacketKey { port, .. }) => BTreeSet::from([u32::from(port)]),
         };
         Whose {
             namespace: 0,
@@ -284,16 +287,16 @@ mod tests {
     fn interval(pools: Vec<Pool<To>>) -> Interval {
         let time = pools.iter().map(|pool| pool.time + pool.apart).sum();
         Interval {
-            parts: Parts {
+            parts: Breakdown {
                 receive: time,
-                ..Parts::default()
+                ..Breakdown::default()
             },
             pools,
             ..Interval::default()
         }
     }
 
-    fn book(ledger: &mut Ledger, interval: &Interval) -> Booked {
+    fn book(ledger: &mut Ledger, interval: &Interval) -> Bookings {
         // Hosts from 100 on are kernel threads.
         ledger.book(interval, &divide(&interval.pools, None), whose, |host| {
             host != 0 && host < 100

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use weir_report::{count, percent};
 
-use crate::receivers::Key;
+use crate::receivers::PacketKey;
 
 /// What an overload is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +54,7 @@ const SHORTEST: Duration = Duration::from_millis(500);
 
 /// What was seen in an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct LoadSample {
     /// How long it was.
     pub elapsed: Duration,
     /// The share of each CPU that interrupts had.
@@ -63,7 +63,7 @@ pub(super) struct Seen {
     pub traffic: BTreeMap<String, Traffic>,
 }
 
-impl Seen {
+impl LoadSample {
     /// What was seen in both, one after the other.
     fn and(mut self, next: &Self) -> Self {
         let elapsed = self.elapsed + next.elapsed;
@@ -146,7 +146,7 @@ impl fmt::Display for Cause {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Culprit {
     /// None: packets that no socket gets.
-    pub key: Option<Key>,
+    pub key: Option<PacketKey>,
     /// The interface's name, if it is known.
     pub interface: Option<String>,
     /// Packets a second.
@@ -154,14 +154,14 @@ pub struct Culprit {
     /// Of the interrupt time, at most 1.
     pub share: f64,
     /// Who receives it; the first, if there are several.
-    pub receiver: Option<Receiver>,
+    pub receiver: Option<ReceiverProcess>,
     /// How many others receive it, too.
     pub others: usize,
 }
 
 /// A process that receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Receiver {
+pub struct ReceiverProcess {
     /// Its number.
     pub pid: u32,
     /// The name of its program.
@@ -180,7 +180,7 @@ impl fmt::Display for Culprit {
             write!(formatter, " from {interface}")?;
         }
         if let Some(receiver) = &self.receiver {
-            let Receiver {
+            let ReceiverProcess {
                 pid,
                 command,
                 cgroup,
@@ -242,7 +242,7 @@ impl fmt::Display for Event {
 pub(super) struct Watch {
     limits: Limits,
     /// What was seen that was not judged yet.
-    pending: Seen,
+    pending: LoadSample,
     /// How long it has lasted, and how long nothing of it was seen; none: there is none.
     overload: Option<(Duration, Duration)>,
 }
@@ -251,14 +251,14 @@ impl Watch {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            pending: Seen::default(),
+            pending: LoadSample::default(),
             overload: None,
         }
     }
 
     /// Looks at an interval, and tells what is to be told of it; who it is comes from whoever asks.
     /// A short one is judged together with what follows.
-    pub fn look(&mut self, seen: &Seen) -> Option<Event> {
+    pub fn look(&mut self, seen: &LoadSample) -> Option<Event> {
         let seen = std::mem::take(&mut self.pending).and(seen);
         if seen.elapsed < SHORTEST {
             self.pending = seen;
@@ -267,7 +267,7 @@ impl Watch {
         self.judge(&seen)
     }
 
-    fn judge(&mut self, seen: &Seen) -> Option<Event> {
+    fn judge(&mut self, seen: &LoadSample) -> Option<Event> {
         let Some((lasted, quiet)) = &mut self.overload else {
             let cause = self.limits.cause(seen, 1.0)?;
             self.overload = Some((seen.elapsed, Duration::ZERO));
@@ -296,7 +296,7 @@ impl Watch {
 
 impl Limits {
     /// What is above this part of the limits: the worst CPU, else the first interface.
-    fn cause(&self, seen: &Seen, part: f64) -> Option<Cause> {
+    fn cause(&self, seen: &LoadSample, part: f64) -> Option<Cause> {
         let worst = seen.shares.iter().max_by(|a, b| a.1.total_cmp(b.1));
         if let Some((&cpu, &share)) = worst.filter(|(_, share)| **share >= self.share * part) {
             return Some(Cause::Cpu { cpu, share });
@@ -330,21 +330,21 @@ mod tests {
     use super::*;
     use crate::receivers::Protocol;
 
-    fn share(share: f64) -> Seen {
-        Seen {
+    fn share(share: f64) -> LoadSample {
+        LoadSample {
             elapsed: Duration::from_secs(1),
             shares: BTreeMap::from([(0, 0.1), (1, share)]),
-            ..Seen::default()
+            ..LoadSample::default()
         }
     }
 
-    fn traffic(received: u64, dropped: u64, tolerated: Option<f64>) -> Seen {
+    fn traffic(received: u64, dropped: u64, tolerated: Option<f64>) -> LoadSample {
         let traffic = Traffic {
             received,
             dropped,
             tolerated,
         };
-        Seen {
+        LoadSample {
             traffic: BTreeMap::from([("eth0".to_owned(), traffic)]),
             ..share(0.0)
         }
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn what_comes_in_a_short_time_is_judged_with_what_follows() {
-        let brief = |seen: Seen, milliseconds| Seen {
+        let brief = |seen: LoadSample, milliseconds| LoadSample {
             elapsed: Duration::from_millis(milliseconds),
             ..seen
         };
@@ -413,14 +413,14 @@ mod tests {
     #[test]
     fn the_culprit_is_named_with_all_that_is_known() {
         let culprit = Culprit {
-            key: Some(Key {
+            key: Some(PacketKey {
                 protocol: Protocol::Udp,
                 port: 5001,
             }),
             interface: Some("eth0".to_owned()),
             hertz: 120_000.0,
             share: 0.71,
-            receiver: Some(Receiver {
+            receiver: Some(ReceiverProcess {
                 pid: 1234,
                 command: "iperf".to_owned(),
                 cgroup: "/system.slice/iperf.service".to_owned(),

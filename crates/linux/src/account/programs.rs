@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 
 use super::Error;
-use super::layout::{Delivery, Lost, Place, Spent};
+use super::layout::{Delivery, HandlerPlace, MapOverflow, Spent};
 use crate::receivers::cgroup;
 
 /// The only program that runs for each packet.
@@ -15,13 +15,13 @@ const DELIVERED: &str = "account_delivered";
 /// The counters as they stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    pub spent: BTreeMap<Place, Spent>,
+    pub spent: BTreeMap<HandlerPlace, Spent>,
     pub deliveries: BTreeMap<Delivery, u64>,
-    pub lost: Lost,
+    pub lost: MapOverflow,
 }
 
 /// The programs, attached; they are gone with this, and with the process however it ends.
-pub(super) struct Programs {
+pub(super) struct AccountPrograms {
     spent: MapHandle,
     deliveries: MapHandle,
     lost: MapHandle,
@@ -36,7 +36,7 @@ fn map(object: &Object, name: &str) -> Result<MapHandle, Error> {
     Ok(MapHandle::try_from(&map)?)
 }
 
-impl Programs {
+impl AccountPrograms {
     /// Loads and attaches them; the one that counts each packet only if `packets`.
     pub fn load(packets: bool) -> Result<Self, Error> {
         let mut open = ObjectBuilder::default()
@@ -80,20 +80,20 @@ impl Programs {
         let of_cpus = self
             .lost
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
-        let mut lost = Lost::default();
+        let mut lost = MapOverflow::default();
         for one in of_cpus.unwrap_or_default() {
-            lost += Lost::decode(&one).unwrap_or_default();
+            lost += MapOverflow::decode(&one).unwrap_or_default();
         }
         let count = |value: &[u8]| value.try_into().ok().map(u64::from_ne_bytes);
         Ok(Counters {
-            spent: all(&self.spent, Place::decode, Spent::decode)?,
+            spent: all(&self.spent, HandlerPlace::decode, Spent::decode)?,
             deliveries: all(&self.deliveries, Delivery::decode, count)?,
             lost,
         })
     }
 
     /// Makes room: these are counted from 0 if they come again.
-    pub fn forget(&self, places: &[Place], deliveries: &[Delivery]) -> Result<(), Error> {
+    pub fn forget(&self, places: &[HandlerPlace], deliveries: &[Delivery]) -> Result<(), Error> {
         for place in places {
             self.spent.delete(&place.encode())?;
         }

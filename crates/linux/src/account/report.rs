@@ -11,7 +11,7 @@ use crate::receivers::Protocol;
 /// `measured.total` is `received` + `orphans` + `unattributed`, to the ns; `received` is the sum
 /// over `processes` and `ended`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct AccountReport {
     /// How long it has been kept.
     pub elapsed_ns: u64,
     /// Whether packets are counted; else nothing is attributed but what mode exact counts.
@@ -20,7 +20,7 @@ pub struct Report {
     /// CONFIG_IRQ_TIME_ACCOUNTING.
     pub used_without_interrupts: bool,
     /// All interrupt time.
-    pub measured: Measured,
+    pub measured: InterruptTime,
     /// Spent for processes that are known.
     pub received_ns: u64,
     /// Spent for packets that no socket got: for nobody, ARP, ICMP, forwarded.
@@ -43,16 +43,16 @@ pub struct Report {
     /// Those that interrupts were handled for, or in whose time; what cost most comes first.
     pub processes: Vec<Process>,
     /// All processes that have ended.
-    pub ended: Ended,
+    pub ended: EndedProcesses,
     /// Of `processes`; what cost most comes first.
     pub cgroups: Vec<Cgroup>,
     /// What cost most comes first.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowReport>,
 }
 
 /// What the interrupt time consists of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct InterruptTime {
     /// All of it.
     pub total_ns: u64,
     /// In handlers of network devices.
@@ -117,7 +117,7 @@ pub struct Process {
 
 /// Processes that have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct EndedProcesses {
     /// How many.
     pub processes: u64,
     /// As of a process.
@@ -147,7 +147,7 @@ pub struct Cgroup {
 
 /// What one port got from one interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flow {
+pub struct FlowReport {
     /// None: of another protocol.
     pub protocol: Option<Protocol>,
     /// The destination port; 0 without a protocol.
@@ -160,7 +160,7 @@ pub struct Flow {
     pub packets: u64,
 }
 
-impl Report {
+impl AccountReport {
     /// Does what was measured add up to what became of it?
     #[must_use]
     pub fn adds_up(&self) -> bool {

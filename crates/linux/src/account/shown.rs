@@ -4,8 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 
-use super::ledger::Flow as FlowOf;
-use super::report::{Cgroup, Cpu, Ended, Flow, KernelThread, Measured, Process, Report};
+use super::ledger::PortFlow as FlowOf;
+use super::report::{
+    AccountReport, Cgroup, Cpu, EndedProcesses, FlowReport, InterruptTime, KernelThread, Process,
+};
 use super::{Accountant, sources};
 use crate::sched::Tid;
 
@@ -31,15 +33,15 @@ pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-pub(super) fn report(of: &Accountant) -> Report {
+pub(super) fn report(of: &Accountant) -> AccountReport {
     let processes = processes(of);
     let totals = of.ledger.totals();
     let (ended, sums) = of.ledger.ended();
-    Report {
+    AccountReport {
         elapsed_ns: (of.turned - of.began).as_nanos() as u64,
         counts_packets: of.options.packets,
         used_without_interrupts: of.crew.is_without_interrupts(),
-        measured: Measured {
+        measured: InterruptTime {
             total_ns: of.parts.total(),
             device_ns: of.parts.device,
             other_devices_ns: of.parts.others,
@@ -68,7 +70,7 @@ pub(super) fn report(of: &Accountant) -> Report {
             .collect(),
         cgroups: cgroups(&processes),
         processes,
-        ended: Ended {
+        ended: EndedProcesses {
             processes: ended,
             charged_ns: sums.charged(),
             own_ns: sums.own,
@@ -125,11 +127,11 @@ fn cgroups(processes: &[Process]) -> Vec<Cgroup> {
     cgroups
 }
 
-fn flows(of: &Accountant) -> Vec<Flow> {
-    let mut flows: Vec<Flow> = of
+fn flows(of: &Accountant) -> Vec<FlowReport> {
+    let mut flows: Vec<FlowReport> = of
         .flows
         .iter()
-        .map(|(flow, sums)| Flow {
+        .map(|(flow, sums)| FlowReport {
             protocol: flow.key.map(|key| key.protocol),
             port: flow.key.map_or(0, |key| key.port),
             interface: interface(flow, of.namespace),

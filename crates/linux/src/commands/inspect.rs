@@ -7,9 +7,9 @@ use miette::IntoDiagnostic as _;
 use serde_json::json;
 use weir_report::terminal::{Outcome, print, print_json};
 
-use crate::draft::{Found, draft};
-use crate::receivers::{self, Reach, Receiver, Rules};
-use crate::settings::Interface;
+use crate::draft::{DraftInterface, draft};
+use crate::receivers::{self, Reach, RuleSet, SocketReader};
+use crate::settings::NetDevice;
 use crate::threads::{self, Work};
 use crate::{machine, sched};
 
@@ -39,7 +39,7 @@ urgent thread. The costs in the draft are guesses.";
 /// # Errors
 /// When the receivers cannot be found out, or the file cannot be written.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    let receivers = receivers::inspect(Rules::default()).into_diagnostic()?;
+    let receivers = receivers::inspect(RuleSet::default()).into_diagnostic()?;
     let mut found = Vec::new();
     for name in machine::interfaces().into_diagnostic()? {
         if let Some(interface) = interface(&name, &receivers)? {
@@ -67,16 +67,16 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 }
 
 /// None of the loopback interface, which no card interrupts for, and of one that is down.
-fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>> {
+fn interface(name: &str, receivers: &[SocketReader]) -> miette::Result<Option<DraftInterface>> {
     let failed = |error| miette::miette!("the interface `{name}` cannot be looked at: {error}");
     // Not from /sys, which may show another network namespace.
-    let interface = Interface::find(name, None).map_err(failed)?;
+    let interface = NetDevice::find(name, None).map_err(failed)?;
     let open = interface.open().map_err(failed)?;
     let reach = Reach::of_interface(&interface).map_err(failed)?;
     if reach.loopback || !open.is_up().map_err(failed)? {
         return Ok(None);
     }
-    let takes = |receiver: &Receiver| {
+    let takes = |receiver: &SocketReader| {
         !receiver.only_loopback
             && reach
                 .namespace
@@ -92,7 +92,7 @@ fn interface(name: &str, receivers: &[Receiver]) -> miette::Result<Option<Found>
         }
     }
     let queues = open.list("queues").map_err(failed)?;
-    Ok(Some(Found {
+    Ok(Some(DraftInterface {
         name: name.to_owned(),
         queues: queues
             .iter()

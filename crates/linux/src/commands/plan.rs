@@ -5,7 +5,7 @@ use weir_report::terminal::{Outcome, is_coloured, print, print_json, wrapped};
 use weir_report::{Align, Emphasis, Grid, count, percent, significant};
 
 use super::{SystemArgs, able};
-use crate::plan::{Attached, Plan};
+use crate::plan::{AttachmentPlan, RunPlan};
 use crate::programs::Program;
 use crate::share::Share;
 
@@ -32,7 +32,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let node = arguments.system.node()?;
     // What cannot be seen is among the costs.
     able(&node, true)?;
-    let plan = Plan::of(&node).into_diagnostic()?;
+    let plan = RunPlan::of(&node).into_diagnostic()?;
     if arguments.json {
         print_json(&plan)?;
     } else {
@@ -41,7 +41,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-fn text(plan: &Plan, coloured: bool) -> String {
+fn text(plan: &RunPlan, coloured: bool) -> String {
     let mut blocks = vec![format!("{}: mode {}", plan.system, plan.mode)];
     if plan.changes.is_empty() {
         blocks.push("Every setting is as it should be.".to_owned());
@@ -79,7 +79,7 @@ fn text(plan: &Plan, coloured: bool) -> String {
 }
 
 /// What is attached, and what that costs.
-fn attached(attached: &Attached) -> String {
+fn attached(attached: &AttachmentPlan) -> String {
     let driver = match &attached.driver {
         Some(driver) => format!(" (driver {driver})"),
         None => String::new(),

@@ -19,7 +19,7 @@ use weir_report::terminal::Outcome;
 
 use super::{StateArgs, SystemArgs, able};
 use crate::instance::Run;
-use crate::parts::{Parts, Said};
+use crate::parts::{RunParts, Said};
 use crate::restored;
 use crate::settings::Journal;
 use crate::system::Node;
@@ -186,12 +186,12 @@ fn until_told(
     );
     let end = loop {
         match wait(signals, &parts)? {
-            Asked::Nothing => {}
-            Asked::ToEnd => {
+            SignalRequest::Nothing => {}
+            SignalRequest::ToEnd => {
                 notify(&[NotifyState::Stopping]);
                 break End::Stopped;
             }
-            Asked::ToReload => {
+            SignalRequest::ToReload => {
                 if let Some(new) = reloaded(node, arguments, said) {
                     break End::Another(new);
                 }
@@ -213,9 +213,10 @@ fn begin<'a>(
     arguments: &'a Args,
     journal: &mut Journal,
     said: &mut Said,
-) -> miette::Result<(Told<'a>, Parts)> {
-    let mut told = Told::new(&arguments.state.state, node, &arguments.system.system)?;
-    let mut parts = Parts::start(node, arguments.yes_checksums).wrap_err("nothing was changed")?;
+) -> miette::Result<(RunNotice<'a>, RunParts)> {
+    let mut told = RunNotice::new(&arguments.state.state, node, &arguments.system.system)?;
+    let mut parts =
+        RunParts::start(node, arguments.yes_checksums).wrap_err("nothing was changed")?;
     parts
         .turn(journal, said)
         .wrap_err("nothing stays changed but what is named above")?;
@@ -286,7 +287,7 @@ fn not_agreed(node: &Node) -> miette::Report {
 
 /// What somebody has asked the process for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum SignalRequest {
     Nothing,
     ToEnd,
     ToReload,
@@ -313,18 +314,18 @@ impl Signals {
     }
 
     /// What the signals since the last time have asked for.
-    fn asked(&self) -> miette::Result<Asked> {
+    fn asked(&self) -> miette::Result<SignalRequest> {
         /// The sender of a hang-up is the kernel if the terminal has gone.
         const SI_KERNEL: i32 = 0x80;
-        let mut asked = Asked::Nothing;
+        let mut asked = SignalRequest::Nothing;
         while let Some(signal) = self.descriptor.read_signal().into_diagnostic()? {
             let is_reload = i32::try_from(signal.ssi_signo) == Ok(libc::SIGHUP)
                 && signal.ssi_code != SI_KERNEL
                 && (!self.had_terminal || has_terminal());
             if !is_reload {
-                asked = Asked::ToEnd;
-            } else if asked == Asked::Nothing {
-                asked = Asked::ToReload;
+                asked = SignalRequest::ToEnd;
+            } else if asked == SignalRequest::Nothing {
+                asked = SignalRequest::ToReload;
             }
         }
         Ok(asked)
@@ -336,7 +337,7 @@ fn has_terminal() -> bool {
 }
 
 /// Waits until there is something to do, and tells what was asked for.
-fn wait(signals: &Signals, parts: &Parts) -> miette::Result<Asked> {
+fn wait(signals: &Signals, parts: &RunParts) -> miette::Result<SignalRequest> {
     let watchdog = sd_notify::watchdog_enabled();
     if watchdog.is_some() {
         notify(&[NotifyState::Watchdog]);
@@ -365,12 +366,12 @@ fn notify(states: &[NotifyState<'_>]) {
 }
 
 /// Lets other commands know of this run, until it is dropped.
-struct Told<'a> {
+struct RunNotice<'a> {
     folder: &'a Path,
     run: Run,
 }
 
-impl<'a> Told<'a> {
+impl<'a> RunNotice<'a> {
     fn new(folder: &'a Path, node: &Node, file: &Path) -> miette::Result<Self> {
         let process = Thread::of(nix::unistd::getpid().as_raw()).into_diagnostic()?;
         let told = Self {
@@ -398,7 +399,7 @@ impl<'a> Told<'a> {
     }
 }
 
-impl Drop for Told<'_> {
+impl Drop for RunNotice<'_> {
     fn drop(&mut self) {
         // A file that stays is taken for that of a crashed run, which it then is.
         let _ = self.run.forget(self.folder);

@@ -11,9 +11,9 @@ use miette::IntoDiagnostic as _;
 use serde_json::{Value, json};
 
 use super::StateArgs;
-use crate::account::{Accountant, Options, Report};
+use crate::account::{AccountReport, Accountant, Options};
 use crate::instance::{self, Run};
-use crate::receivers::{self, Follower, Rules};
+use crate::receivers::{self, Follower, RuleSet};
 use view::View;
 use weir_report::terminal::{Outcome, is_coloured, print, print_json, print_more};
 
@@ -50,9 +50,9 @@ output is no terminal, each interval is printed as text. The exit code is 0, or 
 /// # Errors
 /// When no run keeps an account and none can be kept here.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    let mut source = Source::find(&arguments.state.state)?;
+    let mut source = AccountSource::find(&arguments.state.state)?;
     let mut before = source.report()?;
-    let mut next = || -> miette::Result<Option<(View, Report)>> {
+    let mut next = || -> miette::Result<Option<(View, AccountReport)>> {
         let now = source.report()?;
         Ok(View::next(&mut before, &now).map(|view| (view, now)))
     };
@@ -87,7 +87,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 }
 
 /// Where accounts come from.
-enum Source {
+enum AccountSource {
     /// A run keeps it, and tells of it in a folder.
     Run { run: Box<Run>, folder: PathBuf },
     /// It is kept here.
@@ -95,12 +95,12 @@ enum Source {
 }
 
 /// The account that a run tells of.
-fn account_of(run: &Run) -> Option<Report> {
+fn account_of(run: &Run) -> Option<AccountReport> {
     let account: Option<&Value> = run.status.get("account");
     account.and_then(|account| serde_json::from_value(account.clone()).ok())
 }
 
-impl Source {
+impl AccountSource {
     fn find(folder: &Path) -> miette::Result<Self> {
         let runs = instance::all(folder)?.into_iter();
         let mut keeping = runs.filter(|run| run.lives() && account_of(run).is_some());
@@ -113,7 +113,7 @@ impl Source {
         }
         let help = "no run keeps an account: add `accounting = \"packets\"` to [linux] of its system file, or start this as root";
         let failed = |error: String| miette::miette!(help = help, "{error}");
-        let follower = Follower::start(Rules::default(), receivers::Options::default());
+        let follower = Follower::start(RuleSet::default(), receivers::Options::default());
         let follower = follower.map_err(|error| failed(error.to_string()))?;
         let accountant = Accountant::start(Options::default());
         let accountant = accountant.map_err(|error| failed(error.to_string()))?;
@@ -121,7 +121,7 @@ impl Source {
     }
 
     /// The account as it stands.
-    fn report(&mut self) -> miette::Result<Report> {
+    fn report(&mut self) -> miette::Result<AccountReport> {
         match self {
             Self::Run { run, folder } => {
                 let mut runs = instance::all(folder)?.into_iter();

@@ -18,7 +18,7 @@ pub type Bindable = (Family, Key);
 /// What is bound.
 #[derive(Debug, Default)]
 pub struct Bindings {
-    bound: BTreeMap<Bindable, Bound>,
+    bound: BTreeMap<Bindable, Binding>,
     /// The same by each family, which has a table of its own; the least urgent first.
     least: BTreeMap<Family, BTreeSet<(Urgency, Key)>>,
     /// Numbers that no binding has any longer; all from `next` on have not had one.
@@ -29,7 +29,7 @@ pub struct Bindings {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Bound {
+struct Binding {
     /// The core's name for whoever reads the key. Each key has one of its own: a process can be of
     /// another urgency at each, by the rules of the system file.
     reader: u16,
@@ -191,7 +191,7 @@ impl Bindings {
         least.insert((urgency, key.1));
         self.bound.insert(
             key,
-            Bound {
+            Binding {
                 reader,
                 urgency,
                 class,

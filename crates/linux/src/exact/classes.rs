@@ -24,7 +24,7 @@ pub struct ClassThread {
 
 /// One class.
 #[derive(Debug)]
-pub(super) struct Class {
+pub(super) struct ThreadClass {
     pub urgency: Urgency,
     /// Its CPUMAP and that one's number.
     map: MapHandle,
@@ -76,7 +76,7 @@ pub(super) fn wanted(placement: &Placement, class: usize, online: &Cpus) -> BTre
     }
 }
 
-impl Class {
+impl ThreadClass {
     pub fn new(urgency: Urgency, map: MapHandle) -> Result<Self, ExactError> {
         let number = map.info()?.info.id;
         Ok(Self {

@@ -13,7 +13,7 @@ use crate::object::Memory;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
-pub enum Reason {
+pub enum DemuxReason {
     /// Nothing that the packet names is bound.
     NoReceiver = 0,
     /// It is ARP.
@@ -34,7 +34,7 @@ pub enum Reason {
     NoThread = 8,
 }
 
-impl Reason {
+impl DemuxReason {
     /// All, in the order of their numbers.
     pub const ALL: [Self; REASONS] = [
         Self::NoReceiver,
@@ -49,7 +49,7 @@ impl Reason {
     ];
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for DemuxReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::NoReceiver => "no receiver",
@@ -79,19 +79,19 @@ pub struct ClassCount {
 pub struct Counts {
     /// By class; those that there are not have none.
     pub classes: [ClassCount; CLASSES],
-    /// Left to the kernel, by reason: in the order of [`Reason::ALL`].
+    /// Left to the kernel, by reason: in the order of [`DemuxReason::ALL`].
     #[serde(serialize_with = "by_reason")]
     pub left: [u64; REASONS],
 }
 
 fn by_reason<S: Serializer>(left: &[u64; REASONS], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(Reason::ALL.iter().zip(left))
+    serializer.collect_map(DemuxReason::ALL.iter().zip(left))
 }
 
 impl Counts {
     /// How many were left to the kernel for one reason.
     #[must_use]
-    pub fn left(&self, reason: Reason) -> u64 {
+    pub fn left(&self, reason: DemuxReason) -> u64 {
         self.left[reason as usize]
     }
 
@@ -121,7 +121,7 @@ impl std::iter::Sum for Counts {
 
 /// The UDP or TCP port that packets were for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Port {
+pub struct TransportPort {
     /// 17 (UDP) or 6 (TCP).
     pub protocol: u8,
     /// Destination.
@@ -166,7 +166,7 @@ impl Counters {
     /// The packets for a port that were given to a kernel thread; what has no receiver is not among
     /// them.
     #[must_use]
-    pub fn port(&self, port: Port) -> u64 {
+    pub fn port(&self, port: TransportPort) -> u64 {
         let at = usize::from(port.protocol == 6) * PORTS / 2 + usize::from(port.port);
         let rows = self.ports.elements().chunks_exact(PORTS);
         rows.map(|row| row[at].load(Ordering::Relaxed)).sum()
@@ -174,7 +174,7 @@ impl Counters {
 
     /// The ports that packets which came in on one CPU were for, with their numbers; none for a CPU
     /// that the machine did not have, not even offline, when the program was loaded.
-    pub fn ports_of(&self, cpu: usize) -> impl Iterator<Item = (Port, u64)> + '_ {
+    pub fn ports_of(&self, cpu: usize) -> impl Iterator<Item = (TransportPort, u64)> + '_ {
         let row = self.ports.elements().chunks_exact(PORTS).nth(cpu);
         let all = row.unwrap_or_default().iter().enumerate();
         all.filter_map(|(at, count)| {
@@ -182,7 +182,7 @@ impl Counters {
             let protocol = if at < PORTS / 2 { 17 } else { 6 };
             // What is above 16 bits is the protocol.
             let port = (at & 0xffff) as u16;
-            (count != 0).then_some((Port { protocol, port }, count))
+            (count != 0).then_some((TransportPort { protocol, port }, count))
         })
     }
 }

@@ -13,7 +13,7 @@ use libbpf_rs::{ProgramHandle, XdpFlags, libbpf_sys};
 
 /// An interface, by its name and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Interface {
+pub struct InterfaceName {
     /// Its name there.
     pub name: String,
     /// Its network namespace, such as `/run/netns/NAME` or `/proc/PID/ns/net`; none: this
@@ -21,7 +21,7 @@ pub struct Interface {
     pub namespace: Option<PathBuf>,
 }
 
-impl From<&str> for Interface {
+impl From<&str> for InterfaceName {
     fn from(name: &str) -> Self {
         let name = name.to_owned();
         let namespace = None;
@@ -29,7 +29,7 @@ impl From<&str> for Interface {
     }
 }
 
-impl fmt::Display for Interface {
+impl fmt::Display for InterfaceName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.name)?;
         match &self.namespace {
@@ -42,16 +42,16 @@ impl fmt::Display for Interface {
 /// That the program is attached; it is not any more when this is dropped, or the process ends
 /// however it does.
 #[derive(Debug)]
-pub(super) struct Attached {
-    pub interface: Interface,
+pub(super) struct XdpAttachment {
+    pub interface: InterfaceName,
     link: OwnedFd,
 }
 
-impl Attached {
+impl XdpAttachment {
     /// Attaches `program`, natively or `generic`ally.
     pub fn new(
         program: BorrowedFd<'_>,
-        interface: Interface,
+        interface: InterfaceName,
         generic: bool,
     ) -> Result<Self, ExactError> {
         let mode = if generic {
@@ -94,7 +94,7 @@ impl Attached {
 /// Attaches in the network namespace of this thread.
 fn attach(
     program: BorrowedFd<'_>,
-    interface: &Interface,
+    interface: &InterfaceName,
     mode: XdpFlags,
 ) -> Result<OwnedFd, ExactError> {
     let refused = |source| ExactError::Refused {
@@ -204,7 +204,7 @@ fn name_of(number: u32) -> String {
 }
 
 /// Whose program is attached to the interface, in whichever mode.
-fn occupied(interface: &Interface, index: i32) -> Option<ExactError> {
+fn occupied(interface: &InterfaceName, index: i32) -> Option<ExactError> {
     let (name, number) = There::at(index).ok()?.program?;
     Some(ExactError::Occupied {
         interface: interface.clone(),

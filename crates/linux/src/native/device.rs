@@ -7,10 +7,10 @@ use weir_model::TopHalf;
 
 use super::queue::Own;
 use super::{Note, find, missing, policy};
-use crate::sched::{Cpus, Policy};
-use crate::settings::steering::Flow;
+use crate::sched::{Cpus, SchedPolicy};
+use crate::settings::steering::FlowSpec;
 use crate::settings::{
-    Interface, OpenInterface, Setting, SettingError, Value, ethtool, netlink, steering,
+    NetDevice, OpenInterface, Setting, SettingError, Value, ethtool, netlink, steering,
 };
 use crate::threads::{KernelThread, Thread, Work};
 use crate::urgency::Urgency;
@@ -26,7 +26,7 @@ pub(super) const LEAST_RUNTIME: Duration = Duration::from_nanos(1024);
 #[derive(Debug, Clone)]
 pub struct Device {
     /// Which.
-    pub interface: Interface,
+    pub interface: NetDevice,
     /// The urgency of the most urgent of its receivers.
     pub urgency: Urgency,
     /// What its threads may do; `None`: they have `urgency`.
@@ -45,7 +45,7 @@ pub struct Device {
     pub ring: Option<u32>,
     /// Packets that get the last receive queue for themselves, where the card can steer and has
     /// more than one.
-    pub steered: Vec<Flow>,
+    pub steered: Vec<FlowSpec>,
     /// The urgency of the most urgent receiver of other packets than those: what the threads of the
     /// other queues have, where it is known which they are.
     pub others: Urgency,
@@ -57,7 +57,7 @@ pub struct Device {
 impl Device {
     /// An interface whose most urgent receiver is of `urgency`, with nothing else wanted.
     #[must_use]
-    pub fn new(interface: Interface, urgency: Urgency) -> Self {
+    pub fn new(interface: NetDevice, urgency: Urgency) -> Self {
         Self {
             interface,
             urgency,
@@ -80,7 +80,7 @@ impl Device {
 
     /// What each of its `number` receiving threads is scheduled by: a cap is that of all together,
     /// since all can run on one CPU.
-    pub(super) fn policy(&self, number: usize) -> Policy {
+    pub(super) fn policy(&self, number: usize) -> SchedPolicy {
         match self.top_half {
             None => self.urgency.policy(),
             Some(TopHalf::Urgency(priority)) => {
@@ -94,7 +94,7 @@ impl Device {
                     runtime *= 2;
                     period *= 2;
                 }
-                Policy::Deadline {
+                SchedPolicy::Deadline {
                     runtime,
                     deadline: period,
                     period,
@@ -163,7 +163,7 @@ impl Device {
         // they precede nobody whom the interface's receivers do not precede, and take no part of a
         // cap.
         let of_others = match of_receiving {
-            Policy::Deadline { .. } => self.urgency.policy(),
+            SchedPolicy::Deadline { .. } => self.urgency.policy(),
             policy => policy,
         };
         let of = |thread| {
@@ -281,7 +281,7 @@ pub(super) fn settings(
 
 /// Room for `packets` in each receive queue, or for as many as the card can have; never less than
 /// there is.
-fn ring(interface: &Interface, open: &OpenInterface, packets: u32) -> (Setting, Value) {
+fn ring(interface: &NetDevice, open: &OpenInterface, packets: u32) -> (Setting, Value) {
     let setting = Setting::Ring {
         interface: interface.clone(),
     };
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn what_only_sends_takes_no_part_of_a_cap() {
-        let interface = Interface {
+        let interface = NetDevice {
             name: "eth0".to_owned(),
             index: 2,
             device: None,
@@ -418,9 +418,11 @@ mod tests {
             let policies = device.policies(&threads, None).into_iter();
             policies
                 .map(|(_, value)| match value {
-                    Value::Policy(Policy::Deadline { runtime, .. }) => Some(runtime.as_micros()),
+                    Value::Policy(SchedPolicy::Deadline { runtime, .. }) => {
+                        Some(runtime.as_micros())
+                    }
                     value => {
-                        assert_eq!(value, Value::Policy(Policy::Fifo(40)));
+                        assert_eq!(value, Value::Policy(SchedPolicy::Fifo(40)));
                         None
                     }
                 })
@@ -442,7 +444,7 @@ mod tests {
 
     #[test]
     fn the_thread_of_the_urgent_packets_is_above_the_others() {
-        let interface = Interface {
+        let interface = NetDevice {
             name: "eth0".to_owned(),
             index: 2,
             device: None,
@@ -463,7 +465,7 @@ mod tests {
             let policies = device.policies(&threads, own).into_iter();
             policies
                 .map(|(_, value)| match value {
-                    Value::Policy(Policy::Fifo(priority)) => priority,
+                    Value::Policy(SchedPolicy::Fifo(priority)) => priority,
                     value => panic!("{value}"),
                 })
                 .collect()

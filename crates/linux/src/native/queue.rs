@@ -2,7 +2,7 @@
 //! A receive queue of the most urgent packets' own: rules bring them there, the card spreads the
 //! rest over the other queues, and the thread that serves it need not be the others'.
 use super::{Device, Note};
-use crate::settings::steering::{self, Flow, Rule, Rules};
+use crate::settings::steering::{self, FlowSpec, Rule, RuleTable};
 use crate::settings::{OpenInterface, Setting, Value, netlink};
 
 /// The queue that the packets of [`Device::steered`] get.
@@ -27,7 +27,7 @@ impl Own {
             notes.push(Note::NoSteering(interface.name.clone(), reason));
             None
         };
-        let found = steering::queues(open).and_then(|queues| Ok((queues, Rules::of(open)?)));
+        let found = steering::queues(open).and_then(|queues| Ok((queues, RuleTable::of(open)?)));
         let (queues, rules) = match found {
             Ok(found) => found,
             Err(error) => return cannot(error.to_string()),
@@ -36,9 +36,9 @@ impl Own {
             return cannot("it has one receive queue".to_owned());
         }
         let queue = queues - 1;
-        let is_steered = |flow: Flow| rules.rules.iter().any(|rule| rule.brings(flow, queue));
+        let is_steered = |flow: FlowSpec| rules.rules.iter().any(|rule| rule.brings(flow, queue));
         let flows = device.steered.iter().copied();
-        let missing: Vec<Flow> = flows.filter(|flow| !is_steered(*flow)).collect();
+        let missing: Vec<FlowSpec> = flows.filter(|flow| !is_steered(*flow)).collect();
         let places: Vec<u32> = rules.free().take(missing.len()).collect();
         if places.len() < missing.len() {
             let (free, needed) = (places.len(), missing.len());

@@ -7,7 +7,7 @@ use miette::IntoDiagnostic as _;
 use serde_json::{Value, json};
 
 use super::Said;
-use crate::account::{self, Accountant, Event, Given};
+use crate::account::{self, Accountant, DemuxCounts, Event};
 use crate::receivers::ReceiverTable;
 
 /// How often what was counted is divided and booked.
@@ -40,7 +40,7 @@ impl Accounting {
     pub fn turn(
         &mut self,
         receivers: Option<&ReceiverTable>,
-        given: impl FnOnce() -> Option<Given>,
+        given: impl FnOnce() -> Option<DemuxCounts>,
         said: &Said,
     ) -> miette::Result<()> {
         let now = Instant::now();

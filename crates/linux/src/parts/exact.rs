@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use weir_core_sys::demux;
 
 use super::{Part, Turn};
-use crate::account::Given;
-use crate::exact::{Bindable, Bindings, Exact, Options, Reason, assign};
-use crate::receivers::{Change, Family, Key, Protocol, Reach, ReceiverTable};
-use crate::sched::{self, Policy, Tid};
+use crate::account::DemuxCounts;
+use crate::exact::{Bindable, Bindings, DemuxReason, Exact, Options, assign};
+use crate::receivers::{Family, PacketKey, Protocol, Reach, ReceiverTable, TableChange};
+use crate::sched::{self, SchedPolicy, Tid};
 use crate::system::Node;
 use crate::urgency::Urgency;
 use crate::veth::Checksums;
@@ -23,9 +23,9 @@ pub struct Status {
     /// Those that have the program.
     pub interfaces: Vec<String>,
     /// Ascending by their urgency.
-    pub classes: Vec<Class>,
+    pub classes: Vec<ClassStatus>,
     /// Packets that were left to the kernel, by reason.
-    pub left: BTreeMap<Reason, u64>,
+    pub left: BTreeMap<DemuxReason, u64>,
     /// Ports that packets are given to a class for.
     pub sockets: usize,
     /// Those for which the table has no room, so that their packets are left to the kernel.
@@ -34,7 +34,7 @@ pub struct Status {
 
 /// A class in the [`Status`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Class {
+pub struct ClassStatus {
     /// That of its receivers.
     pub urgency: Urgency,
     /// Packets that were given to its threads.
@@ -42,18 +42,18 @@ pub struct Class {
     /// Of these, those for which its queues had no room.
     pub dropped: u64,
     /// One on each CPU.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<ThreadStatus>,
 }
 
 /// A kernel thread of a class in the [`Status`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Thread {
+pub struct ThreadStatus {
     /// Its number.
     pub tid: Tid,
     /// Where it runs.
     pub cpu: u32,
     /// What it is scheduled by now.
-    pub policy: Policy,
+    pub policy: SchedPolicy,
 }
 
 /// Each packet to the thread of its receiver's class.
@@ -65,7 +65,7 @@ pub struct Demultiplexing {
     bindings: Bindings,
     /// What the file says of ports whoever reads them. It holds while nobody does, too: who binds
     /// one while real-time processes leave this process no time is known only when they end.
-    stated: BTreeMap<Key, Urgency>,
+    stated: BTreeMap<PacketKey, Urgency>,
     /// From which receivers are the interfaces' own: those of the interfaces that are there.
     reaches: Vec<Reach>,
     /// Whether what is bound may not be what it should be.
@@ -122,7 +122,7 @@ impl Demultiplexing {
     fn update(
         &mut self,
         receivers: &ReceiverTable,
-        keys: Option<BTreeSet<Key>>,
+        keys: Option<BTreeSet<PacketKey>>,
     ) -> miette::Result<()> {
         let mut wanted: BTreeMap<Bindable, Option<Urgency>> = BTreeMap::new();
         let keys = keys.unwrap_or_else(|| {
@@ -158,7 +158,7 @@ impl Demultiplexing {
 }
 
 /// A key as the core's table has it.
-fn named(key: Key) -> demux::Key {
+fn named(key: PacketKey) -> demux::Key {
     match key.protocol {
         Protocol::Tcp => demux::Key::tcp(key.port),
         Protocol::Udp => demux::Key::udp(key.port),
@@ -182,7 +182,7 @@ impl Part for Demultiplexing {
             return Ok(());
         };
         if self.is_stale || !turn.changes.is_empty() {
-            let changed = || turn.changes.iter().map(Change::key).collect();
+            let changed = || turn.changes.iter().map(TableChange::key).collect();
             let keys = (!self.is_stale).then(changed);
             // After a failure, which may be of the half, all of it is looked at anew.
             self.is_stale = true;
@@ -197,17 +197,17 @@ impl Part for Demultiplexing {
         Ok(())
     }
 
-    fn given(&self) -> Option<Given> {
-        Some(Given::of(self.exact.counters()))
+    fn given(&self) -> Option<DemuxCounts> {
+        Some(DemuxCounts::of(self.exact.counters()))
     }
 
     fn status(&self) -> Value {
         let total = self.exact.counters().total();
-        let mut classes: Vec<Class> = self
+        let mut classes: Vec<ClassStatus> = self
             .exact
             .urgencies()
             .zip(total.classes)
-            .map(|(urgency, count)| Class {
+            .map(|(urgency, count)| ClassStatus {
                 urgency,
                 given: count.given,
                 dropped: count.dropped,
@@ -221,13 +221,13 @@ impl Part for Demultiplexing {
                 (classes.get_mut(usize::from(of.class)), sched::get(tid))
             {
                 let cpu = of.cpu;
-                class.threads.push(Thread { tid, cpu, policy });
+                class.threads.push(ThreadStatus { tid, cpu, policy });
             }
         }
         json!(Status {
             interfaces: self.exact.interfaces().map(ToString::to_string).collect(),
             classes,
-            left: Reason::ALL.into_iter().zip(total.left).collect(),
+            left: DemuxReason::ALL.into_iter().zip(total.left).collect(),
             sockets: self.bindings.len(),
             without_room: self.bindings.waiting(),
         })

@@ -6,35 +6,35 @@ use weir_model::Predict;
 
 use super::{Part, Turn};
 use crate::plan;
-use crate::predicted::{Basis, Device, Predicted, SETTER, Threads};
+use crate::predicted::{Basis, DeviceBottomHalf, Prediction, SETTER, Threads};
 use crate::receivers::Reach;
 use crate::settings::{self, Journal, Setting};
-use crate::system::{Interface, Node};
+use crate::system::{Node, NodeInterface};
 use crate::urgency::Urgency;
 
 /// Each interface's threads at the urgency of the receiver that they follow.
-pub struct Following {
+pub struct PredictedPart {
     node: Node,
-    predicted: Predicted,
+    predicted: Prediction,
     /// Of each interface of the node.
     threads: Vec<Threads>,
 }
 
-impl Following {
+impl PredictedPart {
     /// Loads the programs. No policy is set before the first turn.
     pub fn start(node: &Node) -> miette::Result<Self> {
         let mut devices = Vec::new();
         let mut threads = Vec::new();
         for of in &node.interfaces {
             let its = Threads::new(node.most_of(of));
-            devices.push(Device::of_threads(reach(of)?, &its));
+            devices.push(DeviceBottomHalf::of_threads(reach(of)?, &its));
             threads.push(its);
         }
         let basis = match node.linux.predict {
             Predict::Waiting => Basis::Waiting,
             Predict::Registered => Basis::Registered,
         };
-        let predicted = Predicted::start(devices, basis, Some(SETTER)).into_diagnostic()?;
+        let predicted = Prediction::start(devices, basis, Some(SETTER)).into_diagnostic()?;
         Ok(Self {
             node: node.clone(),
             predicted,
@@ -63,7 +63,7 @@ impl Following {
     }
 }
 
-fn reach(of: &Interface) -> miette::Result<Reach> {
+fn reach(of: &NodeInterface) -> miette::Result<Reach> {
     Reach::of(&of.name)
         .map_err(|error| miette::miette!("the interface `{}` cannot be found: {error}", of.name))
 }
@@ -79,7 +79,7 @@ fn policies(most: Urgency) -> Vec<settings::Value> {
         .collect()
 }
 
-impl Part for Following {
+impl Part for PredictedPart {
     fn name(&self) -> &'static str {
         "predicted"
     }

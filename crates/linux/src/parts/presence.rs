@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::Said;
-use crate::settings::Interface;
+use crate::settings::NetDevice;
 use crate::system::Node;
 
 /// What was found last, by name; none: it has gone.
 #[derive(Debug, Default)]
-pub struct Presence(BTreeMap<String, Option<Interface>>);
+pub struct Presence(BTreeMap<String, Option<NetDevice>>);
 
 impl Presence {
     /// Looks for all interfaces of `node`, and says which have gone and which are there again since
@@ -21,7 +21,7 @@ impl Presence {
     pub fn look(&mut self, node: &Node, said: &Said) -> miette::Result<()> {
         for of in &node.interfaces {
             let name = &of.name;
-            let now = match Interface::find(name, None) {
+            let now = match NetDevice::find(name, None) {
                 Ok(found) => Some(found),
                 Err(error) if is_absent(&error) && self.0.contains_key(name) => None,
                 Err(error) => miette::bail!("the interface `{name}` cannot be found: {error}"),
@@ -47,15 +47,15 @@ impl Presence {
     /// which the next look says.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
-        let is_other = |(name, found): (&String, &Option<Interface>)| {
-            found.is_some() && Interface::find(name, None).ok() != *found
+        let is_other = |(name, found): (&String, &Option<NetDevice>)| {
+            found.is_some() && NetDevice::find(name, None).ok() != *found
         };
         self.0.iter().any(is_other)
     }
 }
 
 /// What has become of an interface that is not found by its name any longer.
-fn left(before: &Interface) -> String {
+fn left(before: &NetDevice) -> String {
     let name = &before.name;
     match before.open() {
         Ok(open) => {

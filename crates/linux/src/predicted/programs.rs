@@ -41,21 +41,21 @@ const CALLS: &[(libc::c_long, u8)] = &[
 
 /// struct weir_waiting_state.
 #[repr(C)]
-struct State {
+struct WaitState {
     waiting: [[AtomicI32; CLASSES]; DEVICES],
     applied: [AtomicU32; DEVICES],
     rung: AtomicU32,
 }
 
 // SAFETY: its members are atomics.
-unsafe impl object::Shared for State {}
+unsafe impl object::Shared for WaitState {}
 
 /// The state, as long as anybody uses it.
 #[derive(Clone)]
-pub(super) struct Shared(Arc<Memory<State>>);
+pub(super) struct SharedState(Arc<Memory<WaitState>>);
 
-impl Shared {
-    fn state(&self) -> &State {
+impl SharedState {
+    fn state(&self) -> &WaitState {
         &self.0.elements()[0]
     }
 
@@ -93,13 +93,13 @@ impl Shared {
 }
 
 /// The programs, attached.
-pub(super) struct Programs {
-    shared: Shared,
+pub(super) struct WaitPrograms {
+    shared: SharedState,
     _link: Link,
     object: Object,
 }
 
-impl Programs {
+impl WaitPrograms {
     pub fn load() -> Result<Self, Error> {
         let mut open = ObjectBuilder::default()
             .open_memory(include_bytes!(concat!(env!("OUT_DIR"), "/waiting.bpf.o")))?;
@@ -119,13 +119,13 @@ impl Programs {
         let state = Memory::new(&map(&object, "state")?, 1).map_err(Error::Start)?;
         let link = program(&object, "waiting_switch")?.attach()?;
         Ok(Self {
-            shared: Shared(Arc::new(state)),
+            shared: SharedState(Arc::new(state)),
             _link: link,
             object,
         })
     }
 
-    pub fn shared(&self) -> Shared {
+    pub fn shared(&self) -> SharedState {
         self.shared.clone()
     }
 

@@ -5,9 +5,9 @@ use std::mem;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use super::programs::{Error, Programs, Told};
+use super::programs::{Error, EventScope, FollowPrograms};
 use super::table::Questions;
-use super::{Change, ReceiverTable, Rules, cgroup};
+use super::{ReceiverTable, RuleSet, TableChange, cgroup};
 use crate::sched;
 use crate::urgency::Urgency;
 
@@ -41,7 +41,7 @@ impl Default for Options {
 
 /// Follows who receives what.
 pub struct Follower {
-    programs: Programs,
+    programs: FollowPrograms,
     table: ReceiverTable,
     questions: Questions,
     options: Options,
@@ -59,13 +59,13 @@ impl Follower {
     /// When the kernel does not take the programs (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are
     /// needed, and BTF), when cgroup v2 is not mounted and cannot be (CAP_SYS_ADMIN), or outside of
     /// the first process namespace.
-    pub fn start(rules: Rules, options: Options) -> Result<Self, Error> {
+    pub fn start(rules: RuleSet, options: Options) -> Result<Self, Error> {
         // Events are told from here on; so what the scan below does not see any longer, or not yet,
         // one of them tells.
-        let programs = Programs::load(if options.priorities_at_once {
-            Told::All
+        let programs = FollowPrograms::load(if options.priorities_at_once {
+            EventScope::All
         } else {
-            Told::Events
+            EventScope::Events
         })?;
         let now = Instant::now();
         let mut follower = Self {
@@ -85,7 +85,7 @@ impl Follower {
     ///
     /// # Errors
     /// When the kernel does not tell any longer.
-    pub fn poll(&mut self, timeout: Duration) -> Result<Vec<Change>, Error> {
+    pub fn poll(&mut self, timeout: Duration) -> Result<Vec<TableChange>, Error> {
         let end = later(Instant::now(), timeout);
         loop {
             let now = Instant::now();

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::follower::answer_cgroups;
-use super::programs::{Error, Programs, Told};
+use super::programs::{Error, EventScope, FollowPrograms};
 use super::table::Questions;
-use super::{Key, ReceiverTable, Rules};
+use super::{PacketKey, ReceiverTable, RuleSet};
 use crate::urgency::Urgency;
 
 /// A process that reads sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Receiver {
+pub struct SocketReader {
     /// Its number in the first process namespace.
     pub pid: u32,
     /// When it was started, in ns since boot.
@@ -30,7 +30,7 @@ pub struct Receiver {
     /// That of its most urgent thread, or of a rule on any of its ports if that is more.
     pub urgency: Urgency,
     /// What it reads.
-    pub keys: BTreeSet<Key>,
+    pub keys: BTreeSet<PacketKey>,
     /// The network namespaces that it reads in, by their cookies.
     pub namespaces: BTreeSet<u64>,
     /// Whether it takes packets only from the loopback interface.
@@ -40,23 +40,25 @@ pub struct Receiver {
 impl ReceiverTable {
     /// All receivers, in the order of their numbers.
     #[must_use]
-    pub fn receivers(&self) -> Vec<Receiver> {
-        let mut receivers: BTreeMap<u32, Receiver> = BTreeMap::new();
+    pub fn receivers(&self) -> Vec<SocketReader> {
+        let mut receivers: BTreeMap<u32, SocketReader> = BTreeMap::new();
         for (key, reader) in self.iter() {
-            let receiver = receivers.entry(reader.id.pid).or_insert_with(|| Receiver {
-                pid: reader.id.pid,
-                start: reader.id.start,
-                user: self
-                    .processes
-                    .get(&reader.id.pid)
-                    .and_then(|process| process.user),
-                comm: reader.comm,
-                cgroup: reader.cgroup,
-                urgency: reader.urgency,
-                keys: BTreeSet::new(),
-                namespaces: BTreeSet::new(),
-                only_loopback: true,
-            });
+            let receiver = receivers
+                .entry(reader.id.pid)
+                .or_insert_with(|| SocketReader {
+                    pid: reader.id.pid,
+                    start: reader.id.start,
+                    user: self
+                        .processes
+                        .get(&reader.id.pid)
+                        .and_then(|process| process.user),
+                    comm: reader.comm,
+                    cgroup: reader.cgroup,
+                    urgency: reader.urgency,
+                    keys: BTreeSet::new(),
+                    namespaces: BTreeSet::new(),
+                    only_loopback: true,
+                });
             receiver.keys.insert(key);
             receiver.namespaces.insert(reader.id.place.namespace);
             receiver.urgency = receiver.urgency.max(reader.urgency);
@@ -72,8 +74,8 @@ impl ReceiverTable {
 /// # Errors
 /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or
 /// outside of the first process namespace.
-pub fn inspect(rules: Rules) -> Result<Vec<Receiver>, Error> {
-    let programs = Programs::load(Told::Scans)?;
+pub fn inspect(rules: RuleSet) -> Result<Vec<SocketReader>, Error> {
+    let programs = FollowPrograms::load(EventScope::Scans)?;
     let mut table = ReceiverTable::new(rules);
     let mut questions = Questions::default();
     table.reconcile(None, programs.scan(None)?, &mut questions);

@@ -52,7 +52,7 @@ const PRIORITY: &str = "follow_priority";
 type Queue = Arc<Mutex<VecDeque<Record>>>;
 
 /// The iterators, and the programs that tell of events if they are wanted.
-pub(super) struct Programs {
+pub(super) struct FollowPrograms {
     queue: Queue,
     /// Before `_object`, whose memory it reads.
     events: Option<RingBuffer<'static>>,
@@ -65,7 +65,7 @@ pub(super) struct Programs {
 
 /// What there is to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum EventScope {
     /// Only what there is at a scan.
     Scans,
     /// Events but for those of priorities.
@@ -74,9 +74,9 @@ pub(super) enum Told {
     All,
 }
 
-impl Programs {
+impl FollowPrograms {
     /// Loads them, and attaches those that tell of events.
-    pub fn load(told: Told) -> Result<Self, Error> {
+    pub fn load(told: EventScope) -> Result<Self, Error> {
         if !is_first_process_namespace() {
             return Err(Error::ProcessNamespace);
         }
@@ -86,15 +86,15 @@ impl Programs {
         for mut program in open.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
             let is_wanted = ITERATORS.contains(&&*name)
-                || told == Told::All
-                || told == Told::Events && name != PRIORITY;
+                || told == EventScope::All
+                || told == EventScope::Events && name != PRIORITY;
             program.set_autoload(is_wanted);
         }
         let object = open.load()?;
         let queue = Queue::default();
         let mut links = Vec::new();
         let mut events = None;
-        if told != Told::Scans {
+        if told != EventScope::Scans {
             events = Some(read_events(&object, queue.clone())?);
             links = attach(&object)?;
         }

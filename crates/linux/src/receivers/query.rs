@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reach::Reach;
-use super::{Family, Key, Place, Reader, ReaderId, ReceiverTable};
+use super::{Family, PacketKey, Reader, ReaderId, ReceiverTable, SocketPlace};
 use crate::urgency::Urgency;
 
 /// What is known, all as of the last changes that were told.
 impl ReceiverTable {
     /// The readers of `key`.
-    pub fn readers(&self, key: Key) -> impl Iterator<Item = Reader> + '_ {
+    pub fn readers(&self, key: PacketKey) -> impl Iterator<Item = Reader> + '_ {
         self.told
             .get(&key)
             .into_iter()
@@ -18,7 +18,7 @@ impl ReceiverTable {
     }
 
     /// All keys with their readers.
-    pub fn iter(&self) -> impl Iterator<Item = (Key, Reader)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (PacketKey, Reader)> + '_ {
         self.told.iter().flat_map(|(key, readers)| {
             readers
                 .iter()
@@ -28,14 +28,19 @@ impl ReceiverTable {
 
     /// How urgent what arrives for `key` is: as its most urgent reader. `None` if nobody reads it.
     #[must_use]
-    pub fn urgency(&self, key: Key) -> Option<Urgency> {
+    pub fn urgency(&self, key: PacketKey) -> Option<Urgency> {
         self.told.get(&key)?.values().copied().max()
     }
 
     /// How urgent what arrives for `key` by this version of IP from any of these interfaces is: as
     /// its most urgent reader that it can get to. `None` if it gets to none.
     #[must_use]
-    pub fn urgency_from(&self, key: Key, family: Family, interfaces: &[Reach]) -> Option<Urgency> {
+    pub fn urgency_from(
+        &self,
+        key: PacketKey,
+        family: Family,
+        interfaces: &[Reach],
+    ) -> Option<Urgency> {
         let readers = self.told.get(&key)?;
         let owner = self.owner(readers.keys());
         let reached = readers
@@ -68,7 +73,7 @@ impl ReceiverTable {
     }
 
     /// All keys that somebody reads.
-    pub fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+    pub fn keys(&self) -> impl Iterator<Item = PacketKey> + '_ {
         self.told.keys().copied()
     }
 
@@ -86,7 +91,7 @@ impl ReceiverTable {
     /// Where the socket with this cookie takes packets from, and the processes that have it; `None`
     /// if it is not known.
     #[must_use]
-    pub fn holders(&self, cookie: u64) -> Option<(Place, &BTreeSet<u32>)> {
+    pub fn holders(&self, cookie: u64) -> Option<(SocketPlace, &BTreeSet<u32>)> {
         let bound = self.sockets.get(&cookie)?;
         Some((bound.socket.place, &bound.holders))
     }

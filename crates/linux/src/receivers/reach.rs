@@ -3,8 +3,8 @@
 use std::fs;
 use std::io;
 
-use super::Place;
-use crate::settings::Interface;
+use super::SocketPlace;
+use crate::settings::NetDevice;
 
 /// Which receivers can receive from an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Reach {
     /// # Errors
     /// When there is no such interface, or it cannot be looked at.
     pub fn of(name: &str) -> io::Result<Self> {
-        Self::of_interface(&Interface::find(name, None)?)
+        Self::of_interface(&NetDevice::find(name, None)?)
     }
 
     /// That of an interface of the caller's network namespace. Its packets may get to other
@@ -32,7 +32,7 @@ impl Reach {
     ///
     /// # Errors
     /// When it is gone, or cannot be looked at.
-    pub fn of_interface(interface: &Interface) -> io::Result<Self> {
+    pub fn of_interface(interface: &NetDevice) -> io::Result<Self> {
         /// ARPHRD_LOOPBACK of <linux/if_arp.h>.
         const LOOPBACK: &str = "772";
         let open = interface.open()?;
@@ -50,7 +50,7 @@ impl Reach {
 
     /// Whether what comes from the interface can get to a socket at `place`.
     #[must_use]
-    pub fn includes(&self, place: &Place) -> bool {
+    pub fn includes(&self, place: &SocketPlace) -> bool {
         match self.namespace {
             Some(namespace) if namespace != place.namespace => false,
             // Indexes are those of one namespace.

@@ -2,7 +2,7 @@
 //! What the BPF programs tell: struct weir_follow_record of src/bpf/follow.bpf.c.
 use std::sync::Arc;
 
-use super::{Families, Key, Place, Protocol};
+use super::{Families, PacketKey, Protocol, SocketPlace};
 use crate::urgency::Urgency;
 
 /// A record's length in bytes.
@@ -10,7 +10,7 @@ pub(super) const LENGTH: usize = 80;
 
 /// A thread, and what the kernel says of its process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct ThreadRecord {
     pub pid: u32,
     pub tid: u32,
     /// Of the process, ns since boot.
@@ -26,10 +26,10 @@ pub(super) struct Seen {
 
 /// A socket that is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Socket {
+pub(super) struct SocketRecord {
     pub cookie: u64,
-    pub key: Key,
-    pub place: Place,
+    pub key: PacketKey,
+    pub place: SocketPlace,
     /// Neither a listener nor an unconnected socket.
     pub connected: bool,
     /// Whether only a scan can tell of which families packets come to it; until then it has the one
@@ -39,7 +39,7 @@ pub(super) struct Socket {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Record {
-    Bound(Seen, Socket),
+    Bound(ThreadRecord, SocketRecord),
     Released {
         cookie: u64,
     },
@@ -50,13 +50,13 @@ pub(super) enum Record {
     },
     Forked {
         parent: u32,
-        child: Seen,
+        child: ThreadRecord,
     },
-    Thread(Seen),
-    Ended(Seen),
-    Exited(Seen),
-    Executed(Seen),
-    Migrated(Seen),
+    Thread(ThreadRecord),
+    Ended(ThreadRecord),
+    Exited(ThreadRecord),
+    Executed(ThreadRecord),
+    Migrated(ThreadRecord),
     /// The policy of a thread, or of any thread, was set.
     Priority {
         tid: Option<u32>,
@@ -67,7 +67,7 @@ impl Record {
     /// `None` for what is no record of these programs.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = bytes.try_into().ok()?;
-        let seen = Seen {
+        let seen = ThreadRecord {
             pid: u32::from_ne_bytes(field(bytes, 4)),
             tid: u32::from_ne_bytes(field(bytes, 8)),
             start: u64::from_ne_bytes(field(bytes, 16)),
@@ -81,13 +81,13 @@ impl Record {
         Some(match u32::from_ne_bytes(field(bytes, 0)) {
             1 => Self::Bound(
                 seen,
-                Socket {
+                SocketRecord {
                     cookie,
-                    key: Key {
+                    key: PacketKey {
                         protocol: Protocol::of(bytes[54])?,
                         port: u16::from_ne_bytes(field(bytes, 52)),
                     },
-                    place: Place {
+                    place: SocketPlace {
                         namespace: u64::from_ne_bytes(field(bytes, 32)),
                         device: u32::from_ne_bytes(field(bytes, 48)),
                         loopback: bytes[56] != 0,

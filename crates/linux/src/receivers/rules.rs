@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{Key, Protocol};
+use super::{PacketKey, Protocol};
 use crate::urgency::Urgency;
 
 /// How many bytes of a command's name the kernel keeps.
@@ -30,7 +30,7 @@ pub struct Rule {
 /// before one without; then one with a deeper cgroup; then one with a command; then one with a
 /// user; then one with a protocol; then the one that comes first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules(Vec<Rule>);
+pub struct RuleSet(Vec<Rule>);
 
 /// A process, as rules know it.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ pub struct Who<'a> {
     pub user: Option<u32>,
 }
 
-impl Rules {
+impl RuleSet {
     /// The rules, in the order of the system file.
     #[must_use]
     pub fn new(mut rules: Vec<Rule>) -> Self {
@@ -64,7 +64,7 @@ impl Rules {
 
     /// What they say of a process that reads `key`, if they say anything.
     #[must_use]
-    pub fn urgency(&self, key: Key, who: &Who<'_>) -> Option<Urgency> {
+    pub fn urgency(&self, key: PacketKey, who: &Who<'_>) -> Option<Urgency> {
         self.0
             .iter()
             .find(|rule| rule.matches(key, who))
@@ -73,7 +73,7 @@ impl Rules {
 
     /// Whether what they say of a process that reads `key` is said of its port, whoever reads it.
     #[must_use]
-    pub fn is_of_port_alone(&self, key: Key, who: &Who<'_>) -> bool {
+    pub fn is_of_port_alone(&self, key: PacketKey, who: &Who<'_>) -> bool {
         let rule = self.0.iter().find(|rule| rule.matches(key, who));
         rule.is_some_and(|rule| {
             rule.cgroup.is_none() && rule.command.is_none() && rule.user.is_none()
@@ -83,7 +83,7 @@ impl Rules {
     /// What they say of ports before anybody reads them. That is for the readers of one user, if
     /// the rule says so: then it ends with the first of another.
     #[must_use]
-    pub fn of_ports(&self) -> BTreeMap<Key, Urgency> {
+    pub fn of_ports(&self) -> BTreeMap<PacketKey, Urgency> {
         let mut of_ports = BTreeMap::new();
         for rule in &self.0 {
             let (Some(port), None, None) = (rule.port, &rule.cgroup, &rule.command) else {
@@ -96,7 +96,7 @@ impl Rules {
             {
                 // The first holds.
                 of_ports
-                    .entry(Key { protocol, port })
+                    .entry(PacketKey { protocol, port })
                     .or_insert(rule.urgency);
             }
         }
@@ -105,7 +105,7 @@ impl Rules {
 }
 
 impl Rule {
-    fn matches(&self, key: Key, who: &Who<'_>) -> bool {
+    fn matches(&self, key: PacketKey, who: &Who<'_>) -> bool {
         self.protocol
             .is_none_or(|protocol| protocol == key.protocol)
             && self.port.is_none_or(|port| port == key.port)
@@ -139,7 +139,7 @@ fn is_below(cgroup: &str, above: &str) -> bool {
 mod tests {
     use super::*;
 
-    const NTP: Key = Key {
+    const NTP: PacketKey = PacketKey {
         protocol: Protocol::Udp,
         port: 123,
     };
@@ -158,7 +158,7 @@ mod tests {
     fn says(rules: &[Rule], comm: &str, cgroup: &str) -> Option<u8> {
         let user = Some(7);
         let who = Who { comm, cgroup, user };
-        let rules = Rules::new(rules.to_vec());
+        let rules = RuleSet::new(rules.to_vec());
         rules.urgency(NTP, &who).map(Urgency::get)
     }
 
@@ -179,7 +179,7 @@ mod tests {
             cgroup: "/",
             user: None,
         };
-        assert_eq!(Rules::new(vec![of(7, 5)]).urgency(NTP, &who), None);
+        assert_eq!(RuleSet::new(vec![of(7, 5)]).urgency(NTP, &who), None);
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
             protocol: Some(Protocol::Tcp),
             ..rule(Some(80), None, None, 5)
         };
-        let rules = Rules::new(vec![
+        let rules = RuleSet::new(vec![
             rule(None, None, None, 1),
             rule(Some(1), Some("/a"), None, 2),
             rule(Some(2), None, Some("ntpd"), 3),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 use std::sync::Arc;
 
-use super::record::{Record, Seen, Socket};
+use super::record::{Record, SocketRecord, ThreadRecord};
 use super::rules::Who;
-use super::{Change, Key, Place, ReaderId, Rules};
+use super::{PacketKey, ReaderId, RuleSet, SocketPlace, TableChange};
 use crate::urgency::Urgency;
 
 /// What the table cannot know by itself, to be found out and told to it.
@@ -26,8 +26,8 @@ pub(super) struct Questions {
 }
 
 #[derive(Debug)]
-pub(super) struct Bound {
-    pub(super) socket: Socket,
+pub(super) struct BoundSocket {
+    pub(super) socket: SocketRecord,
     pub(super) holders: BTreeSet<u32>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    fn of(seen: &Seen) -> Self {
+    fn of(seen: &ThreadRecord) -> Self {
         Self {
             start: seen.start,
             comm: seen.comm.clone(),
@@ -79,30 +79,30 @@ impl Process {
 
 /// What a scan found of a process: its sockets by their cookies, and its threads.
 #[derive(Debug, Default)]
-struct Found {
-    sockets: BTreeMap<u64, Socket>,
+struct ScanResult {
+    sockets: BTreeMap<u64, SocketRecord>,
     threads: BTreeMap<u32, Urgency>,
 }
 
 /// Who reads what, and how urgently.
 #[derive(Debug, Default)]
 pub struct ReceiverTable {
-    pub(super) rules: Rules,
+    pub(super) rules: RuleSet,
     /// By cookie.
-    pub(super) sockets: HashMap<u64, Bound>,
+    pub(super) sockets: HashMap<u64, BoundSocket>,
     pub(super) processes: BTreeMap<u32, Process>,
     /// Of all threads of `processes`.
     process_of: HashMap<u32, u32>,
     /// How many sockets a reader has for a key.
-    holds: BTreeMap<Key, BTreeMap<ReaderId, usize>>,
+    holds: BTreeMap<PacketKey, BTreeMap<ReaderId, usize>>,
     /// What was told to others: `holds` but for `touched`.
-    pub(super) told: BTreeMap<Key, BTreeMap<ReaderId, Urgency>>,
-    touched: BTreeSet<(Key, ReaderId)>,
+    pub(super) told: BTreeMap<PacketKey, BTreeMap<ReaderId, Urgency>>,
+    touched: BTreeSet<(PacketKey, ReaderId)>,
 }
 
 /// What is told to it.
 impl ReceiverTable {
-    pub(super) fn new(rules: Rules) -> Self {
+    pub(super) fn new(rules: RuleSet) -> Self {
         Self {
             rules,
             ..Self::default()
@@ -176,7 +176,7 @@ impl ReceiverTable {
         records: impl IntoIterator<Item = Record>,
         questions: &mut Questions,
     ) {
-        let mut found: BTreeMap<u32, Found> = BTreeMap::new();
+        let mut found: BTreeMap<u32, ScanResult> = BTreeMap::new();
         for record in records {
             match record {
                 Record::Bound(seen, socket) => {
@@ -222,7 +222,7 @@ impl ReceiverTable {
     }
 
     /// Lets go of all sockets of a process but these.
-    fn keep_only(&mut self, pid: u32, sockets: &BTreeMap<u64, Socket>) {
+    fn keep_only(&mut self, pid: u32, sockets: &BTreeMap<u64, SocketRecord>) {
         let held = self.processes.get(&pid).into_iter();
         let closed: Vec<u64> = held
             .flat_map(|process| &process.sockets)
@@ -262,7 +262,7 @@ impl ReceiverTable {
     }
 
     /// What is different from when this was last called.
-    pub(super) fn changes(&mut self) -> Vec<Change> {
+    pub(super) fn changes(&mut self) -> Vec<TableChange> {
         let mut changes = Vec::new();
         for (key, id) in mem::take(&mut self.touched) {
             let now = self.now(key, id);
@@ -271,12 +271,12 @@ impl ReceiverTable {
                 None => forget(&mut self.told, key, &id),
             };
             match (before, now) {
-                (None, Some(urgency)) => changes.push(Change::Bound {
+                (None, Some(urgency)) => changes.push(TableChange::Bound {
                     key,
                     reader: self.reader(id, urgency),
                 }),
-                (Some(_), None) => changes.push(Change::Unbound { key, reader: id }),
-                (Some(from), Some(to)) if from != to => changes.push(Change::Urgency {
+                (Some(_), None) => changes.push(TableChange::Unbound { key, reader: id }),
+                (Some(from), Some(to)) if from != to => changes.push(TableChange::Urgency {
                     key,
                     reader: id,
                     from,
@@ -288,7 +288,7 @@ impl ReceiverTable {
         changes
     }
 
-    fn now(&self, key: Key, id: ReaderId) -> Option<Urgency> {
+    fn now(&self, key: PacketKey, id: ReaderId) -> Option<Urgency> {
         self.holds.get(&key)?.get(&id)?;
         let process = self.processes.get(&id.pid)?;
         let ruled = self.rules.urgency(key, &process.who());
@@ -298,8 +298,8 @@ impl ReceiverTable {
 
 /// Takes one value out of a map of maps, and the inner map with its last.
 fn forget<V>(
-    maps: &mut BTreeMap<Key, BTreeMap<ReaderId, V>>,
-    key: Key,
+    maps: &mut BTreeMap<PacketKey, BTreeMap<ReaderId, V>>,
+    key: PacketKey,
     id: &ReaderId,
 ) -> Option<V> {
     let inner = maps.get_mut(&key)?;
@@ -312,13 +312,13 @@ fn forget<V>(
 
 /// Processes.
 impl ReceiverTable {
-    fn knows(&self, seen: &Seen) -> bool {
+    fn knows(&self, seen: &ThreadRecord) -> bool {
         self.processes
             .get(&seen.pid)
             .is_some_and(|process| process.start == seen.start)
     }
 
-    fn add(&mut self, seen: &Seen, questions: &mut Questions) {
+    fn add(&mut self, seen: &ThreadRecord, questions: &mut Questions) {
         self.remove(seen.pid);
         self.processes.insert(seen.pid, Process::of(seen));
         self.process_of.insert(seen.tid, seen.pid);
@@ -336,7 +336,7 @@ impl ReceiverTable {
         self.processes.remove(&pid);
     }
 
-    fn fork(&mut self, parent: u32, child: &Seen, questions: &mut Questions) {
+    fn fork(&mut self, parent: u32, child: &ThreadRecord, questions: &mut Questions) {
         let Some(process) = self.processes.get(&parent) else {
             return;
         };
@@ -349,7 +349,7 @@ impl ReceiverTable {
     }
 
     /// Asks for a process's cgroup if it is another one than before.
-    fn ask_cgroup(&mut self, seen: &Seen, questions: &mut Questions) {
+    fn ask_cgroup(&mut self, seen: &ThreadRecord, questions: &mut Questions) {
         let Some(process) = self.processes.get_mut(&seen.pid) else {
             return;
         };
@@ -360,7 +360,7 @@ impl ReceiverTable {
     }
 
     /// Takes over a process's name and user.
-    fn rename(&mut self, seen: &Seen) {
+    fn rename(&mut self, seen: &ThreadRecord) {
         let Some(process) = self.processes.get_mut(&seen.pid) else {
             return;
         };
@@ -423,18 +423,18 @@ impl ReceiverTable {
     }
 }
 
-fn reader(pid: u32, start: u64, place: Place) -> ReaderId {
+fn reader(pid: u32, start: u64, place: SocketPlace) -> ReaderId {
     ReaderId { pid, start, place }
 }
 
 /// Sockets.
 impl ReceiverTable {
     /// Notes where a socket is bound, which may be another place than before.
-    fn place(&mut self, socket: Socket) {
+    fn place(&mut self, socket: SocketRecord) {
         let Some(bound) = self.sockets.get_mut(&socket.cookie) else {
             let holders = BTreeSet::new();
             self.sockets
-                .insert(socket.cookie, Bound { socket, holders });
+                .insert(socket.cookie, BoundSocket { socket, holders });
             return;
         };
         let before = mem::replace(&mut bound.socket, socket);
@@ -495,7 +495,7 @@ impl ReceiverTable {
     }
 
     /// Counts one socket more or less of a process.
-    fn count(&mut self, pid: u32, socket: Socket, more: bool) {
+    fn count(&mut self, pid: u32, socket: SocketRecord, more: bool) {
         let Some(process) = self.processes.get(&pid) else {
             return;
         };

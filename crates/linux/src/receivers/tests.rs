@@ -9,7 +9,7 @@ use std::mem;
 use proptest::prelude::*;
 
 use super::table::Questions;
-use super::{Change, Key, ReaderId, ReceiverTable};
+use super::{PacketKey, ReaderId, ReceiverTable, TableChange};
 use crate::urgency::Urgency;
 use system::{Step, System, rules};
 
@@ -46,17 +46,17 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 /// What somebody knows who is told the changes only.
 #[derive(Debug, Default)]
-struct Listener(BTreeMap<(Key, ReaderId), Urgency>);
+struct Listener(BTreeMap<(PacketKey, ReaderId), Urgency>);
 
 impl Listener {
-    fn hear(&mut self, changes: Vec<Change>) {
+    fn hear(&mut self, changes: Vec<TableChange>) {
         for change in changes {
             let fits = match change {
-                Change::Bound { key, reader } => {
+                TableChange::Bound { key, reader } => {
                     self.0.insert((key, reader.id), reader.urgency).is_none()
                 }
-                Change::Unbound { key, reader } => self.0.remove(&(key, reader)).is_some(),
-                Change::Urgency {
+                TableChange::Unbound { key, reader } => self.0.remove(&(key, reader)).is_some(),
+                TableChange::Urgency {
                     key,
                     reader,
                     from,
@@ -68,14 +68,14 @@ impl Listener {
     }
 }
 
-fn of_table(table: &ReceiverTable) -> BTreeMap<(Key, ReaderId), Urgency> {
+fn of_table(table: &ReceiverTable) -> BTreeMap<(PacketKey, ReaderId), Urgency> {
     table
         .iter()
         .map(|(key, reader)| ((key, reader.id), reader.urgency))
         .collect()
 }
 
-fn check_urgencies(table: &ReceiverTable, readers: &BTreeMap<(Key, ReaderId), Urgency>) {
+fn check_urgencies(table: &ReceiverTable, readers: &BTreeMap<(PacketKey, ReaderId), Urgency>) {
     for (key, _) in readers.keys() {
         let of_key = readers.iter().filter(|((other, _), _)| other == key);
         assert_eq!(

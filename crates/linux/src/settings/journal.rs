@@ -67,7 +67,7 @@ pub trait Adjustable: Clone + PartialEq + Debug + Display + Serialize + Deserial
 
 /// What [`Log::apply`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Applied {
+pub enum ApplyOutcome {
     /// The setting has changed.
     Changed,
     /// It had that value already.
@@ -109,7 +109,7 @@ pub enum JournalError<S: Adjustable> {
 /// A line of a journal.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line<S, V> {
+enum JournalLine<S, V> {
     Journal {
         version: u32,
         boot: String,
@@ -175,7 +175,7 @@ impl<S: Adjustable> Log<S> {
             }
         };
         let version = VERSION;
-        let head: Line<S, S::Value> = Line::Journal { version, boot, pid };
+        let head: JournalLine<S, S::Value> = JournalLine::Journal { version, boot, pid };
         let begun = state::lock(file).and_then(|mut file| {
             let length = append(&mut file, &head)?;
             // The file's name is to be on the disk too.
@@ -321,18 +321,22 @@ impl<S: Adjustable> Log<S> {
     /// # Errors
     /// When it cannot be recorded, read or set, and when somebody else has changed it since this
     /// run set it; then it is left as it is.
-    pub fn apply(&mut self, setting: &S, value: &S::Value) -> Result<Applied, JournalError<S>> {
+    pub fn apply(
+        &mut self,
+        setting: &S,
+        value: &S::Value,
+    ) -> Result<ApplyOutcome, JournalError<S>> {
         let current = setting.read().map_err(JournalError::Setting)?;
         let is_known = self.settings().any(|known| known == setting);
         if is_known && current == *value {
-            return Ok(Applied::Already);
+            return Ok(ApplyOutcome::Already);
         }
         self.own(setting, &current, slice::from_ref(value))?;
         if current == *value {
-            return Ok(Applied::Already);
+            return Ok(ApplyOutcome::Already);
         }
         setting.apply(value).map_err(JournalError::Setting)?;
-        Ok(Applied::Changed)
+        Ok(ApplyOutcome::Changed)
     }
 
     /// Records that this run may set `setting` to any of `values`, whenever and however often it
@@ -451,7 +455,7 @@ impl<S: Adjustable> Log<S> {
         after: Vec<S::Value>,
     ) -> Result<(), JournalError<S>> {
         let setting = setting.clone();
-        self.write(&Line::Change {
+        self.write(&JournalLine::Change {
             setting: setting.clone(),
             before: before.clone(),
             after: after.clone(),
@@ -461,7 +465,7 @@ impl<S: Adjustable> Log<S> {
     }
 
     /// Writes one line, whole or not at all, and waits for the disk.
-    fn write(&mut self, line: &Line<S, S::Value>) -> Result<(), JournalError<S>> {
+    fn write(&mut self, line: &JournalLine<S, S::Value>) -> Result<(), JournalError<S>> {
         match append(&mut self.file, line) {
             Ok(length) => {
                 self.length += length;
@@ -478,7 +482,7 @@ impl<S: Adjustable> Log<S> {
 }
 
 /// Appends one line, and waits for the disk. Returns its length.
-fn append<S: Adjustable>(file: &mut File, line: &Line<S, S::Value>) -> io::Result<u64> {
+fn append<S: Adjustable>(file: &mut File, line: &JournalLine<S, S::Value>) -> io::Result<u64> {
     #[cfg(test)]
     tests::disk()?;
     let mut text = serde_json::to_vec(line)?;

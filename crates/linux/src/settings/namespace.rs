@@ -29,25 +29,25 @@ const SIOCETHTOOL: libc::c_int = 0x8946;
 
 /// Where a network namespace can be opened.
 #[derive(Debug)]
-pub struct Place {
+pub struct NamespacePath {
     path: PathBuf,
     /// What the path leads to, if nothing else does.
     _held: Option<OwnedFd>,
 }
 
-impl AsRef<Path> for Place {
+impl AsRef<Path> for NamespacePath {
     fn as_ref(&self) -> &Path {
         &self.path
     }
 }
 
-impl From<PathBuf> for Place {
+impl From<PathBuf> for NamespacePath {
     fn from(path: PathBuf) -> Self {
         Self { path, _held: None }
     }
 }
 
-impl From<OwnedFd> for Place {
+impl From<OwnedFd> for NamespacePath {
     fn from(held: OwnedFd) -> Self {
         Self {
             path: format!("/proc/self/fd/{}", held.as_raw_fd()).into(),
@@ -123,7 +123,7 @@ impl Namespace {
     /// mounted, by the threads that are in them, by who has them open, and by the sockets that
     /// processes have. One that nothing but a socket on its way to another process keeps is not
     /// found.
-    pub fn places() -> impl Iterator<Item = Place> {
+    pub fn places() -> impl Iterator<Item = NamespacePath> {
         let processes = || folder("/proc").filter(|path| is_number(path));
         let named = folder("/run/netns");
         let mut looked_at = BTreeSet::new();
@@ -148,8 +148,8 @@ impl Namespace {
             .chain(mounted)
             .chain(threads)
             .chain(open)
-            .map(Place::from)
-            .chain(of_sockets.map(Place::from))
+            .map(NamespacePath::from)
+            .chain(of_sockets.map(NamespacePath::from))
             .filter(move |place| match fs::metadata(place) {
                 Ok(namespace) => seen.insert(namespace.ino()),
                 // What may not be looked at may be one.
@@ -160,7 +160,7 @@ impl Namespace {
     /// The interface that has this number here; none if there is none, or it cannot be looked at.
     #[must_use]
     pub fn at(self, index: i32) -> Option<OpenInterface> {
-        let interface = Interface {
+        let interface = NetDevice {
             name: String::new(),
             index,
             device: None,
@@ -180,11 +180,11 @@ impl Namespace {
     ///
     /// # Errors
     /// ENODEV when there is none.
-    pub fn interface(&self, name: &str) -> io::Result<Interface> {
+    pub fn interface(&self, name: &str) -> io::Result<NetDevice> {
         let request = self.request(name, SIOCGIFINDEX)?;
         // SAFETY: the kernel has written this member.
         let index = unsafe { request.ifr_ifru.ifru_ifindex };
-        Ok(Interface {
+        Ok(NetDevice {
             name: name.to_owned(),
             index,
             device: self.device(name, index),
@@ -227,7 +227,7 @@ impl Namespace {
     }
 
     /// What `interface` is named now, since names can be changed.
-    fn name_of(&self, interface: &Interface) -> io::Result<String> {
+    fn name_of(&self, interface: &NetDevice) -> io::Result<String> {
         let mut request = empty_request();
         request.ifr_ifru.ifru_ifindex = interface.index;
         self.ioctl(SIOCGIFNAME, &mut request)?;
@@ -315,7 +315,7 @@ fn named_request(name: &str) -> io::Result<libc::ifreq> {
 /// A network interface of this boot, told apart from any other, also from a later one of the same
 /// name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Interface {
+pub struct NetDevice {
     /// What it was named when it was found.
     pub name: String,
     /// Its number, unique in its namespace.
@@ -332,7 +332,7 @@ pub struct Interface {
     pub path: Option<PathBuf>,
 }
 
-impl Interface {
+impl NetDevice {
     /// The interface that is named `name` now in the network namespace at `namespace`, or in the
     /// one of this thread.
     ///
@@ -507,7 +507,7 @@ impl OpenInterface {
     }
 
     /// Whether /sys shows this interface, and not one of another namespace that is named alike.
-    fn is_shown(&self, interface: &Interface) -> io::Result<()> {
+    fn is_shown(&self, interface: &NetDevice) -> io::Result<()> {
         let request = self.namespace.request(&self.name, SIOCGIFHWADDR)?;
         // SAFETY: the kernel has written this member.
         let address = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };

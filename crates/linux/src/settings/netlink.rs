@@ -48,7 +48,7 @@ const NETDEV_A_NAPI_PID: u16 = 4;
 pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
     let mut body = [0; LINK];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
-    let answer = Socket::new(libc::NETLINK_ROUTE)?.one(RTM_GETLINK, &body)?;
+    let answer = NetlinkSocket::new(libc::NETLINK_ROUTE)?.one(RTM_GETLINK, &body)?;
     Ok(attribute(&answer, LINK, IFLA_LINK_NETNSID).map(|number| number as i32))
 }
 
@@ -59,7 +59,7 @@ pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
 pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
     let mut body = vec![0; GENERAL];
     add(&mut body, NETNSA_FD, &namespace.as_raw_fd().to_ne_bytes());
-    let answer = Socket::new(libc::NETLINK_ROUTE)?.one(RTM_GETNSID, &body)?;
+    let answer = NetlinkSocket::new(libc::NETLINK_ROUTE)?.one(RTM_GETNSID, &body)?;
     let number = attribute(&answer, GENERAL, NETNSA_NSID).map(|number| number as i32);
     Ok(number.filter(|number| *number >= 0))
 }
@@ -97,7 +97,7 @@ pub fn threads(index: i32) -> io::Result<BTreeMap<u32, Option<u32>>> {
 /// What the family `netdev` answers to `command` of the interface `index`, which it takes by the
 /// attribute `by`.
 fn netdev(command: u8, by: u16, index: i32) -> io::Result<Vec<Vec<u8>>> {
-    let socket = Socket::new(libc::NETLINK_GENERIC)?;
+    let socket = NetlinkSocket::new(libc::NETLINK_GENERIC)?;
     let mut body = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
     add(&mut body, CTRL_ATTR_FAMILY_NAME, b"netdev\0");
     let answer = socket.one(GENL_ID_CTRL, &body)?;
@@ -140,9 +140,9 @@ fn attribute(message: &[u8], own: usize, wanted: u16) -> Option<u32> {
 }
 
 /// What the kernel is asked by, of one of its parts.
-struct Socket(OwnedFd);
+struct NetlinkSocket(OwnedFd);
 
-impl Socket {
+impl NetlinkSocket {
     fn new(part: libc::c_int) -> io::Result<Self> {
         // SAFETY: no pointers are passed; the descriptor is nobody else's.
         unsafe {

@@ -27,7 +27,7 @@ const EXTENDED: u32 = 0x8000_0000;
 
 /// Packets that a rule steers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Flow {
+pub enum FlowSpec {
     /// Those to a port.
     Port {
         /// TCP; else UDP.
@@ -43,7 +43,7 @@ pub enum Flow {
     Priority(u8),
 }
 
-impl fmt::Display for Flow {
+impl fmt::Display for FlowSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Port { tcp, v6, port } => {
@@ -75,21 +75,21 @@ impl Rule {
 
     /// The rule at `place` of a table that brings `flow` to receive queue `queue`.
     #[must_use]
-    pub fn new(flow: Flow, queue: u32, place: u32) -> Self {
+    pub fn new(flow: FlowSpec, queue: u32, place: u32) -> Self {
         // The kind, where its field is among the values, the field, and its mask.
         let (kind, field, value, mask) = match flow {
-            Flow::Port {
+            FlowSpec::Port {
                 v6: false,
                 tcp,
                 port,
             } => (if tcp { TCP_V4 } else { UDP_V4 }, 10, port, 0xffff),
-            Flow::Port {
+            FlowSpec::Port {
                 v6: true,
                 tcp,
                 port,
             } => (if tcp { TCP_V6 } else { UDP_V6 }, 34, port, 0xffff),
-            Flow::EtherType(number) => (ETHERNET, 12, number, 0xffff),
-            Flow::Priority(number) => {
+            FlowSpec::EtherType(number) => (ETHERNET, 12, number, 0xffff),
+            FlowSpec::Priority(number) => {
                 (ETHERNET | EXTENDED, 62, u16::from(number) << 13, 0xe000_u16)
             }
         };
@@ -109,7 +109,7 @@ impl Rule {
 
     /// Whether it brings `flow`, and no less, to `queue`.
     #[must_use]
-    pub fn brings(&self, flow: Flow, queue: u32) -> bool {
+    pub fn brings(&self, flow: FlowSpec, queue: u32) -> bool {
         *self == Self::new(flow, queue, self.place())
     }
 
@@ -162,18 +162,18 @@ impl fmt::Display for Rule {
         };
         let queue = self.word(Self::QUEUE);
         let flow = match self.word(0) {
-            kind @ (TCP_V4 | UDP_V4) => Flow::Port {
+            kind @ (TCP_V4 | UDP_V4) => FlowSpec::Port {
                 tcp: kind == TCP_V4,
                 v6: false,
                 port: field(10),
             },
-            kind @ (TCP_V6 | UDP_V6) => Flow::Port {
+            kind @ (TCP_V6 | UDP_V6) => FlowSpec::Port {
                 tcp: kind == TCP_V6,
                 v6: true,
                 port: field(34),
             },
-            ETHERNET => Flow::EtherType(field(12)),
-            _ => Flow::Priority((field(62) >> 13) as u8),
+            ETHERNET => FlowSpec::EtherType(field(12)),
+            _ => FlowSpec::Priority((field(62) >> 13) as u8),
         };
         if self.brings(flow, queue) {
             write!(formatter, "{flow} to queue {queue}")
@@ -231,14 +231,14 @@ pub fn queues(interface: &OpenInterface) -> io::Result<u32> {
 
 /// A card's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct RuleTable {
     /// Those that there are, in the order of their places.
     pub rules: Vec<Rule>,
     /// How many places the table has.
     pub places: u32,
 }
 
-impl Rules {
+impl RuleTable {
     /// Those of `interface`.
     ///
     /// # Errors
@@ -358,19 +358,19 @@ mod tests {
         assert_eq!(size_of::<SpreadRequest>(), 8 + 4 * LONGEST_SPREAD);
     }
 
-    const FLOWS: [Flow; 4] = [
-        Flow::Port {
+    const FLOWS: [FlowSpec; 4] = [
+        FlowSpec::Port {
             tcp: false,
             v6: false,
             port: 0x1234,
         },
-        Flow::Port {
+        FlowSpec::Port {
             tcp: true,
             v6: true,
             port: 1,
         },
-        Flow::EtherType(0x88f7),
-        Flow::Priority(5),
+        FlowSpec::EtherType(0x88f7),
+        FlowSpec::Priority(5),
     ];
 
     #[test]
@@ -432,7 +432,7 @@ mod tests {
     #[test]
     fn free_places_are_the_last() {
         let rules = [7, 5].map(|place| Rule::new(FLOWS[0], 0, place)).to_vec();
-        let rules = Rules { rules, places: 8 };
+        let rules = RuleTable { rules, places: 8 };
         assert_eq!(rules.free().take(3).collect::<Vec<_>>(), [6, 4, 3]);
     }
 }

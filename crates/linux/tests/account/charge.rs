@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use procfs::{CurrentSI as _, KernelStats};
 use weir_linux::account::{Event, Limits, Options};
-use weir_linux::settings::Interface;
+use weir_linux::settings::NetDevice;
 use weir_linux::threads::{self, Work};
 
 use super::actor::Stand;
@@ -24,7 +24,7 @@ fn kernel_says() -> Duration {
 /// The number of a namespace's interface.
 fn interface_index(namespace: &Namespace) -> i32 {
     let path = namespace.path();
-    let interface = Interface::find(&namespace.interface, Some(&path));
+    let interface = NetDevice::find(&namespace.interface, Some(&path));
     interface.unwrap().index
 }
 
@@ -112,7 +112,7 @@ fn two_receivers_are_charged_by_their_packets_and_a_closed_port_to_nobody() {
     }
     ground.sender.offload(Offload::SendChecksums, false);
     let (path, name) = (ground.receiver.path(), &ground.receiver.interface);
-    let interface = Interface::find(name, Some(&path)).unwrap().open().unwrap();
+    let interface = NetDevice::find(name, Some(&path)).unwrap().open().unwrap();
     interface.write("threaded", "1").unwrap();
     let [one, other] = [5001, 5002].map(|port| flood::receiver(&ground.receiver, port));
     let spinner = Spinner::begin(&ground.receiver);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use weir_linux::account::Report;
+use weir_linux::account::AccountReport;
 
 use super::flood::{self, Flood};
 use super::ground::{Need, Offload};
@@ -31,11 +31,11 @@ pub fn machine(section: &str) -> Option<Machine> {
 }
 
 /// The account in what a command printed.
-fn account(of: &Value) -> Option<Report> {
+fn account(of: &Value) -> Option<AccountReport> {
     serde_json::from_value(of.clone()).ok()
 }
 
-fn in_status(machine: &Machine) -> Option<Report> {
+fn in_status(machine: &Machine) -> Option<AccountReport> {
     account(&machine.status()["systems"][0]["status"]["account"])
 }
 

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
-use weir_linux::sched::{self, Cpus, Policy};
-use weir_linux::settings::Interface;
+use weir_linux::sched::{self, Cpus, SchedPolicy};
+use weir_linux::settings::NetDevice;
 
 use super::actor::{self, Actor};
 use super::ground::{Ground, Namespace, skipped};
@@ -106,7 +106,7 @@ impl Spinner {
             .unwrap();
         let pid = child.id() as i32;
         sched::set_affinity(pid, &cpu(HANDLES)).unwrap();
-        sched::set(pid, Policy::Fifo(10)).unwrap();
+        sched::set(pid, SchedPolicy::Fifo(10)).unwrap();
         Self(child)
     }
 
@@ -125,7 +125,7 @@ impl Drop for Spinner {
 /// Has the CPU that handles take what the interface receives, in soft interrupts (RPS).
 pub fn steer(namespace: &Namespace) {
     let path = namespace.path();
-    let interface = Interface::find(&namespace.interface, Some(&path)).unwrap();
+    let interface = NetDevice::find(&namespace.interface, Some(&path)).unwrap();
     let open = interface.open().unwrap();
     open.write("queues/rx-0/rps_cpus", &format!("{:x}", 1 << HANDLES))
         .unwrap();

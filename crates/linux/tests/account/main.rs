@@ -15,8 +15,8 @@ mod overloads;
 
 use std::time::{Duration, Instant};
 
-use weir_linux::account::{Accountant, Event, Options, Process, Report};
-use weir_linux::receivers::{self, Follower, Rules};
+use weir_linux::account::{AccountReport, Accountant, Event, Options, Process};
+use weir_linux::receivers::{self, Follower, RuleSet};
 
 /// An account with the receivers that it charges.
 struct Books {
@@ -32,7 +32,7 @@ impl Books {
             ..receivers::Options::default()
         };
         let mut books = Self {
-            follower: Follower::start(Rules::default(), of_receivers).unwrap(),
+            follower: Follower::start(RuleSet::default(), of_receivers).unwrap(),
             accountant: Accountant::start(options).unwrap(),
             events: Vec::new(),
         };
@@ -48,7 +48,7 @@ impl Books {
     }
 
     /// Turns four times a second for that long, and returns the account.
-    fn keep(&mut self, time: Duration) -> Report {
+    fn keep(&mut self, time: Duration) -> AccountReport {
         let end = Instant::now() + time;
         while Instant::now() < end {
             std::thread::sleep(Duration::from_millis(250));
@@ -61,7 +61,7 @@ impl Books {
 }
 
 /// The account of a process; all 0 if it has none.
-fn of(report: &Report, pid: u32) -> Process {
+fn of(report: &AccountReport, pid: u32) -> Process {
     let mut processes = report.processes.iter();
     let process = processes.find(|process| process.pid == pid);
     process.cloned().unwrap_or_default()

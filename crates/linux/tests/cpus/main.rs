@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use emulated::Guest;
 use serde_json::Value;
-use weir_linux::account::Report;
+use weir_linux::account::AccountReport;
 
 const MODES: [&str; 3] = ["native", "predicted", "exact"];
 /// The kernel alone.
@@ -222,7 +222,7 @@ fn judge_offline(mode: &str, run: &Run) {
             "{mode}, {when}"
         );
     }
-    let account: Report = serde_json::from_value(run.status["account"].clone()).unwrap();
+    let account: AccountReport = serde_json::from_value(run.status["account"].clone()).unwrap();
     assert!(account.adds_up(), "{mode}");
     let ran = |cpu| {
         account

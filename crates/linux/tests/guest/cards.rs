@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use weir_linux::native::{Device, Native, Note};
-use weir_linux::sched::{self, Policy};
+use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::settings::journal::Adjustable as _;
-use weir_linux::settings::steering::Flow;
-use weir_linux::settings::{Interface, Journal, JournalError, Setting, SettingError, Value};
+use weir_linux::settings::steering::FlowSpec;
+use weir_linux::settings::{Journal, JournalError, NetDevice, Setting, SettingError, Value};
 use weir_linux::threads;
 
 use super::ground::{Offload, skipped};
@@ -23,7 +23,7 @@ fn what_a_card_does_not_have_is_noted() {
     let interface = interface(&ground.receiver);
     let before = all(&interface);
     let (mut journal, _) = Journal::open(folder.path()).unwrap();
-    let flow = Flow::Port {
+    let flow = FlowSpec::Port {
         tcp: false,
         v6: false,
         port: 502,
@@ -74,7 +74,7 @@ fn a_cards_gathering_is_set_and_put_back() {
     }
     let folder = tempfile::tempdir().unwrap();
     ground.receiver.ip("tuntap add name wtap mode tap");
-    let interface = Interface::find("wtap", Some(&ground.receiver.path())).unwrap();
+    let interface = NetDevice::find("wtap", Some(&ground.receiver.path())).unwrap();
     let setting = Setting::Coalescing {
         interface,
         queue: None,
@@ -104,7 +104,7 @@ fn a_cap_without_room_is_refused() {
         return;
     }
     let period = Duration::from_millis(100);
-    let most = Value::Policy(Policy::Deadline {
+    let most = Value::Policy(SchedPolicy::Deadline {
         runtime: period.mul_f64(0.9),
         deadline: period,
         period,
@@ -145,7 +145,7 @@ fn the_share_of_a_cap_is_free_again_when_it_is_put_back() {
         return;
     }
     let period = Duration::from_millis(10);
-    let cap = Policy::Deadline {
+    let cap = SchedPolicy::Deadline {
         runtime: period / 2,
         deadline: period,
         period,
@@ -164,7 +164,7 @@ fn the_share_of_a_cap_is_free_again_when_it_is_put_back() {
         std::thread::sleep(2 * period);
         sched::set(tid, cap).unwrap_or_else(|error| panic!("round {round}: {error}"));
         std::thread::sleep(2 * period);
-        sched::set(tid, Policy::Other { nice: 0 }).unwrap();
+        sched::set(tid, SchedPolicy::Other { nice: 0 }).unwrap();
     }
     drop(end);
     sleeper.join().unwrap();

@@ -9,8 +9,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use weir_linux::native::Native;
-use weir_linux::sched::{self, Policy};
-use weir_linux::settings::{Interface, Journal, Setting, Value};
+use weir_linux::sched::{self, SchedPolicy};
+use weir_linux::settings::{Journal, NetDevice, Setting, Value};
 
 use super::{all, interface, left, napi, stand, urgency, wanted};
 
@@ -18,7 +18,7 @@ use super::{all, interface, left, napi, stand, urgency, wanted};
 /// puts everything back.
 fn victim(folder: &Path) {
     let name = env::var("WEIR_INTERFACE").unwrap();
-    let interface = Interface::find(&name, None).unwrap();
+    let interface = NetDevice::find(&name, None).unwrap();
     let (mut journal, _) = Journal::open(folder).unwrap();
     Native::new(vec![wanted(interface.clone())])
         .apply(&mut journal)
@@ -85,7 +85,7 @@ fn everything_comes_back_after_kill_9_at_any_moment() {
         assert_eq!(all(&interface), before, "{round}: {restored:?}");
         for thread in napi(&interface) {
             let policy = sched::get(thread.thread.tid);
-            assert!(policy.is_err() || policy.unwrap() == Policy::Other { nice: 0 });
+            assert!(policy.is_err() || policy.unwrap() == SchedPolicy::Other { nice: 0 });
         }
         assert_eq!(left(folder.path()), 0);
     }

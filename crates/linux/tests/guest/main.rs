@@ -13,10 +13,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ground::{Ground, Namespace, Need, Offload};
-use weir_linux::native::{Device, Expected, Native, Note, Scheduled, Threads};
-use weir_linux::sched::{self, Policy};
+use weir_linux::native::{Device, Native, Note, Scheduling, ThreadChange, Threads};
+use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::settings::{
-    Interface, Journal, JournalError, Outcome, Restoration, Setting, SettingError, Value,
+    Journal, JournalError, NetDevice, Outcome, Restoration, Setting, SettingError, Value,
 };
 use weir_linux::threads::{self, KernelThread, Work};
 use weir_linux::urgency::Urgency;
@@ -42,8 +42,8 @@ fn with_napi(ground: &Ground) {
     ground.sender.offload(Offload::SendChecksums, false);
 }
 
-fn interface(namespace: &Namespace) -> Interface {
-    Interface::find(&namespace.interface, Some(&namespace.path())).unwrap()
+fn interface(namespace: &Namespace) -> NetDevice {
+    NetDevice::find(&namespace.interface, Some(&namespace.path())).unwrap()
 }
 
 fn urgency(number: u8) -> Urgency {
@@ -51,7 +51,7 @@ fn urgency(number: u8) -> Urgency {
 }
 
 /// All that the tests ask for, for an interface.
-fn wanted(interface: Interface) -> Device {
+fn wanted(interface: NetDevice) -> Device {
     Device {
         deferral: Some(Duration::from_millis(1)),
         spread: Some("0".parse().unwrap()),
@@ -59,12 +59,12 @@ fn wanted(interface: Interface) -> Device {
     }
 }
 
-fn napi(interface: &Interface) -> Vec<KernelThread> {
+fn napi(interface: &NetDevice) -> Vec<KernelThread> {
     threads::which(|work| matches!(work, Work::Napi { interface: of, .. } if *of == interface.name))
         .unwrap()
 }
 
-fn softirqs() -> Vec<Policy> {
+fn softirqs() -> Vec<SchedPolicy> {
     threads::which(|work| matches!(work, Work::SoftIrq { .. }))
         .unwrap()
         .iter()
@@ -72,7 +72,7 @@ fn softirqs() -> Vec<Policy> {
         .collect()
 }
 
-fn device_values(interface: &Interface) -> Vec<Value> {
+fn device_values(interface: &NetDevice) -> Vec<Value> {
     [
         "threaded",
         "gro_flush_timeout",
@@ -84,7 +84,7 @@ fn device_values(interface: &Interface) -> Vec<Value> {
 }
 
 /// All that the tests change.
-fn all(interface: &Interface) -> (Vec<Value>, Vec<Policy>) {
+fn all(interface: &NetDevice) -> (Vec<Value>, Vec<SchedPolicy>) {
     (device_values(interface), softirqs())
 }
 
@@ -116,10 +116,10 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
 
     let plan = native.plan().unwrap();
     assert_eq!(all(&interface), before);
-    let expected = Expected {
+    let expected = ThreadChange {
         threads: Threads::All,
         interface: interface.name.clone(),
-        scheduled: Scheduled::By(Policy::Fifo(30)),
+        scheduled: Scheduling::By(SchedPolicy::Fifo(30)),
     };
     assert_eq!(plan.expected, [expected]);
 
@@ -138,9 +138,16 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
         device_values(&interface),
         [text("1"), text("1000000"), text("2"), text("1")]
     );
-    assert_eq!(sched::get(threads[0].thread.tid).unwrap(), Policy::Fifo(30));
+    assert_eq!(
+        sched::get(threads[0].thread.tid).unwrap(),
+        SchedPolicy::Fifo(30)
+    );
     // Since Weir itself has work done there.
-    assert!(softirqs().iter().all(|policy| *policy == Policy::Fifo(30)));
+    assert!(
+        softirqs()
+            .iter()
+            .all(|policy| *policy == SchedPolicy::Fifo(30))
+    );
 
     // Packets still arrive.
     let (here, there) = (ground.receiver.v4, ground.sender.v4);
@@ -173,7 +180,7 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
     assert!(
         napi(&interface)
             .iter()
-            .all(|thread| sched::get(thread.thread.tid).unwrap() == Policy::Other { nice: 0 })
+            .all(|thread| sched::get(thread.thread.tid).unwrap() == SchedPolicy::Other { nice: 0 })
     );
     assert_eq!(left(folder.path()), 0);
 }
@@ -303,9 +310,17 @@ fn two_runs_do_not_look_after_the_same_interface() {
         ..Device::new(other, urgency(40))
     }]);
     other.apply(&mut two).unwrap();
-    assert!(softirqs().iter().all(|policy| *policy == Policy::Fifo(40)));
+    assert!(
+        softirqs()
+            .iter()
+            .all(|policy| *policy == SchedPolicy::Fifo(40))
+    );
     assert!(one.restore().is_complete());
-    assert!(softirqs().iter().all(|policy| *policy == Policy::Fifo(40)));
+    assert!(
+        softirqs()
+            .iter()
+            .all(|policy| *policy == SchedPolicy::Fifo(40))
+    );
     assert!(two.restore().is_complete());
     assert_eq!(all(&interface), before);
 }

@@ -15,8 +15,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
-use weir_linux::sched::{self, Policy};
-use weir_linux::settings::Interface;
+use weir_linux::sched::{self, SchedPolicy};
+use weir_linux::settings::NetDevice;
 use weir_linux::threads::{self, Work};
 
 use crate::ground::{self, Ground, Need, Offload};
@@ -111,7 +111,7 @@ impl Machine {
     pub fn settings(&self) -> Settings {
         let name = &self.ground.receiver.interface;
         let path = self.ground.receiver.path();
-        let open = Interface::find(name, Some(&path)).unwrap().open().unwrap();
+        let open = NetDevice::find(name, Some(&path)).unwrap().open().unwrap();
         let read = |file: &&str| open.read(file).unwrap().trim().to_owned();
         Settings {
             files: FILES.iter().map(read).collect(),
@@ -119,7 +119,7 @@ impl Machine {
         }
     }
 
-    pub fn napi(&self) -> Vec<Policy> {
+    pub fn napi(&self) -> Vec<SchedPolicy> {
         let name = &self.ground.receiver.interface;
         policies(|work| matches!(work, Work::Napi { interface, .. } if interface == name))
     }
@@ -210,7 +210,7 @@ top_half = "1us"
 bottom_half = "4us"
 "#;
 
-pub fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<Policy> {
+pub fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<SchedPolicy> {
     let found = threads::which(wanted).unwrap();
     found
         .iter()

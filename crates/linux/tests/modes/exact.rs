@@ -7,8 +7,8 @@ use std::os::fd::AsFd;
 use libbpf_rs::{Xdp, XdpFlags};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use weir_linux::exact::{Exact, Interface, Options};
-use weir_linux::sched::{self, Policy};
+use weir_linux::exact::{Exact, InterfaceName, Options};
+use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::threads::{Work, which};
 use weir_linux::urgency::Urgency;
 
@@ -117,7 +117,7 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
             .filter(|found| matches!(found, Ok(found) if *found == policy))
             .count()
     };
-    assert!(of(Policy::Fifo(50)) > 0 && of(Policy::Fifo(2)) > 0);
+    assert!(of(SchedPolicy::Fifo(50)) > 0 && of(SchedPolicy::Fifo(2)) > 0);
 
     machine.end(run, Signal::SIGINT, &before);
     assert_eq!(program_of(ground), 0);
@@ -172,7 +172,7 @@ fn another_program_is_named_and_stays() {
         return;
     };
     let other = Exact::attach(
-        Interface {
+        InterfaceName {
             name: machine.ground.receiver.interface.clone(),
             namespace: Some(machine.ground.receiver.path()),
         },
@@ -293,7 +293,7 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
                 break;
             }
         }
-        sched::set(0, Policy::Other { nice: 0 }).unwrap();
+        sched::set(0, SchedPolicy::Other { nice: 0 }).unwrap();
         changes
     });
     assert_eq!(deliver(ground, &socket, 4_000), 4_000);

@@ -6,8 +6,8 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
-use weir_linux::sched::Policy;
-use weir_linux::settings::Interface;
+use weir_linux::sched::SchedPolicy;
+use weir_linux::settings::NetDevice;
 use weir_linux::threads::Work;
 
 use super::machine::{Machine, policies, programs, said, signal, until};
@@ -31,7 +31,7 @@ const PROGRAMS: [&str; 4] = ["weir_", "follow_", "waiting_", "account_"];
 
 /// What a run is not to change for good.
 struct Left {
-    softirqs: Vec<Policy>,
+    softirqs: Vec<SchedPolicy>,
     programs: BTreeSet<u32>,
 }
 
@@ -72,7 +72,7 @@ fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
                 let sender = machine.ground.sender.interface.clone();
                 let path = machine.ground.sender.path();
                 until("the namespace is gone, and the pair with it", || {
-                    Interface::find(&sender, Some(&path)).is_err()
+                    NetDevice::find(&sender, Some(&path)).is_err()
                 });
                 let stopped = machine.weir("stop").output().unwrap();
                 let text = said(&stopped);
@@ -137,7 +137,7 @@ fn receivers_of_a_container_go_with_it_and_the_others_stay() {
                 let classes = status["exact"]["classes"].as_array().unwrap().clone();
                 classes.iter().any(|class| class["urgency"] == 50)
             }
-            _ => machine.napi() == [Policy::Fifo(50)],
+            _ => machine.napi() == [SchedPolicy::Fifo(50)],
         };
         let container = lonely();
         let contained = Actor::new(&container, || {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mode predicted.
 use nix::sys::signal::Signal;
-use weir_linux::sched::Policy;
+use weir_linux::sched::SchedPolicy;
 
 use super::machine::{Machine, said, until};
 use super::{changed, listed, machine, plan, receiver};
 use crate::ground::Offload;
 
-const ORDINARY: Policy = Policy::Other { nice: 0 };
+const ORDINARY: SchedPolicy = SchedPolicy::Other { nice: 0 };
 
-fn wait_for(machine: &Machine, policy: Policy) {
+fn wait_for(machine: &Machine, policy: SchedPolicy) {
     until(&format!("the thread has {policy}"), || {
         machine.napi() == [policy]
     });
@@ -33,14 +33,14 @@ fn threads_follow_who_waits_up_to_what_the_plan_says() {
 
         // The file says that whoever receives at port 9 has the urgency 2.
         let of_the_file = receiver(&machine, 9, 30);
-        wait_for(&machine, Policy::Fifo(2));
+        wait_for(&machine, SchedPolicy::Fifo(2));
         let less = receiver(&machine, 4400, 1);
         drop(of_the_file);
-        wait_for(&machine, Policy::Fifo(1));
+        wait_for(&machine, SchedPolicy::Fifo(1));
         let more = receiver(&machine, 4401, 50);
-        wait_for(&machine, Policy::Fifo(most));
+        wait_for(&machine, SchedPolicy::Fifo(most));
         drop(more);
-        wait_for(&machine, Policy::Fifo(1));
+        wait_for(&machine, SchedPolicy::Fifo(1));
         drop(less);
         wait_for(&machine, ORDINARY);
         until("the status says so", || {
@@ -64,12 +64,12 @@ fn threads_that_come_while_it_runs_follow_too_and_the_first_values_come_back() {
     let before = machine.settings();
     let _receiver = receiver(&machine, 9, 30);
     let child = machine.run();
-    wait_for(&machine, Policy::Fifo(2));
+    wait_for(&machine, SchedPolicy::Fifo(2));
     // A veth without GRO has no NAPI, and a new one with it.
     machine.ground.receiver.offload(Offload::Receive, false);
     assert_eq!(machine.napi(), []);
     machine.ground.receiver.offload(Offload::Receive, true);
-    wait_for(&machine, Policy::Fifo(2));
+    wait_for(&machine, SchedPolicy::Fifo(2));
     let status = &machine.said()["predicted"];
     assert_eq!(status["predict"], "registered");
     assert!(status["interfaces"][0]["waiting"].is_null());

@@ -4,9 +4,9 @@
 use std::thread::available_parallelism;
 
 use nix::sys::signal::Signal;
-use weir_linux::sched::{Cpus, Policy};
+use weir_linux::sched::{Cpus, SchedPolicy};
 use weir_linux::settings::journal::Adjustable as _;
-use weir_linux::settings::{Interface, Setting, Value};
+use weir_linux::settings::{NetDevice, Setting, Value};
 use weir_linux::threads::{KernelThread, Work, which};
 
 use super::{deliver, machine, socket};
@@ -45,7 +45,7 @@ fn counted(status: &serde_json::Value) -> (u64, u64) {
 fn each_queue_has_its_thread_and_no_flow_loses_any() {
     let cap = |runtime: &str| format!("SCHED_DEADLINE, {runtime} of every 10ms within 10ms");
     for (mode, policy) in [
-        ("native", Policy::Fifo(2).to_string()),
+        ("native", SchedPolicy::Fifo(2).to_string()),
         // Half of what all threads of the interface have together.
         ("exact", cap("250µs")),
     ] {
@@ -61,7 +61,7 @@ fn each_queue_has_its_thread_and_no_flow_loses_any() {
         ground.sender.queues(QUEUES);
         ground.receiver.queues(QUEUES);
         let name = &ground.receiver.interface;
-        let interface = Interface::find(name, Some(&ground.receiver.path())).unwrap();
+        let interface = NetDevice::find(name, Some(&ground.receiver.path())).unwrap();
         let all = (0..cpus).collect::<Cpus>().mask();
         let spread: Vec<_> = (0..QUEUES)
             .map(|queue| Setting::device(&interface, format!("queues/rx-{queue}/rps_cpus")))

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::query::ProgInfoIter;
 use weir_linux::predicted::Basis;
-use weir_linux::receivers::{Follower, Options, Rules};
-use weir_linux::sched::{self, Policy};
+use weir_linux::receivers::{Follower, Options, RuleSet};
+use weir_linux::sched::{self, SchedPolicy};
 
 use super::Mode;
 use super::actor::Stand;
@@ -52,7 +52,7 @@ fn exchange(address: Ipv4Addr, rounds: u32) -> Duration {
             .unwrap();
     }
     let answering = std::thread::spawn(move || {
-        sched::set(0, Policy::Fifo(10)).unwrap();
+        sched::set(0, SchedPolicy::Fifo(10)).unwrap();
         let mut byte = [0];
         for _ in 0..rounds {
             other.recv(&mut byte).unwrap();
@@ -101,7 +101,7 @@ fn costs_are_counted_and_small() {
         ..Options::default()
     };
     for (what, options) in [("scans", Options::default()), ("system calls", at_once)] {
-        let _follower = Follower::start(Rules::default(), options).unwrap();
+        let _follower = Follower::start(RuleSet::default(), options).unwrap();
         println!("policies by {what}: a system call {:?}", call());
     }
     let statistics = count_runs();

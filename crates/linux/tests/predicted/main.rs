@@ -12,16 +12,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ground::Ground;
-use weir_linux::predicted::{Basis, Device, Predicted};
-use weir_linux::receivers::{Follower, Key, Options, Protocol, Reach, Rules};
-use weir_linux::sched::{self, Policy};
+use weir_linux::predicted::{Basis, DeviceBottomHalf, Prediction};
+use weir_linux::receivers::{Follower, Options, PacketKey, Protocol, Reach, RuleSet};
+use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::urgency::Urgency;
 
 const SOON: Duration = Duration::from_secs(10);
 
-fn udp(port: u16) -> Key {
+fn udp(port: u16) -> PacketKey {
     let protocol = Protocol::Udp;
-    Key { protocol, port }
+    PacketKey { protocol, port }
 }
 
 /// The urgencies that a bottom half was given, in their order.
@@ -29,7 +29,7 @@ type Given = Arc<Mutex<Vec<u8>>>;
 
 /// A device in the receivers' namespace whose bottom half is a thread that does nothing; notes what
 /// it is given.
-fn noting(ground: &Ground, given: &Given) -> Device {
+fn noting(ground: &Ground, given: &Given) -> DeviceBottomHalf {
     let namespace = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
     let given = given.clone();
     let (keep, kept) = std::sync::mpsc::channel::<()>();
@@ -40,7 +40,7 @@ fn noting(ground: &Ground, given: &Given) -> Device {
         let _ = kept.recv();
     });
     let thread = number.recv().unwrap();
-    Device {
+    DeviceBottomHalf {
         reach: Reach {
             index: 0,
             loopback: false,
@@ -57,7 +57,7 @@ fn noting(ground: &Ground, given: &Given) -> Device {
 /// A follower with the mode that it feeds.
 struct Mode {
     follower: Follower,
-    predicted: Predicted,
+    predicted: Prediction,
     given: Given,
 }
 
@@ -69,9 +69,9 @@ impl Mode {
             priorities_at_once: true,
             ..Options::default()
         };
-        let follower = Follower::start(Rules::default(), options).unwrap();
-        let setter = Some(Policy::Fifo(98));
-        let predicted = Predicted::start(vec![noting(ground, &given)], basis, setter).unwrap();
+        let follower = Follower::start(RuleSet::default(), options).unwrap();
+        let setter = Some(SchedPolicy::Fifo(98));
+        let predicted = Prediction::start(vec![noting(ground, &given)], basis, setter).unwrap();
         Self {
             follower,
             predicted,

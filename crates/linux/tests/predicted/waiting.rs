@@ -4,9 +4,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use libc::SOCK_DGRAM;
-use weir_linux::predicted::{Basis, Device, Predicted, Threads};
-use weir_linux::receivers::{Follower, Options, Reach, Rules};
-use weir_linux::sched::{self, Policy};
+use weir_linux::predicted::{Basis, DeviceBottomHalf, Prediction, Threads};
+use weir_linux::receivers::{Follower, Options, Reach, RuleSet};
+use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::threads::{Thread, Work, which};
 use weir_linux::urgency::Urgency;
 
@@ -170,12 +170,12 @@ fn an_urgency_that_changes_while_its_thread_waits_counts_at_once() {
     assert_eq!(pids.len(), 2);
     for priority in [51, 49] {
         for pid in &pids {
-            sched::set(*pid as i32, Policy::Fifo(priority)).unwrap();
+            sched::set(*pid as i32, SchedPolicy::Fifo(priority)).unwrap();
         }
         mode.wait_for(priority, "the other urgency");
     }
     for pid in pids {
-        sched::set(pid as i32, Policy::Other { nice: 0 }).unwrap();
+        sched::set(pid as i32, SchedPolicy::Other { nice: 0 }).unwrap();
     }
     mode.wait_for(0, "an ordinary receiver");
 }
@@ -222,9 +222,9 @@ fn the_thread_of_a_device_runs_at_the_urgency_of_who_waits() {
     let all: Vec<Thread> = threads.iter().map(|found| found.thread).collect();
     let threads = Threads::new(Urgency::new(70).unwrap());
     threads.replace(all.clone()).unwrap();
-    let device = Device::of_threads(reach, &threads);
-    let mut predicted = Predicted::start(vec![device], Basis::Waiting, None).unwrap();
-    let mut follower = Follower::start(Rules::default(), Options::default()).unwrap();
+    let device = DeviceBottomHalf::of_threads(reach, &threads);
+    let mut predicted = Prediction::start(vec![device], Basis::Waiting, None).unwrap();
+    let mut follower = Follower::start(RuleSet::default(), Options::default()).unwrap();
     let mut wait_for = |policy| {
         let end = std::time::Instant::now() + SOON;
         while sched::get(tid).unwrap() != policy {
@@ -233,16 +233,16 @@ fn the_thread_of_a_device_runs_at_the_urgency_of_who_waits() {
             predicted.update(follower.table()).unwrap();
         }
     };
-    wait_for(Policy::Other { nice: 0 });
+    wait_for(SchedPolicy::Other { nice: 0 });
     let actor = waiter(&ground, 4370, 65, WAYS[0].1);
-    wait_for(Policy::Fifo(65));
+    wait_for(SchedPolicy::Fifo(65));
     drop(actor);
-    wait_for(Policy::Other { nice: 0 });
+    wait_for(SchedPolicy::Other { nice: 0 });
     let _actor = waiter(&ground, 4371, 80, WAYS[0].1);
-    wait_for(Policy::Fifo(70));
+    wait_for(SchedPolicy::Fifo(70));
     // A thread that comes later has what the others have.
-    sched::set(tid, Policy::Other { nice: 0 }).unwrap();
+    sched::set(tid, SchedPolicy::Other { nice: 0 }).unwrap();
     threads.replace(Vec::new()).unwrap();
     threads.replace(all).unwrap();
-    assert_eq!(sched::get(tid).unwrap(), Policy::Fifo(70));
+    assert_eq!(sched::get(tid).unwrap(), SchedPolicy::Fifo(70));
 }

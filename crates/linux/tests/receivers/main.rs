@@ -12,7 +12,7 @@ mod urgencies;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use weir_linux::receivers::{Change, Follower, Key, Options, Protocol, Reader, Rules};
+use weir_linux::receivers::{Follower, Options, PacketKey, Protocol, Reader, RuleSet, TableChange};
 
 /// How long the table may need for what an event tells: far less than the period of scans, but the
 /// machine may be busy.
@@ -25,7 +25,7 @@ fn by_events() -> Follower {
         priorities_at_once: true,
         ..Options::default()
     };
-    Follower::start(Rules::default(), options).expect("a follower")
+    Follower::start(RuleSet::default(), options).expect("a follower")
 }
 
 /// Follows with frequent scans.
@@ -34,17 +34,17 @@ fn by_scans() -> Follower {
         period: Duration::from_millis(100),
         ..Options::default()
     };
-    Follower::start(Rules::default(), options).expect("a follower")
+    Follower::start(RuleSet::default(), options).expect("a follower")
 }
 
-fn tcp(port: u16) -> Key {
+fn tcp(port: u16) -> PacketKey {
     let protocol = Protocol::Tcp;
-    Key { protocol, port }
+    PacketKey { protocol, port }
 }
 
-fn udp(port: u16) -> Key {
+fn udp(port: u16) -> PacketKey {
     let protocol = Protocol::Udp;
-    Key { protocol, port }
+    PacketKey { protocol, port }
 }
 
 fn any4(port: u16) -> SocketAddr {
@@ -56,7 +56,7 @@ fn any6(port: u16) -> SocketAddr {
 }
 
 /// How `pid` reads `key`.
-fn reader(follower: &Follower, key: Key, pid: u32) -> Option<Reader> {
+fn reader(follower: &Follower, key: PacketKey, pid: u32) -> Option<Reader> {
     follower
         .table()
         .readers(key)
@@ -64,7 +64,7 @@ fn reader(follower: &Follower, key: Key, pid: u32) -> Option<Reader> {
 }
 
 /// What `pid` reads.
-fn keys_of(follower: &Follower, pid: u32) -> Vec<Key> {
+fn keys_of(follower: &Follower, pid: u32) -> Vec<PacketKey> {
     let all = follower.table().iter();
     all.filter(|(_, reader)| reader.id.pid == pid)
         .map(|(key, _)| key)
@@ -72,7 +72,11 @@ fn keys_of(follower: &Follower, pid: u32) -> Vec<Key> {
 }
 
 /// Polls until something is so; returns all changes on the way.
-fn wait_for(follower: &mut Follower, what: &str, is_so: impl Fn(&Follower) -> bool) -> Vec<Change> {
+fn wait_for(
+    follower: &mut Follower,
+    what: &str,
+    is_so: impl Fn(&Follower) -> bool,
+) -> Vec<TableChange> {
     let end = Instant::now() + SOON;
     let mut changes = Vec::new();
     while !is_so(follower) {

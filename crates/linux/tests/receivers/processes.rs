@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes that share sockets, and become or stop being their readers.
 use libc::{SOCK_CLOEXEC, SOCK_DGRAM, SOCK_STREAM};
-use weir_linux::receivers::{Follower, Key, Reach};
+use weir_linux::receivers::{Follower, PacketKey, Reach};
 
 use super::actor::{Actor, Stand, bind, child, close, execute_sleep};
 use super::{any4, by_events, by_scans, keys_of, reader, tcp, udp, wait_for};
 
 /// All that read a key on the test's own ground: others may run the same test beside it.
-fn pids(follower: &Follower, key: Key, ground: &Stand) -> Vec<u32> {
+fn pids(follower: &Follower, key: PacketKey, ground: &Stand) -> Vec<u32> {
     let here = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
     let readers = follower.table().readers(key);
     readers

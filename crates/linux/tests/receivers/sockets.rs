@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use libc::{SOCK_DGRAM, SOCK_STREAM};
-use weir_linux::receivers::{Change, Families, Follower, inspect};
+use weir_linux::receivers::{Families, Follower, TableChange, inspect};
 
 use super::actor::{Actor, Stand, accept, bind, bind_only6, close, connect, send_to, socket};
 use super::{SOON, any4, any6, by_events, by_scans, keys_of, reader, tcp, udp, wait_for};
@@ -23,7 +23,7 @@ fn what_was_bound_before_the_start_is_known_at_the_start() {
     let changes = follower.poll(Duration::ZERO).unwrap();
     assert_eq!(keys_of(&follower, actor.pid()), [tcp(4002), udp(4001)]);
     let told = changes.iter().filter(
-        |change| matches!(change, Change::Bound { reader, .. } if reader.id.pid == actor.pid()),
+        |change| matches!(change, TableChange::Bound { reader, .. } if reader.id.pid == actor.pid()),
     );
     assert_eq!(told.count(), 2);
 }
@@ -47,7 +47,7 @@ fn what_is_bound_later_is_told_and_forgotten_with_its_process() {
     drop(actor);
     let changes = wait_for(&mut follower, "the end", |f| keys_of(f, pid).is_empty());
     let gone = changes.iter().filter_map(|change| match change {
-        Change::Unbound { key, reader } if reader.pid == pid => Some(*key),
+        TableChange::Unbound { key, reader } if reader.pid == pid => Some(*key),
         _ => None,
     });
     // A scan may have told more of one in between.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use libc::SOCK_DGRAM;
-use weir_linux::receivers::{Change, Follower, Options, Protocol, Rule, Rules};
-use weir_linux::sched::{self, Policy};
+use weir_linux::receivers::{Follower, Options, Protocol, Rule, RuleSet, TableChange};
+use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::urgency::Urgency;
 
 use super::actor::{Actor, Stand, bind, child};
@@ -56,11 +56,11 @@ fn every_way_to_set_the_policy_of_another_process_is_seen() {
     wait_for(&mut follower, "an ordinary receiver", |f| {
         is(f, 4201, pid, 0)
     });
-    sched::set(tid(pid), Policy::Fifo(10)).unwrap();
+    sched::set(tid(pid), SchedPolicy::Fifo(10)).unwrap();
     let changes = wait_for(&mut follower, "sched_setattr", |f| is(f, 4201, pid, 10));
     assert!(changes.iter().any(|change| matches!(
         change,
-        Change::Urgency { key, reader, from, to }
+        TableChange::Urgency { key, reader, from, to }
             if *key == udp(4201) && reader.pid == pid && *from == urgency(0) && *to == urgency(10)
     )));
     assert_eq!(follower.table().urgency(udp(4201)), Some(urgency(10)));
@@ -93,11 +93,11 @@ fn a_nice_value_is_no_urgency() {
         0
     );
     // What was set after it is seen, it is not.
-    sched::set(tid(pid), Policy::Fifo(1)).unwrap();
+    sched::set(tid(pid), SchedPolicy::Fifo(1)).unwrap();
     let changes = wait_for(&mut follower, "its policy", |f| is(f, 4202, pid, 1));
-    let of_it = changes
-        .iter()
-        .filter(|change| matches!(change, Change::Urgency { reader, .. } if reader.pid == pid));
+    let of_it = changes.iter().filter(
+        |change| matches!(change, TableChange::Urgency { reader, .. } if reader.pid == pid),
+    );
     assert_eq!(of_it.count(), 1);
 }
 
@@ -196,7 +196,7 @@ fn rules_come_before_policies() {
         user: None,
         urgency: urgency(number),
     };
-    let rules = Rules::new(vec![
+    let rules = RuleSet::new(vec![
         rule(Some(4207), None, 60),
         rule(Some(4208), Some("nobody"), 61),
     ]);
@@ -214,7 +214,7 @@ fn rules_come_before_policies() {
     wait_for(&mut follower, "both", |f| {
         is(f, 4207, pid, 60) && is(f, 4208, pid, 0)
     });
-    sched::set(tid(pid), Policy::Fifo(10)).unwrap();
+    sched::set(tid(pid), SchedPolicy::Fifo(10)).unwrap();
     wait_for(&mut follower, "the policy where no rule is", |f| {
         is(f, 4207, pid, 60) && is(f, 4208, pid, 10)
     });
@@ -236,7 +236,7 @@ fn a_name_that_another_user_gives_itself_is_worth_nothing() {
     let Some(ground) = Stand::begin() else {
         return;
     };
-    let rules = Rules::new(vec![Rule {
+    let rules = RuleSet::new(vec![Rule {
         protocol: None,
         port: None,
         cgroup: None,
@@ -278,11 +278,11 @@ fn policies_are_found_by_scans_if_no_system_call_is_to_pay() {
         period: Duration::from_millis(100),
         ..Options::default()
     };
-    let mut follower = Follower::start(Rules::default(), options).unwrap();
+    let mut follower = Follower::start(RuleSet::default(), options).unwrap();
     let actor = Actor::new(&ground.receiver, || {
         bind(any4(4209), SOCK_DGRAM);
     });
-    sched::set(tid(actor.pid()), Policy::Fifo(4)).unwrap();
+    sched::set(tid(actor.pid()), SchedPolicy::Fifo(4)).unwrap();
     wait_for(&mut follower, "the policy", |f| {
         is(f, 4209, actor.pid(), 4) && keys_of(f, actor.pid()).len() == 1
     });

@@ -9,7 +9,7 @@ use crate::ask::Questions;
 use crate::bound::Time;
 use crate::commands::shown;
 use crate::payload;
-use crate::place::Place;
+use crate::place::ThreadPlace;
 
 /// Ask a server that answers, one question after the other, and say how long each answer takes
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub struct Args {
     time: Time,
 
     #[command(flatten)]
-    place: Place,
+    place: ThreadPlace,
 
     /// Print the result as JSON
     #[arg(long)]

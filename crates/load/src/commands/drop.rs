@@ -32,7 +32,7 @@ Prints `ready` to its standard error when packets are dropped. It is for machine
 experiment: whoever is logged in over the interface is cut off.";
 
 #[derive(Serialize)]
-struct Dropped<'a> {
+struct DropResult<'a> {
     interface: &'a str,
 }
 
@@ -46,7 +46,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
         time: arguments.time,
     };
     drops.run(|| eprintln!("ready")).into_diagnostic()?;
-    let found = Dropped {
+    let found = DropResult {
         interface: &arguments.interface,
     };
     print_answer(&found, arguments.json, || {

@@ -4,7 +4,7 @@ use miette::IntoDiagnostic;
 use serde::Serialize;
 use weir_report::terminal::print_answer;
 
-use crate::place::{Policy, raise};
+use crate::place::{SchedPolicy, raise};
 
 /// Give processes another scheduling policy, kernel threads among them
 #[derive(Debug, clap::Args)]
@@ -16,7 +16,7 @@ pub struct Args {
 
     /// other, batch, idle, fifo:50, rr:50
     #[arg(long)]
-    policy: Policy,
+    policy: SchedPolicy,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -31,7 +31,7 @@ Examples:
 It is for machines that are made for an experiment: nothing is put back.";
 
 #[derive(Serialize)]
-struct Raised {
+struct RaiseResult {
     raised: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ struct Raised {
 /// No such process; the system refuses.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let raised = raise(&arguments.beginning, arguments.policy).into_diagnostic()?;
-    let found = Raised { raised };
+    let found = RaiseResult { raised };
     print_answer(&found, arguments.json, || {
         format!("{}: {}", found.raised.join(", "), arguments.policy)
     })

@@ -8,8 +8,8 @@ use weir_report::terminal::print_answer;
 use crate::bound::Time;
 use crate::clock::Stamps;
 use crate::commands::shown;
-use crate::place::Place;
-use crate::receive::{Listen, Port};
+use crate::place::ThreadPlace;
+use crate::receive::{Listen, PortTraffic};
 
 /// Count what comes, what is lost on the way, and how old it is
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub struct Args {
     count: Option<u64>,
 
     #[command(flatten)]
-    place: Place,
+    place: ThreadPlace,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -101,7 +101,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     })
 }
 
-fn line(port: &Port) -> String {
+fn line(port: &PortTraffic) -> String {
     let lost: u64 = port.flows.iter().map(|flow| flow.lost).sum();
     format!(
         "{}: {} messages, {lost} lost, {} from others; latency {} at the median, {} at 99 %, at most {}",

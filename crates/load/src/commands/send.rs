@@ -9,7 +9,7 @@ use weir_report::terminal::print_answer;
 use crate::bound::Time;
 use crate::commands::shown;
 use crate::payload;
-use crate::place::Place;
+use crate::place::ThreadPlace;
 use crate::send::{CLOCK_HZ, Flood};
 
 /// Flood an address of this machine or of a private network
@@ -52,7 +52,7 @@ pub struct Args {
     time: Time,
 
     #[command(flatten)]
-    place: Place,
+    place: ThreadPlace,
 
     /// Print the result as JSON
     #[arg(long)]

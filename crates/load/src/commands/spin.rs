@@ -5,7 +5,7 @@ use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
 use crate::commands::shown;
-use crate::place::Place;
+use crate::place::ThreadPlace;
 use crate::spin::Jobs;
 
 /// Work like a CPU-bound process, once or every period, and say how much longer than alone it took
@@ -39,7 +39,7 @@ pub struct Args {
     time: Time,
 
     #[command(flatten)]
-    place: Place,
+    place: ThreadPlace,
 
     /// Print the result as JSON
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::{Flow, Port};
+use super::{PortTraffic, SenderFlow};
 use crate::latency::Times;
 use crate::payload::Header;
 use crate::send::seconds;
@@ -56,14 +56,14 @@ impl Tally {
         self.foreign += 1;
     }
 
-    pub fn port(self, at: SocketAddr, overflowed: Option<u64>) -> Port {
-        let flow = |(flow, sequence): (u32, Sequence)| Flow {
+    pub fn port(self, at: SocketAddr, overflowed: Option<u64>) -> PortTraffic {
+        let flow = |(flow, sequence): (u32, Sequence)| SenderFlow {
             flow,
             packets: sequence.packets,
             lost: sequence.next.saturating_sub(sequence.packets),
             late: sequence.late,
         };
-        Port {
+        PortTraffic {
             at,
             packets: self.packets,
             bytes: self.bytes,
@@ -93,7 +93,7 @@ impl Sequence {
 mod tests {
     use super::*;
 
-    fn tally(numbers: impl IntoIterator<Item = (u32, u64)>) -> Port {
+    fn tally(numbers: impl IntoIterator<Item = (u32, u64)>) -> PortTraffic {
         let mut tally = Tally::default();
         for (flow, sequence) in numbers {
             let header = Header {
@@ -111,13 +111,13 @@ mod tests {
     #[test]
     fn losses_and_overtaking_are_told_per_sender() {
         let port = tally([(1, 0), (2, 0), (1, 3), (1, 2), (2, 1)]);
-        let one = Flow {
+        let one = SenderFlow {
             flow: 1,
             packets: 3,
             lost: 1,
             late: 1,
         };
-        let two = Flow {
+        let two = SenderFlow {
             flow: 2,
             packets: 2,
             lost: 0,

@@ -16,7 +16,7 @@ const STREAMS: usize = 256;
 const WAIT: u64 = 50_000_000;
 
 pub(super) struct Sockets {
-    listening: Vec<Socket>,
+    listening: Vec<ServerSocket>,
     streams: Vec<Stream>,
     buffers: Vec<Vec<u8>>,
     stamps: Stamps,
@@ -24,7 +24,7 @@ pub(super) struct Sockets {
     ready: Vec<libc::pollfd>,
 }
 
-enum Socket {
+enum ServerSocket {
     Datagrams(UdpSocket),
     Listener(TcpListener),
 }
@@ -38,7 +38,7 @@ struct Stream {
     answers: Vec<u8>,
 }
 
-impl Socket {
+impl ServerSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Datagrams(socket) => socket.as_fd(),
@@ -66,7 +66,7 @@ impl Socket {
 impl Sockets {
     pub fn open(spec: &Listen) -> Result<Self, ReceiveError> {
         let open = |&at: &SocketAddr| {
-            Socket::open(at, spec).map_err(|cause| ReceiveError::Bind { at, cause })
+            ServerSocket::open(at, spec).map_err(|cause| ReceiveError::Bind { at, cause })
         };
         Ok(Self {
             listening: spec.at.iter().map(open).collect::<Result<_, _>>()?,
@@ -83,7 +83,7 @@ impl Sockets {
     pub fn wait(&mut self, most: u64) -> io::Result<()> {
         let accepts = self.streams.len() < STREAMS;
         let listening = self.listening.iter().map(|socket| match socket {
-            Socket::Listener(_) if !accepts => (-1, 0),
+            ServerSocket::Listener(_) if !accepts => (-1, 0),
             socket => (socket.as_fd().as_raw_fd(), libc::POLLIN),
         });
         let streams = self
@@ -131,11 +131,11 @@ impl Sockets {
             .filter(|(_, ready)| ready.revents != 0)
         {
             match self.listening.get(place) {
-                Some(Socket::Datagrams(socket)) => {
+                Some(ServerSocket::Datagrams(socket)) => {
                     let take = if self.answer { answer } else { datagrams };
                     count += take(socket, &mut self.buffers, self.stamps, &mut tallies[place])?;
                 }
-                Some(Socket::Listener(listener)) => {
+                Some(ServerSocket::Listener(listener)) => {
                     // If there is none, whoever connected has gone again.
                     if let Ok((stream, _)) = listener.accept() {
                         stream.set_nonblocking(true)?;
@@ -174,9 +174,9 @@ impl Sockets {
     /// Messages for which the socket's buffer had no room.
     pub fn overflowed(&self, index: usize) -> Option<u64> {
         match &self.listening[index] {
-            Socket::Datagrams(socket) => overflowed(socket.as_fd()),
+            ServerSocket::Datagrams(socket) => overflowed(socket.as_fd()),
             // TCP makes its sender wait.
-            Socket::Listener(_) => Some(0),
+            ServerSocket::Listener(_) => Some(0),
         }
     }
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 use weir_report::terminal::wrapped;
 use weir_report::{Align, Emphasis, Grid, count, percent, time};
 
-use crate::account::Report;
+use crate::account::AccountReport;
 use crate::commands::end_of;
-use crate::parts::exact::{Class, Status as Exact};
+use crate::parts::exact::{ClassStatus, Status as Exact};
 use crate::sched::Cpus;
 
 /// Processes that are shown; `--json` has all.
@@ -112,7 +112,7 @@ fn exact(status: &Exact, coloured: bool) -> String {
 }
 
 /// The policies that a class's threads have, with the CPUs of each.
-fn alike(class: &Class) -> Vec<(String, String)> {
+fn alike(class: &ClassStatus) -> Vec<(String, String)> {
     let mut policies: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for thread in &class.threads {
         let cpus = policies.entry(thread.policy.to_string()).or_default();
@@ -125,7 +125,7 @@ fn alike(class: &Class) -> Vec<(String, String)> {
 }
 
 /// Whom interrupts were for, since the account began.
-fn account(report: &Report, coloured: bool) -> String {
+fn account(report: &AccountReport, coloured: bool) -> String {
     let seconds = |ns: u64| time(ns as f64 / 1e9, DIGITS);
     let share = report.measured.total_ns as f64 / report.elapsed_ns.max(1) as f64;
     let text = format!(
@@ -179,28 +179,28 @@ mod tests {
 
     use super::*;
     use crate::account::Process;
-    use crate::exact::Reason;
-    use crate::parts::exact::Thread;
-    use crate::sched::Policy;
+    use crate::exact::DemuxReason;
+    use crate::parts::exact::ThreadStatus;
+    use crate::sched::SchedPolicy;
     use crate::urgency::Urgency;
 
     #[test]
     fn cpus_on_which_a_class_is_alike_share_a_line() {
-        let thread = |cpu, policy| Thread {
+        let thread = |cpu, policy| ThreadStatus {
             tid: 100,
             cpu,
             policy,
         };
-        let (right, wrong) = (Policy::Fifo(50), Policy::Other { nice: 0 });
+        let (right, wrong) = (SchedPolicy::Fifo(50), SchedPolicy::Other { nice: 0 });
         let status = Exact {
             interfaces: vec!["eth0".to_owned()],
-            classes: vec![Class {
+            classes: vec![ClassStatus {
                 urgency: Urgency::new(50).unwrap(),
                 given: 1234,
                 dropped: 5,
                 threads: vec![thread(0, right), thread(1, right), thread(2, wrong)],
             }],
-            left: BTreeMap::from([(Reason::Arp, 7), (Reason::Ptp, 0)]),
+            left: BTreeMap::from([(DemuxReason::Arp, 7), (DemuxReason::Ptp, 0)]),
             sockets: 1,
             without_room: 0,
         };
@@ -235,10 +235,10 @@ mod tests {
             packets: 1_234_567_890,
             ..Process::default()
         };
-        let report = Report {
+        let report = AccountReport {
             elapsed_ns: 1_000_000_000,
             processes: (0..12).map(process).collect(),
-            ..Report::default()
+            ..AccountReport::default()
         };
         let mut account = json!(report);
         account["overload"] = json!("overload: ".to_owned() + &"many words ".repeat(30));

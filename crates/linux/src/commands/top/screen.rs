@@ -47,9 +47,9 @@ pub fn show(
                     .draw(|frame| draw(frame, &view, &mut state))
                     .map_err(failed)?;
                 match key(until).map_err(failed)? {
-                    Some(Key::End) => return Ok(()),
-                    Some(Key::Up) => state.scroll_up_by(1),
-                    Some(Key::Down) => state.scroll_down_by(1),
+                    Some(KeyPress::End) => return Ok(()),
+                    Some(KeyPress::Up) => state.scroll_up_by(1),
+                    Some(KeyPress::Down) => state.scroll_down_by(1),
                     None => {}
                 }
             }
@@ -66,14 +66,14 @@ fn failed(error: io::Error) -> miette::Report {
     )
 }
 
-enum Key {
+enum KeyPress {
     End,
     Up,
     Down,
 }
 
 /// What the user wants, if anything until then. A terminal of another size is drawn anew.
-fn key(until: Instant) -> io::Result<Option<Key>> {
+fn key(until: Instant) -> io::Result<Option<KeyPress>> {
     if !event::poll(until.saturating_duration_since(Instant::now()))? {
         return Ok(None);
     }
@@ -84,11 +84,11 @@ fn key(until: Instant) -> io::Result<Option<Key>> {
             kind: KeyEventKind::Press,
             ..
         }) => match code {
-            KeyCode::Char('q') | KeyCode::Esc => Some(Key::End),
+            KeyCode::Char('q') | KeyCode::Esc => Some(KeyPress::End),
             // The terminal does not make a signal of it now.
-            KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(Key::End),
-            KeyCode::Up | KeyCode::Char('k') => Some(Key::Up),
-            KeyCode::Down | KeyCode::Char('j') => Some(Key::Down),
+            KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(KeyPress::End),
+            KeyCode::Up | KeyCode::Char('k') => Some(KeyPress::Up),
+            KeyCode::Down | KeyCode::Char('j') => Some(KeyPress::Down),
             _ => None,
         },
         _ => None,

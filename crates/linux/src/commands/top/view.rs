@@ -7,7 +7,7 @@ use serde::Serialize;
 use weir_report::{Align, Emphasis, Grid, count, percent};
 
 use super::super::end_of;
-use crate::account::{Process, Report};
+use crate::account::{AccountReport, Process};
 
 /// What interrupts did in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -50,7 +50,7 @@ pub struct Row {
 impl View {
     /// What came since the report `before`, which `now` takes the place of; none if `now` is the
     /// same one: a run tells of its account at times of its own.
-    pub fn next(before: &mut Report, now: &Report) -> Option<Self> {
+    pub fn next(before: &mut AccountReport, now: &AccountReport) -> Option<Self> {
         if now.elapsed_ns == before.elapsed_ns {
             return None;
         }
@@ -62,8 +62,8 @@ impl View {
     /// What came between two reports of the same account; of two others, what the second has in
     /// all.
     #[must_use]
-    fn between(before: &Report, now: &Report) -> Self {
-        let nothing = Report::default();
+    fn between(before: &AccountReport, now: &AccountReport) -> Self {
+        let nothing = AccountReport::default();
         let is_same = before.elapsed_ns < now.elapsed_ns;
         let before = if is_same { before } else { &nothing };
         let elapsed = (now.elapsed_ns - before.elapsed_ns).max(1) as f64;
@@ -173,7 +173,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::Measured;
+    use crate::account::InterruptTime;
 
     fn process(pid: u32, used: u64, charged: u64, taken: u64, packets: u64) -> Process {
         Process {
@@ -188,15 +188,15 @@ mod tests {
         }
     }
 
-    fn report(elapsed_ns: u64, total_ns: u64, processes: Vec<Process>) -> Report {
-        Report {
+    fn report(elapsed_ns: u64, total_ns: u64, processes: Vec<Process>) -> AccountReport {
+        AccountReport {
             elapsed_ns,
-            measured: Measured {
+            measured: InterruptTime {
                 total_ns,
-                ..Measured::default()
+                ..InterruptTime::default()
             },
             processes,
-            ..Report::default()
+            ..AccountReport::default()
         }
     }
 
@@ -254,7 +254,7 @@ mod tests {
     fn the_text_has_a_hundred_columns_and_says_what_it_leaves_out() {
         let processes = (1..30).map(|pid| process(pid, 0, u64::from(pid) * SECOND / 100, 1, 1));
         let now = report(SECOND, SECOND, processes.collect());
-        let text = View::between(&Report::default(), &now).text(10, false);
+        let text = View::between(&AccountReport::default(), &now).text(10, false);
         assert!(
             text.lines().all(|line| line.chars().count() <= 100),
             "{text}"

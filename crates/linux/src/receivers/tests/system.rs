@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::sync::Arc;
 
-use super::super::record::{Record, Seen, Socket};
+use super::super::record::{Record, SocketRecord, ThreadRecord};
 use super::super::rules::Who;
 use super::super::table::Questions;
-use super::super::{Families, Key, Place, Protocol, ReaderId, ReceiverTable, Rule, Rules};
+use super::super::{
+    Families, PacketKey, Protocol, ReaderId, ReceiverTable, Rule, RuleSet, SocketPlace,
+};
 use crate::urgency::Urgency;
 
 /// Processes and sockets at once, few enough that they meet.
@@ -88,7 +90,7 @@ struct Process {
 #[derive(Debug, Default)]
 pub struct System {
     processes: BTreeMap<u32, Process>,
-    pub sockets: BTreeMap<u64, Socket>,
+    pub sockets: BTreeMap<u64, SocketRecord>,
     has: BTreeSet<(u32, u64)>,
     next: u64,
     pub events: VecDeque<Record>,
@@ -98,7 +100,7 @@ fn urgency(number: u8) -> Urgency {
     Urgency::new(number).unwrap()
 }
 
-pub fn rules() -> Rules {
+pub fn rules() -> RuleSet {
     let any = Rule {
         protocol: None,
         port: None,
@@ -107,7 +109,7 @@ pub fn rules() -> Rules {
         user: None,
         urgency: urgency(0),
     };
-    Rules::new(vec![
+    RuleSet::new(vec![
         Rule {
             port: Some(1),
             protocol: Some(Protocol::Udp),
@@ -179,9 +181,9 @@ impl System {
         *threads.keys().nth(which % threads.len()).unwrap()
     }
 
-    fn seen(&self, pid: u32, tid: u32) -> Seen {
+    fn seen(&self, pid: u32, tid: u32) -> ThreadRecord {
         let process = &self.processes[&pid];
-        Seen {
+        ThreadRecord {
             pid,
             tid,
             start: process.start,
@@ -220,13 +222,13 @@ impl System {
             } => {
                 let pid = self.process(process)?;
                 self.next += 1;
-                let socket = Socket {
+                let socket = SocketRecord {
                     cookie: self.next,
-                    key: Key {
+                    key: PacketKey {
                         protocol: if tcp { Protocol::Tcp } else { Protocol::Udp },
                         port,
                     },
-                    place: Place {
+                    place: SocketPlace {
                         namespace: u64::from(place / 2),
                         device: 0,
                         loopback: place % 2 == 1,
@@ -250,7 +252,7 @@ impl System {
                     let connected = true;
                     self.sockets.insert(
                         cookie,
-                        Socket {
+                        SocketRecord {
                             cookie,
                             connected,
                             ..listener
@@ -380,7 +382,7 @@ impl System {
     }
 
     /// Who reads what, from the lists alone.
-    pub fn readers(&self) -> BTreeMap<(Key, ReaderId), Urgency> {
+    pub fn readers(&self) -> BTreeMap<(PacketKey, ReaderId), Urgency> {
         let rules = rules();
         self.has
             .iter()

@@ -16,7 +16,7 @@ use super::state;
 
 /// A file that another process has locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct LockedFile {
     pub pid: u32,
     /// Its name, where that process has it.
     pub name: String,
@@ -24,7 +24,7 @@ pub(super) struct Held {
     pub path: PathBuf,
 }
 
-impl Held {
+impl LockedFile {
     /// Opens it, if the process still has there what is believed: another file would be read, and
     /// a pipe be waited for.
     pub(super) fn open(&self) -> io::Result<File> {
@@ -107,7 +107,7 @@ fn descriptors(pid: u32) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The files with this ending that other processes have locked, but for those in `folder`.
-pub(super) fn held(folder: &Path, ending: &str) -> Vec<Held> {
+pub(super) fn held(folder: &Path, ending: &str) -> Vec<LockedFile> {
     let here: BTreeSet<(u64, u64)> = fs::read_dir(folder)
         .into_iter()
         .flatten()
@@ -129,7 +129,7 @@ pub(super) fn held(folder: &Path, ending: &str) -> Vec<Held> {
                     && is_believed(&about)
             });
             if is_one {
-                held.push(Held { pid, name, path });
+                held.push(LockedFile { pid, name, path });
             }
         }
     }

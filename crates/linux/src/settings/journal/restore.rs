@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::Flock;
 
-use super::{Adjustable, Entry, Line, boot, elsewhere, removed, state};
+use super::{Adjustable, Entry, JournalLine, boot, elsewhere, removed, state};
 
 /// What became of one setting when it was to be put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl<S: Adjustable> Restoration<S> {
 }
 
 /// A journal as it was read.
-pub(super) struct Kept<S: Adjustable> {
+pub(super) struct SavedJournal<S: Adjustable> {
     path: PathBuf,
     pub(super) pid: Option<u32>,
     boot: Option<String>,
@@ -89,7 +89,7 @@ pub(super) fn add<S: Adjustable>(
 const MOST: u64 = 64 << 20;
 
 /// Reads a journal. One that is too large is no run's, and all of it cannot be read.
-fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<Kept<S>> {
+fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<SavedJournal<S>> {
     let mut bytes = Vec::new();
     file.take(MOST + 1).read_to_end(&mut bytes)?;
     let is_too_large = bytes.len() as u64 > MOST;
@@ -98,7 +98,7 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<Kept<S>> {
     }
     // What follows the last line break was not written to its end.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
-    let mut journal = Kept {
+    let mut journal = SavedJournal {
         path,
         pid: None,
         boot: None,
@@ -112,7 +112,7 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<Kept<S>> {
             continue;
         }
         match serde_json::from_slice(line) {
-            Ok(Line::Journal {
+            Ok(JournalLine::Journal {
                 version: super::VERSION,
                 boot,
                 pid,
@@ -120,12 +120,12 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<Kept<S>> {
                 journal.boot = Some(boot);
                 journal.pid = Some(pid);
             }
-            Ok(Line::Change {
+            Ok(JournalLine::Change {
                 setting,
                 before,
                 after,
             }) => add(&mut journal.entries, setting, before, after),
-            Ok(Line::Journal { .. }) => is_another = true,
+            Ok(JournalLine::Journal { .. }) => is_another = true,
             Err(_) => journal.unreadable += 1,
         }
     }
@@ -153,7 +153,7 @@ fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
 pub(super) fn living<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
-) -> io::Result<Vec<Kept<S>>> {
+) -> io::Result<Vec<SavedJournal<S>>> {
     others(folder, except, false)
 }
 
@@ -163,7 +163,7 @@ pub(super) fn others<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
     dead: bool,
-) -> io::Result<Vec<Kept<S>>> {
+) -> io::Result<Vec<SavedJournal<S>>> {
     let mut others = here(folder, except, dead)?;
     others.extend(of_others(folder));
     Ok(others)
@@ -175,7 +175,7 @@ pub(super) fn here<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
     dead: bool,
-) -> io::Result<Vec<Kept<S>>> {
+) -> io::Result<Vec<SavedJournal<S>>> {
     let mut here = Vec::new();
     for path in state::files(folder, "journal")? {
         if Some(path.as_path()) == except {
@@ -196,7 +196,7 @@ pub(super) fn here<S: Adjustable>(
 
 /// The journals of runs that go on and have another folder than this. One that cannot be read is
 /// none.
-pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<Kept<S>> {
+pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<SavedJournal<S>> {
     if !S::OF_MACHINE {
         return Vec::new();
     }
@@ -204,7 +204,7 @@ pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<Kept<S>> {
     let all = elsewhere::held(folder, "journal").into_iter();
     let all = all.filter_map(|held| read(held.path.clone(), held.open().ok()?).ok());
     // Others name their files so, too.
-    all.filter(|journal: &Kept<S>| journal.boot == boot)
+    all.filter(|journal: &SavedJournal<S>| journal.boot == boot)
         .collect()
 }
 
@@ -214,13 +214,13 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
     let boot = boot()?;
     // Before this one holds the dead ones' files itself.
     let living = living(folder, None)?;
-    let mut dead: Vec<Kept<S>> = Vec::new();
+    let mut dead: Vec<SavedJournal<S>> = Vec::new();
     let mut restorations = Vec::new();
     for path in state::files(folder, "journal")? {
         let opened = held(&path).and_then(|held| {
             let Some(held) = held else { return Ok(None) };
             let file = state::open_file(&path, state::file().read(true))?;
-            Ok(Some(Kept {
+            Ok(Some(SavedJournal {
                 _held: Some(held),
                 ..read(path.clone(), file)?
             }))
@@ -271,7 +271,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
 }
 
 fn of<'a, S: Adjustable>(
-    journals: &'a [Kept<S>],
+    journals: &'a [SavedJournal<S>],
     setting: &'a S,
 ) -> impl Iterator<Item = &'a Entry<S>> {
     journals
@@ -284,8 +284,8 @@ fn of<'a, S: Adjustable>(
 /// `living` of those that go on.
 pub(super) fn all<S: Adjustable>(
     entries: &[Entry<S>],
-    dead: &[Kept<S>],
-    living: &[Kept<S>],
+    dead: &[SavedJournal<S>],
+    living: &[SavedJournal<S>],
 ) -> Vec<(S, Outcome<S::Value>)> {
     entries
         .iter()
@@ -305,8 +305,8 @@ pub(super) fn all<S: Adjustable>(
 
 fn one<S: Adjustable>(
     entry: &Entry<S>,
-    dead: &[Kept<S>],
-    living: &[Kept<S>],
+    dead: &[SavedJournal<S>],
+    living: &[SavedJournal<S>],
 ) -> Result<Outcome<S::Value>, S::Error> {
     let Entry {
         setting,

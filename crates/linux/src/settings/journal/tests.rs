@@ -150,10 +150,10 @@ fn puts_back_in_reverse_and_leaves_no_file() {
     let folder = folder();
     let mut log = begin(&folder);
     log.lock("interface-1").unwrap();
-    assert_eq!(log.apply(&Knob(0), &5).unwrap(), Applied::Changed);
-    assert_eq!(log.apply(&Knob(1), &6).unwrap(), Applied::Changed);
-    assert_eq!(log.apply(&Knob(0), &7).unwrap(), Applied::Changed);
-    assert_eq!(log.apply(&Knob(0), &7).unwrap(), Applied::Already);
+    assert_eq!(log.apply(&Knob(0), &5).unwrap(), ApplyOutcome::Changed);
+    assert_eq!(log.apply(&Knob(1), &6).unwrap(), ApplyOutcome::Changed);
+    assert_eq!(log.apply(&Knob(0), &7).unwrap(), ApplyOutcome::Changed);
+    assert_eq!(log.apply(&Knob(0), &7).unwrap(), ApplyOutcome::Already);
     assert_eq!(values(), [7, 6]);
     let restored = log.restore();
     assert_eq!(
@@ -253,9 +253,9 @@ fn two_runs_are_kept_apart_and_share_what_both_need() {
     assert_eq!(Log::<Knob>::running(folder.path()).unwrap().len(), 2);
     // The second finds it as it wants it, and still keeps the first from putting it back under it.
     one.apply(&Knob(0), &5).unwrap();
-    assert_eq!(two.apply(&Knob(0), &5).unwrap(), Applied::Already);
-    assert_eq!(two.apply(&Knob(0), &6).unwrap(), Applied::Changed);
-    assert_eq!(one.apply(&Knob(0), &7).unwrap(), Applied::Changed);
+    assert_eq!(two.apply(&Knob(0), &5).unwrap(), ApplyOutcome::Already);
+    assert_eq!(two.apply(&Knob(0), &6).unwrap(), ApplyOutcome::Changed);
+    assert_eq!(one.apply(&Knob(0), &7).unwrap(), ApplyOutcome::Changed);
     assert_eq!(outcomes(vec![one.restore()]), [(0, Outcome::Shared)]);
     assert_eq!(values(), [6, 2]);
     assert!(begin(&folder).lock("eth0").is_ok());
@@ -497,7 +497,7 @@ fn what_was_announced_may_be_set_by_the_log_too_and_by_nobody_else() {
     let mut log = begin(&folder);
     log.announce(&Knob(0), &[20, 30]).unwrap();
     Knob(0).apply(&30).unwrap();
-    assert_eq!(log.apply(&Knob(0), &25).unwrap(), Applied::Changed);
+    assert_eq!(log.apply(&Knob(0), &25).unwrap(), ApplyOutcome::Changed);
     log.announce(&Knob(0), &[20, 25, 26]).unwrap();
     assert_eq!(log.entries[0].ours, [20, 30, 25, 26]);
     Knob(0).apply(&7).unwrap();
