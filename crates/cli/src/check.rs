@@ -51,7 +51,8 @@ was observed than the file states, and 2 if a file cannot be used. docs/analysis
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system; observations that cannot be read or are none.
+/// Fails if a file cannot be read or is no system, or if the observations cannot be read or are
+/// none.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
     compiler::warn_of_another(&system);

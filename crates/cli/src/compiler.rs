@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The compiler that the costs of interrupts rest on, and the one that is here.
+//! The compiler that the costs of interrupts were measured with, and the one on this machine.
 use std::process::Command;
 
 use weir_model::{CompilerVersion, System, board_compilers};
 
-/// Says on standard error that the board's costs do not hold for the compiler on this machine's
-/// path, if there is one.
+/// Warns on standard error if this machine has a compiler on its path for which the board's costs
+/// do not hold.
 pub(crate) fn warn_of_another(system: &System) {
     let Some(measured) = system.cpu.board.as_deref().and_then(board_compilers) else {
         return;
@@ -18,8 +18,8 @@ pub(crate) fn warn_of_another(system: &System) {
     }
 }
 
-/// The version of the compiler that the path leads to; none: there is none, as on a machine that
-/// only analyses.
+/// Version of the compiler on the path; none: there is no compiler, as on a machine that only
+/// analyses.
 fn installed(like: &CompilerVersion) -> Option<CompilerVersion> {
     let output = Command::new(like.command())
         .arg("--version")

@@ -7,37 +7,38 @@ use std::process::{Command, ExitCode};
 
 use weir_report::terminal::FAILED;
 
-/// The emulated boards and the experiments.
+/// The program of the emulated boards and the experiments.
 pub(crate) const LAB: Program = Program {
     name: "weir-lab",
     package: "crates/lab",
 };
 
-/// Process-aware interrupts on Linux.
+/// The program of process-aware interrupts on Linux.
 pub(crate) const LINUX: Program = Program {
     name: "weir-linux",
     package: "crates/linux",
 };
 
-/// Everything behind the name of a command that another program knows, its `--help` too.
+/// Arguments of a command that another program has, `--help` included.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ForwardedArgs {
     #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
 
-/// A program that knows some of the commands.
+/// Another program of Weir.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
-    /// Of its executable.
+    /// Name of the executable.
     pub name: &'static str,
     /// The folder of its package in Weir's repository.
     pub package: &'static str,
 }
 
 impl Program {
-    /// Becomes the program with its command `name`, which is none if all of its commands are behind
-    /// one of ours, or returns its exit code where a process cannot become another.
+    /// Replaces this process by the program with its command `name`. `name` is none if one command
+    /// of `weir` stands for the whole program. Returns an exit code if the program cannot start, or
+    /// on systems where a process cannot replace itself.
     pub fn run(self, name: Option<&str>, delegated: ForwardedArgs) -> ExitCode {
         let mut command = Command::new(self.path());
         command.args(name).args(delegated.arguments);
@@ -57,8 +58,8 @@ impl Program {
         ExitCode::from(FAILED)
     }
 
-    /// Beside this executable, so that a build folder or an installation works as it is; else the
-    /// PATH decides.
+    /// Path of the program: beside this executable, so that a build folder or an installation works
+    /// as it is; else the name alone, which the PATH resolves.
     fn path(self) -> PathBuf {
         let executable = format!("{}{}", self.name, std::env::consts::EXE_SUFFIX);
         std::env::current_exe()

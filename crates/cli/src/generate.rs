@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir generate`: the code that keeps a system's limits, or the silicon.
+//! `weir generate`: writes the code, or the silicon, that keeps a system's limits.
 mod silicon;
 
 use std::path::{Path, PathBuf};
@@ -58,13 +58,13 @@ byte for byte. A file that was not generated is only replaced with --force. docs
 
 The exit code is 0 if all was written, and 2 if it was not; then no file has changed.";
 
-/// Digits of rates and times in the table.
+/// Digits of times and rates in the table.
 const DIGITS: u8 = 4;
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Json<'a> {
-    /// The header.
+    /// Path of the header.
     file: String,
     #[serde(flatten)]
     plan: &'a ChipPlan<'a>,
@@ -73,8 +73,8 @@ struct Json<'a> {
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, a system that the chip cannot keep, a file that
-/// cannot be written.
+/// Fails if a file cannot be read or is no system, the chip cannot keep the system's limits, or a
+/// file cannot be written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = match &arguments.chip {
         Some(chip) => for_chip(arguments, chip)?,
@@ -102,7 +102,7 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
     let system = weir_model::load(&arguments.system)?;
     compiler::warn_of_another(&system);
     let plan = ChipPlan::new(&system, chip(name)?)?;
-    // The name alone: where the file lies is the machine's matter, not the system's.
+    // Only the name of the file: its folder differs between machines.
     let file = arguments.system.file_name().unwrap_or_default();
     let text = header(&plan, &file.to_string_lossy());
     if to_stdout {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir`: what a system guarantees, and the way to the programs that emulate and measure it.
+//! `weir`: what a system guarantees, and the start of the programs that emulate and measure it.
 //!
 //! The commands that need only a system file are modules of this program. Each other one is handed
 //! to the program that knows it, as git does: whoever does not emulate installs no emulator.
@@ -37,7 +37,8 @@ struct Cli {
     command: Command,
 }
 
-/// In the order of a user's way: from a description to a proof, then to what runs.
+/// Commands in the order in which a user needs them: from a description to a proof, then to what
+/// runs.
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Args),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What all commands do alike when they speak to their user.
+//! What several commands print: a system in JSON, and a progress bar.
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use weir_model::System;
 
-/// Which system an answer in JSON is about.
+/// The system that an answer in JSON is about.
 #[derive(Debug, Serialize)]
 pub(crate) struct About<'a> {
     name: &'a str,
@@ -30,20 +30,20 @@ impl<'a> About<'a> {
     }
 }
 
-/// A progress bar for work that may take long. It shows up only when it does, and only on a
-/// terminal; it is gone when this is dropped.
+/// A progress bar for work that may take long. It appears only on a terminal and only after
+/// [`PATIENT_FOR`], and disappears when this value is dropped.
 pub(crate) struct Patience {
     bar: Option<ProgressBar>,
-    /// Dropped to end the wait for the moment from which on the bar is worth showing.
+    /// Dropping it ends the thread that waits to show the bar.
     _wait: Option<Sender<()>>,
 }
 
-/// Whoever waits for less wants no bar.
+/// Time after which the bar appears.
 const PATIENT_FOR: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(120);
 
 impl Patience {
-    /// For work of so many steps.
+    /// A bar for so many steps.
     pub(crate) fn new(steps: u64) -> Self {
         if !io::stderr().is_terminal() {
             return Self {
@@ -69,7 +69,7 @@ impl Patience {
         }
     }
 
-    /// The next step begins: `what` is being found out.
+    /// Begins the next step, whose text is `what`.
     pub(crate) fn begins(&self, what: &'static str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what);
@@ -77,7 +77,7 @@ impl Patience {
         }
     }
 
-    /// So many steps are done.
+    /// Counts `steps` as done.
     pub(crate) fn advances(&self, steps: u64) {
         if let Some(bar) = &self.bar {
             bar.inc(steps);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir simulate`: what happens to every task in virtual time, with what Weir does for it and
-//! without.
+//! `weir simulate`: simulates every task in virtual time, with Weir and without.
 pub(crate) mod answer;
 mod bounds;
 pub(crate) mod how;
@@ -81,13 +80,13 @@ be used; then no file has changed. docs/simulate.md says what is simulated, and 
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, a flood that cannot be made, a file that cannot be
+/// Fails if a file cannot be read or is no system, a flood cannot be made, or a file cannot be
 /// written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
     let (options, feeds) = arguments.how.options(&system)?;
     clean_up_when_interrupted().into_diagnostic()?;
-    // Where they cannot be written is said before anybody waits.
+    // Open the output files first, so that an error is reported before the simulation.
     let timeline = arguments.trace.as_deref().map(create).transpose()?;
     let picture = arguments.plot.as_deref().map(create).transpose()?;
 
@@ -122,7 +121,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::good_if(!missed && !broken))
 }
 
-/// Begins a file that takes its name when all is done.
+/// Creates a file that takes its name when it is complete.
 fn create(path: &Path) -> miette::Result<UnfinishedFile> {
     UnfinishedFile::create(path).into_diagnostic()
 }

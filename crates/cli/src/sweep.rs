@@ -76,7 +76,7 @@ fn seeds(text: &str) -> Result<Vary, String> {
     })
 }
 
-/// Part `index` of `of`, both from 1.
+/// Part `index` of `of`; both count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shard {
     index: u32,
@@ -96,7 +96,7 @@ impl FromStr for Shard {
 }
 
 impl Shard {
-    /// Its rows of `rows`, of which the parts have as many as each other or one more.
+    /// Begin and end of the part's rows, of `rows` in all. The parts differ by at most one row.
     fn rows(self, rows: u64) -> (u64, u64) {
         let begin = |part: u32| {
             let part = u128::from(rows) * u128::from(part) / u128::from(self.of);
@@ -106,15 +106,15 @@ impl Shard {
     }
 }
 
-/// Rows that are simulated before they are written, per thread: enough that the threads seldom wait
-/// for each other.
+/// Rows that a thread simulates before they are written: enough that threads seldom wait for each
+/// other.
 const CHUNK: u64 = 8;
 
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, a parameter or an option that cannot be used, a
-/// table that cannot be written.
+/// Fails if a file cannot be read or is no system, a parameter or an option cannot be used, or the
+/// table cannot be written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
     let name = arguments.system.to_string_lossy();
@@ -166,7 +166,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// What tells this part of this sweep from others.
+/// Text that distinguishes this part of this sweep from others.
 fn identity(grid: &Grid, shard: Shard) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells of tables, and of a table that is too long the rows that matter.
+//! Cells of tables, and the choice of rows of a table that is too long.
 use weir_report::Emphasis;
 use weir_report::terminal::is_coloured;
 
-/// How the answer is printed.
+/// Format of the printed answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
-    /// Nothing is left out.
+    /// Whether all rows are shown.
     pub all: bool,
-    /// For a terminal.
+    /// Whether the text has colours.
     pub coloured: bool,
 }
 
 impl Format {
-    /// For standard output.
+    /// The format for standard output.
     pub(crate) fn new(all: bool) -> Self {
         Self {
             all,
@@ -21,26 +21,26 @@ impl Format {
         }
     }
 
-    /// How many rows a table may have before it is folded.
+    /// Most rows of a table that has more than `rows`.
     pub(crate) fn most(self, rows: usize) -> usize {
         if self.all { usize::MAX } else { rows }
     }
 }
 
-/// What is not there, or not asked for.
+/// Cell of a value that does not exist or was not asked for.
 pub(crate) const NONE: &str = "–";
 
-/// A cell that does not stand out.
+/// A cell without emphasis.
 pub(crate) fn plain(text: impl Into<String>) -> (String, Emphasis) {
     (text.into(), Emphasis::Plain)
 }
 
-/// A cell of something that may be missing.
+/// A cell of a value that may be missing.
 pub(crate) fn or_none(text: Option<String>) -> (String, Emphasis) {
     plain(text.unwrap_or_else(|| NONE.to_owned()))
 }
 
-/// The rows of `items` that are shown, in their order: the `most` of the least `worth`.
+/// The rows of `items` that are shown, in their order: the `most` with the least `worth`.
 pub(crate) fn fold<T>(items: &[T], most: usize, worth: impl Fn(&T) -> f64) -> Vec<&T> {
     if items.len() <= most {
         return items.iter().collect();
@@ -59,7 +59,7 @@ pub(crate) fn fold<T>(items: &[T], most: usize, worth: impl Fn(&T) -> f64) -> Ve
         .collect()
 }
 
-/// What is said below a folded table; nothing if it is whole.
+/// The line below a shortened table; empty if the table has all rows.
 pub(crate) fn hidden(shown: usize, of: usize, what: &str, why: &str) -> String {
     if shown >= of {
         return String::new();

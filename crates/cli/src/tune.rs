@@ -73,7 +73,7 @@ Examples:
 The exit code is 0 if there are such limits, 1 if there are none (and it is said which demands cannot
 hold together), and 2 if the file cannot be used.";
 
-/// Reads `10%` or `10` as 0.1.
+/// Parses a percentage: `10%` and `10` are 0.1.
 fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
@@ -84,16 +84,16 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Beyond this a limit has nothing to do with what it is asked for.
+/// Largest over-admission: beyond it a limit has nothing to do with the rate that it is for.
 const MOST_PERCENT: f64 = 1000.0;
 
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or written, or that is no system; a system in which no source is to
-/// be tuned.
+/// Fails if a file cannot be read or written or is no system, or if the system has no source to
+/// tune.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    // The reader of system files says best what is wrong with one.
+    // The model's reader explains best what is wrong with a system file.
     let read = weir_model::load(&arguments.system)?;
     let text = read_text(&arguments.system)?;
     let longest_delay = arguments
@@ -166,7 +166,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Parts of the progress bar.
+/// Steps of the progress bar.
 const PARTS: u64 = 50;
 const STEPS: usize = 50;
 
@@ -176,7 +176,7 @@ fn read_text(path: &Path) -> miette::Result<String> {
         .wrap_err_with(|| format!("cannot read {}", path.display()))
 }
 
-/// Puts `text` in the place of `before`, unless somebody else has changed the file meanwhile.
+/// Replaces `before` by `text` in the file, unless the file has changed meanwhile.
 fn replace(path: &Path, before: &str, text: &str) -> miette::Result<()> {
     if read_text(path)? != before {
         bail!(
@@ -188,7 +188,7 @@ fn replace(path: &Path, before: &str, text: &str) -> miette::Result<()> {
     if text == before {
         return Ok(());
     }
-    // The file that is meant, not the link that leads to it.
+    // Follow a link: the file that it leads to is replaced, not the link.
     let place = path
         .canonicalize()
         .into_diagnostic()
@@ -201,7 +201,7 @@ fn replace(path: &Path, before: &str, text: &str) -> miette::Result<()> {
         .wrap_err_with(|| format!("cannot set the permissions of {}", place.display()))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file completely or not at all.
 fn write_file(path: &Path, content: &[u8]) -> miette::Result<()> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
         bail!(

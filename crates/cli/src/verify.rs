@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir verify`: is a certificate of `weir check --json` right?
+//! `weir verify`: checks a certificate of `weir check --json`.
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
@@ -38,10 +38,10 @@ Examples:
 The exit code is 0 if the certificate is valid, whatever it says of the system, 1 if it is rejected,
 and 2 if it is none. docs/certificate.md tells what is checked.";
 
-/// The largest certificate that is read, in bytes.
+/// Largest certificate that is read, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Rejections that are printed; who wants all of them asks for JSON.
+/// Most rejections that are printed; the JSON has all.
 const MOST_SHOWN: usize = 10;
 
 #[derive(Serialize)]
@@ -52,13 +52,13 @@ struct Answer<'a> {
     report: &'a Report,
 }
 
-/// Raised when a key of the answer changes its meaning or goes; new keys may come.
+/// Increased when a key of the answer changes its meaning or is removed; keys may be added.
 const VERSION: u32 = 1;
 
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that cannot be read or is no certificate, or no system.
+/// Fails if a file cannot be read, or is no certificate or no system.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let name = match arguments.certificate.to_str() {
         Some("-") => "standard input".to_owned(),
@@ -92,7 +92,8 @@ fn read(path: &Path) -> miette::Result<Vec<u8>> {
     } else {
         Box::new(File::open(path).into_diagnostic()?)
     };
-    // One byte more than allowed tells a file that is too large from one that just fits.
+    // Read one byte more than is allowed, to distinguish a file that is too large from one that
+    // just fits.
     from.take(MOST_BYTES + 1)
         .read_to_end(&mut text)
         .into_diagnostic()?;
@@ -102,7 +103,7 @@ fn read(path: &Path) -> miette::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What the certificate says of the system and the file at `path` does not.
+/// The first statement of the certificate about the system that the file at `path` contradicts.
 fn compare(stated: &Value, actual: &Value, path: &Path) -> Option<Rejection> {
     let file = path.display();
     if stated.get("sha256") != actual.get("sha256") {
@@ -125,12 +126,12 @@ fn compare(stated: &Value, actual: &Value, path: &Path) -> Option<Rejection> {
     })
 }
 
-/// The key of the first value that differs.
+/// Key of the first value that differs.
 fn first_difference(stated: &Value, actual: &Value, place: &str) -> Option<String> {
     match (stated, actual) {
         (Value::Object(left), Value::Object(right)) => right
             .iter()
-            // No key at all is as good as null.
+            // A missing key equals null.
             .find_map(|(key, right)| {
                 let left = left.get(key).unwrap_or(&Value::Null);
                 first_difference(left, right, &format!("{place}.{key}"))

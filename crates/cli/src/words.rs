@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sentences, lists, times and rates as all answers write them.
+//! Sentences, lists, times and rates in the form that all answers have.
 use weir_model::System;
 use weir_report::{rate, significant, time};
 
-/// Digits of times and rates in tables; more in sentences where two numbers look alike.
+/// Digits of times and rates in tables. Sentences have more if two numbers would look alike.
 const DIGITS: u8 = 3;
-/// Names in a sentence.
+/// Most names in a sentence.
 const MOST_NAMES: usize = 6;
 
-/// A system in a line.
+/// Describes a system in one line.
 pub(crate) fn title(system: &System) -> String {
     let cpu = &system.cpu;
     let on = match (&cpu.board, &cpu.flavour) {
@@ -25,18 +25,18 @@ pub(crate) fn title(system: &System) -> String {
     )
 }
 
-/// `1 source`, `2 sources`.
+/// Formats a number of things: `1 source`, `2 sources`.
 pub(crate) fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `a, b and c`, or `a, b, c and 7 more`.
+/// Joins names: `a, b and c`, or `a, b, c and 7 more`.
 pub(crate) fn list(names: &[impl AsRef<str>]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     list_with_more(&names, 0)
 }
 
-/// As [`list`], with `more` that have no name here.
+/// Joins names as [`list`] does, followed by `more` things without a name.
 pub(crate) fn list_with_more(names: &[&str], more: usize) -> String {
     let shown = if names.len() + more <= MOST_NAMES {
         names.len()
@@ -53,7 +53,7 @@ pub(crate) fn list_with_more(names: &[&str], more: usize) -> String {
     }
 }
 
-/// Turns cycles into times.
+/// Conversion of cycles to times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CycleClock {
     hertz: f64,
@@ -66,17 +66,17 @@ impl CycleClock {
         }
     }
 
-    /// For a table.
+    /// Formats a time for a table.
     pub(crate) fn time(self, cycles: u64) -> String {
         time(cycles as f64 / self.hertz, DIGITS)
     }
 
-    /// For a table, with its sign.
+    /// Formats a time with its sign for a table.
     pub(crate) fn signed(self, cycles: i64) -> String {
         time(cycles as f64 / self.hertz, DIGITS)
     }
 
-    /// Two different times with as many digits as it takes to tell them apart.
+    /// Formats two different times with as many digits as it takes to make them look different.
     pub(crate) fn times_apart(self, a: u64, b: u64) -> (String, String) {
         let texts = |digits| {
             (
@@ -91,12 +91,12 @@ impl CycleClock {
     }
 }
 
-/// A rate for a table.
+/// Formats a rate for a table.
 pub(crate) fn hertz(hertz: f64) -> String {
     rate(hertz, DIGITS)
 }
 
-/// A factor for a table.
+/// Formats a factor for a table.
 pub(crate) fn factor(factor: f64) -> String {
     format!("×{}", significant(factor, DIGITS))
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whom interrupts were for, and whom they were taken from (zhang2006 §3.1): interrupt time is
-//! charged to the processes whose packets it was spent on, and reported to those in whose time it
-//! was spent. A stock scheduler cannot give the latter back.
+//! The account of interrupt time (zhang2006 §3.1): it is charged to the processes whose packets it
+//! was spent on, and reported as taken from the processes in whose time it was spent. A stock
+//! scheduler cannot give it back to those.
 //!
-//! BPF programs count, for each CPU and each host (the process that was interrupted, or the kernel
-//! thread that did the work): the time of handlers and of soft interrupts, the packets that were
-//! taken from devices, and those that each socket got. What kernel threads run for interrupts the
-//! kernel knows itself. Every turn divides what came since the turn before by the packets
+//! BPF programs count for each CPU and each host (the interrupted process, or the kernel thread
+//! that does the work): the time of handlers and of soft interrupts, the packets that were taken
+//! from devices, and the packets that each socket received. The run times of kernel threads are
+//! known to the kernel. Every turn divides the time since the turn before over the packets
 //! ([`divide`]) and books it with core's account ([`ledger`]).
 //!
-//! All network namespaces are accounted for. What it does not see, and what it costs, is in
+//! The account covers all network namespaces. Its gaps and its costs are described in
 //! docs/linux-accounting.md.
 mod divide;
 mod interval;
@@ -45,30 +45,28 @@ pub use report::{
 };
 use workers::Crew;
 
-/// Counters that have not changed for so many turns make room for others.
+/// Turns without a change after which a counter makes room for others.
 const IDLE_TURNS: u32 = 30;
-/// How often it is looked for interrupts, kernel threads and names that have changed.
+/// Period of the search for new interrupts, kernel threads and names.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// How the account is kept.
+/// Options of the account.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Whether the packets of each socket are counted, for which every packet that a socket gets
-    /// pays (docs/linux-accounting.md). Without it nothing can be charged, but for what mode exact
-    /// counts itself.
+    /// Whether the packets of each socket are counted, which makes every packet slower
+    /// (docs/linux-accounting.md). Otherwise only packets that mode exact counts can be charged.
     pub packets: bool,
-    /// What an interrupt costs beside its handler and its soft interrupts: added for each one,
-    /// whomever it was for.
+    /// Cost of an interrupt beyond its handler and its soft interrupts; added for each one.
     pub interrupt_overhead: Duration,
-    /// What an overload is.
+    /// Limits above which there is an overload.
     pub limits: Limits,
-    /// The interfaces whose drops are looked at, each with the packets a second that the system
-    /// file tolerates from it, if it says so.
+    /// Interfaces whose drops are checked, each with the packets a second that the system file
+    /// tolerates from it, if it states that.
     pub interfaces: BTreeMap<String, Option<f64>>,
 }
 
 impl Default for Options {
-    /// With packets, without interfaces, and nothing added.
+    /// Packets are counted, and nothing else is set.
     fn default() -> Self {
         Self {
             packets: true,
@@ -79,11 +77,11 @@ impl Default for Options {
     }
 }
 
-/// Why no account can be kept.
+/// Reason why no account can be kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kernel does not take a BPF program, or does not let its counters be read.
+    /// The kernel refuses a BPF program, or to read its counters.
     #[error("the kernel does not take the BPF programs that measure interrupts: {0}")]
     Programs(#[from] libbpf_rs::Error),
     /// There is no cgroup v2 to attach to.
@@ -94,18 +92,18 @@ pub enum Error {
     Threads(#[from] procfs::ProcError),
 }
 
-/// What mode exact has counted since its program was loaded: which keys' packets it gave to the
-/// threads of their classes.
+/// Counters of mode exact since its program was loaded: the packets that it gave to the threads of
+/// their classes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DemuxCounts {
-    /// Packets by key, those that were dropped then included.
+    /// Packets by key, dropped ones included.
     pub keys: BTreeMap<PacketKey, u64>,
-    /// Packets that were dropped since a class's queue was full.
+    /// Packets that were dropped because a class's queue was full.
     pub dropped: u64,
 }
 
 impl DemuxCounts {
-    /// What these counters say now.
+    /// Reads these counters now.
     #[must_use]
     pub fn of(counters: &ExactCounters) -> Self {
         let mut keys = BTreeMap::new();
@@ -136,8 +134,8 @@ impl DemuxCounts {
     }
 }
 
-/// Keeps the account, as long as this lives; the programs are gone when the process ends, however
-/// it does.
+/// Keeps the account as long as it lives. The programs are detached when the process ends, in
+/// whatever way.
 pub struct Accountant {
     programs: AccountPrograms,
     options: Options,
@@ -149,10 +147,10 @@ pub struct Accountant {
     devices: BTreeMap<String, Traffic>,
     crew: Crew,
     people: People,
-    /// Who had a socket when it was last known, by its cookie: it may be closed before its last
-    /// packets are booked.
+    /// Last known holders of each socket, by its cookie: it may be closed before its last packets
+    /// are booked.
     holders: BTreeMap<u64, Whose>,
-    /// The network namespace that names of interfaces are known in, by its cookie.
+    /// Cookie of the network namespace in which interfaces have names.
     namespace: u64,
     idle_places: BTreeMap<HandlerPlace, u32>,
     idle_deliveries: BTreeMap<Delivery, u32>,
@@ -169,8 +167,8 @@ impl Accountant {
     /// Begins to account.
     ///
     /// # Errors
-    /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or
-    /// there is no cgroup v2 to count packets in.
+    /// Fails when the kernel refuses the programs (they need CAP_BPF, CAP_PERFMON and BTF), or when
+    /// there is no cgroup v2 in which packets can be counted.
     pub fn start(options: Options) -> Result<Self, Error> {
         let programs = AccountPrograms::load(options.packets)?;
         programs.name_interrupts(&sources::network_interrupts())?;
@@ -202,12 +200,12 @@ impl Accountant {
         })
     }
 
-    /// Books what came since the turn before, by the receivers that `table` knows, and what mode
-    /// exact `given`, if it is on. To be called about once a second: what happens between two turns
-    /// is divided as a whole.
+    /// Books the time since the turn before, by the receivers that `table` knows and by what mode
+    /// exact has `given`, if it is on. It should be called about once a second: the time between
+    /// two turns is divided as a whole.
     ///
     /// # Errors
-    /// When the counters cannot be read any longer. To call it again tries again.
+    /// Fails when the counters cannot be read any longer. Another call tries again.
     pub fn turn(
         &mut self,
         table: &ReceiverTable,
@@ -264,13 +262,13 @@ impl Accountant {
         Ok(event)
     }
 
-    /// The account as it stands.
+    /// The account until now.
     #[must_use]
     pub fn report(&self) -> AccountReport {
         shown::report(self)
     }
 
-    /// Is there an overload?
+    /// Whether there is an overload.
     #[must_use]
     pub fn is_overloaded(&self) -> bool {
         self.watch.is_overloaded()
@@ -304,7 +302,7 @@ impl Accountant {
         }
     }
 
-    /// What there is to be seen of an overload.
+    /// Measurements for the detection of an overload.
     fn seen(
         &mut self,
         interval: &Interval,
@@ -345,7 +343,7 @@ impl Accountant {
         }
     }
 
-    /// The key that most of the interval's time was spent for.
+    /// The key for which most of the interval's time was spent.
     fn culprit(
         &self,
         interval: &Interval,
@@ -399,7 +397,7 @@ impl Accountant {
         })
     }
 
-    /// Forgets counters that have not changed for long.
+    /// Removes counters that have not changed for long.
     fn make_room(&mut self, interval: &Interval) -> Result<(), Error> {
         let places = long_idle(&mut self.idle_places, &interval.idle_places);
         let deliveries = long_idle(&mut self.idle_deliveries, &interval.idle_deliveries);
@@ -419,15 +417,15 @@ impl Accountant {
     }
 }
 
-/// Who gets what was for a receiver.
+/// Processes that a packet is for.
 fn whose(to: To, holders: &BTreeMap<u64, Whose>, table: &ReceiverTable) -> Whose {
     if let To::Socket(socket) = to {
         if let Some(known) = holders.get(&socket.cookie) {
             return known.clone();
         }
     }
-    // What a listener has accepted is known from the next scan on; until then whoever has the port
-    // is likely to have it.
+    // Sockets that a listener has accepted are known only from the next scan on. Until then their
+    // owner is likely to be whoever has the port.
     let readers = to.key().into_iter().flat_map(|key| table.readers(key));
     let (mut namespaces, mut all) = (BTreeSet::new(), BTreeSet::new());
     for reader in readers {
@@ -441,7 +439,7 @@ fn whose(to: To, holders: &BTreeMap<u64, Whose>, table: &ReceiverTable) -> Whose
     }
 }
 
-/// Counts how long each of `idle` has been so, and takes those out that have been for long.
+/// Counts the idle turns of each of `idle`, and removes those that have been idle for long.
 fn long_idle<T: Copy + Ord>(turns: &mut BTreeMap<T, u32>, idle: &[T]) -> Vec<T> {
     let mut long = Vec::new();
     let before = std::mem::take(turns);
@@ -456,12 +454,12 @@ fn long_idle<T: Copy + Ord>(turns: &mut BTreeMap<T, u32>, idle: &[T]) -> Vec<T> 
     long
 }
 
-/// What the interfaces have received and dropped until now.
+/// Packets that the interfaces have received and dropped so far.
 fn devices(options: &Options) -> BTreeMap<String, Traffic> {
     if options.interfaces.is_empty() {
         return BTreeMap::new();
     }
-    // An interface that is not there has no traffic.
+    // An interface that does not exist has no traffic.
     let all = dev_status().unwrap_or_default();
     let wanted = options.interfaces.iter().filter_map(|(name, tolerated)| {
         let status = all.get(name)?;
@@ -485,7 +483,7 @@ mod tests {
         for turn in 1..IDLE_TURNS {
             assert!(long_idle(&mut turns, &[1, 2]).is_empty(), "{turn}");
         }
-        // 2 was counted in between.
+        // The second counter has changed in between.
         assert_eq!(long_idle(&mut turns, &[1]), [1]);
         assert!(long_idle(&mut turns, &[1, 2]).is_empty());
     }

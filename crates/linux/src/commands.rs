@@ -48,7 +48,7 @@ impl Cli {
     /// Carries the command out.
     ///
     /// # Errors
-    /// Bad input, or something that it needs is missing: exit code 2.
+    /// Fails on bad input, or if something that the command needs is missing: exit code 2.
     pub fn execute(self) -> miette::Result<Outcome> {
         match self.command {
             Command::Inspect(arguments) => inspect::execute(&arguments),
@@ -66,7 +66,7 @@ impl Cli {
 enum Mode {
     /// Each interface's threads have the urgency of its most urgent receiver
     Native,
-    /// They have that of the most urgent receiver that waits for a packet
+    /// They have the urgency of the most urgent receiver that waits for a packet
     Predicted,
     /// Each packet is given to the thread of its receiver's urgency, by an XDP program
     Exact,
@@ -95,14 +95,14 @@ struct SystemArgs {
 }
 
 impl SystemArgs {
-    /// What the file asks of this machine.
+    /// The file as this machine is to carry it out.
     fn node(&self) -> miette::Result<Node> {
         let system = weir_model::load(&self.system)?;
         Ok(Node::of(&system, self.mode.map(Mode::of))?)
     }
 }
 
-/// Where running systems are noted.
+/// The folder in which running systems are noted.
 #[derive(Debug, clap::Args)]
 struct StateArgs {
     /// The folder in which what runs, and what is to be put back, is noted
@@ -110,8 +110,8 @@ struct StateArgs {
     state: PathBuf,
 }
 
-/// Refuses what this machine cannot do. `trusted` says that packets have their checksums where that
-/// cannot be seen.
+/// Fails if this machine cannot do what `node` asks for. `trusted` says that packets have their
+/// checksums even where that cannot be checked.
 fn able(node: &Node, trusted: bool) -> miette::Result<()> {
     let all = Machine::here(node).into_diagnostic()?.lacks(node, trusted);
     if all.is_empty() {
@@ -121,10 +121,10 @@ fn able(node: &Node, trusted: bool) -> miette::Result<()> {
     }
 }
 
-/// The longest path of a control group that tables show whole.
+/// Longest path of a control group that tables show whole, in characters.
 const CGROUP: usize = 32;
 
-/// A control group for a table: the end of a path says more than its beginning.
+/// Shortens the path of a control group for a table; its end says more than its beginning.
 fn end_of(path: &str) -> String {
     let length = path.chars().count();
     if length <= CGROUP {

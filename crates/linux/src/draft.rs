@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system file drafted from what a machine has and runs: what `weir linux inspect` writes.
+//! The draft of a system file that `weir linux inspect` writes from what a machine has and runs.
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
@@ -8,19 +8,19 @@ use serde::Serialize;
 use crate::receivers::{PacketKey, SocketReader};
 use crate::urgency::Urgency;
 
-/// The longest name in a system file.
+/// Longest name in a system file.
 const NAME_MOST: usize = 64;
 
-/// A network interface as it was found.
+/// A network interface of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DraftInterface {
-    /// Its name.
+    /// Name of the interface.
     pub name: String,
-    /// Its receive queues.
+    /// Number of its receive queues.
     pub queues: usize,
-    /// The kernel threads that take its packets, each with its policy, for the reader.
+    /// The kernel threads that receive its packets, each with its policy, as text.
     pub threads: Vec<String>,
-    /// The receivers that its packets can be for: indices of those that were found.
+    /// Indices of the receivers that its packets can reach.
     pub receivers: Vec<usize>,
 }
 
@@ -33,8 +33,8 @@ struct Group<'a> {
     urgency: Urgency,
 }
 
-/// The text of a system file that [`weir_model::parse`] takes. `machine` is what the system is
-/// called.
+/// Writes a system file that [`weir_model::parse`] accepts. `machine` becomes the name of the
+/// system.
 #[must_use]
 pub fn draft(machine: &str, interfaces: &[DraftInterface], receivers: &[SocketReader]) -> String {
     let mut text = String::from(BEGINNING);
@@ -57,7 +57,7 @@ pub fn draft(machine: &str, interfaces: &[DraftInterface], receivers: &[SocketRe
         groups.entry(group).or_default().insert(index);
     }
     let mut flows = String::new();
-    // The most urgent first.
+    // The most urgent are first.
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(group, _)| std::cmp::Reverse(group.urgency));
     for (group, members) in groups {
@@ -103,7 +103,7 @@ costs = { off = { request_served = \"2us\" } }
 mode = \"native\"
 ";
 
-/// Writes the source of an interface, and gives its name.
+/// Writes the source of an interface, and returns its name.
 fn source(
     text: &mut String,
     interface: &DraftInterface,
@@ -167,7 +167,7 @@ fn receiver(text: &mut String, name: &str, group: &Group<'_>, processes: usize) 
     }
 }
 
-/// What a user is called; the number where it has no name.
+/// Name of a user; the number if there is no name.
 fn name_of(user: u32) -> String {
     let known = nix::unistd::User::from_uid(user.into()).ok().flatten();
     known.map_or_else(|| user.to_string(), |known| known.name)
@@ -195,17 +195,17 @@ fn line(text: &mut String, line: &str) {
     let _ = writeln!(text, "{line}");
 }
 
-/// As a string of TOML.
+/// Quotes `text` as a string of TOML.
 fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
-/// Text as a system file takes it.
+/// Whether `text` is a text that a system file accepts.
 fn is_text(text: &str) -> bool {
     !text.trim().is_empty() && !text.chars().any(char::is_control)
 }
 
-/// The root matches everything, and so says nothing.
+/// Whether `cgroup` is a path that restricts anything; the root matches everything.
 fn is_path(cgroup: &str) -> bool {
     let mut steps = cgroup
         .strip_prefix('/')
@@ -214,13 +214,13 @@ fn is_path(cgroup: &str) -> bool {
     is_text(cgroup) && cgroup.starts_with('/') && steps.all(|step| !matches!(step, "" | "." | ".."))
 }
 
-/// The names that were given.
+/// The names that are in use.
 #[derive(Debug, Default)]
 struct Names(HashSet<String>);
 
 impl Names {
-    /// A name that is a system file's and that nothing else has, as near to `wanted` as can be;
-    /// `otherwise` if nothing of it is left.
+    /// Finds a valid name for a system file that is not in use, as similar to `wanted` as possible;
+    /// based on `otherwise` if no character of it is valid.
     fn unique(&mut self, wanted: &str, otherwise: &str) -> String {
         let plain = |c: char| {
             if c.is_ascii_alphanumeric() || c == '_' {
@@ -235,7 +235,7 @@ impl Names {
         if name.starts_with(|c: char| c.is_ascii_digit()) {
             name.insert(0, '_');
         }
-        // Room for a number.
+        // Leave room for a number.
         name.truncate(NAME_MOST - 8);
         let mut number = 1;
         let mut unique = name.clone();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mode exact (lee2010): an XDP program finds the receiver of each packet first and gives the
-//! packet to the kernel thread of the receiver's class, which the kernel's own scheduler runs at
-//! its place among all threads.
+//! Mode exact (lee2010): an XDP program first finds the receiver of each packet and gives the
+//! packet to the kernel thread of the receiver's class, which the kernel's scheduler runs at its
+//! place among all threads.
 //!
-//! What has no receiver in the [`Table`], ARP, clocks' packets (PTP), fragments, frames in several
-//! buffers and what is malformed go on to the kernel as if no program were there, and are counted
-//! by [`DemuxReason`]. lee2010 §4 asks for each packet who runs now; here a receiver has a class until
-//! its urgency changes, so that its packets keep their order.
+//! Packets without a receiver in the [`Table`], ARP, packets of clocks (PTP), fragments, frames in
+//! several buffers and malformed packets go on to the kernel as if there were no program, and are
+//! counted by [`DemuxReason`]. lee2010 §4 checks for each packet which process runs now. Here a
+//! receiver keeps its class until its urgency changes, so that its packets keep their order.
 //!
-//! A card that takes VLAN tags off before the program sees the frame (`rxvlan` of ethtool) hides
-//! the VLAN priority from it.
+//! If a card removes VLAN tags before the program sees the frame (`rxvlan` of ethtool), the program
+//! does not see the VLAN priority.
 pub mod assign;
 mod bindings;
 mod classes;
@@ -41,43 +41,43 @@ use crate::urgency::Urgency;
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
 
-/// On which CPU a class's bottom half runs.
+/// CPU on which a class's bottom half runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// On the one that the packet came in on: each class has a thread on every CPU, and what the
-    /// card spreads over CPUs stays spread.
+    /// The CPU on which the packet arrived: each class has a thread on every CPU, and packets that
+    /// the card spreads over CPUs stay spread.
     #[default]
     Arrival,
-    /// On one for each class.
+    /// One CPU for each class.
     Fixed(Vec<u32>),
 }
 
-/// Packets that the queue of a class holds on each CPU if nothing is said.
+/// Default length of a class's queue on each CPU, in packets.
 pub const QUEUE: u32 = 256;
 
-/// The same of the class of ordinary processes, where the packets wait of every socket that nobody
-/// has named: what Linux itself lets wait for a processor (`net.core.netdev_max_backlog`).
+/// Default length for the class of ordinary processes, in which the packets of all other sockets
+/// wait: as many as Linux itself lets wait for a processor (`net.core.netdev_max_backlog`).
 pub const ORDINARY_QUEUE: u32 = 1_000;
 
-/// What the kernel has room for at most in a queue of a CPUMAP.
+/// Longest queue of a CPUMAP in the kernel.
 pub const LONGEST_QUEUE: u32 = 16_384;
 
-/// How mode exact is to be carried out.
+/// Options of mode exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Packets that the queue of a class of an urgency holds on each CPU, 1 to [`LONGEST_QUEUE`];
-    /// [`QUEUE`] or [`ORDINARY_QUEUE`] where nothing is said. A shorter one drops earlier, when
-    /// nothing but the top half was spent on a packet.
+    /// Length of the queue of each urgency's class on each CPU, 1 to [`LONGEST_QUEUE`] packets;
+    /// [`QUEUE`] or [`ORDINARY_QUEUE`] by default. A shorter queue drops earlier, when only the top
+    /// half has been spent on a packet.
     pub queues: BTreeMap<Urgency, u32>,
-    /// Where bottom halves run.
+    /// Placement of bottom halves.
     pub placement: Placement,
-    /// Generic XDP, which any interface has: the kernel has spent most of its work on a packet
-    /// before the program sees it.
+    /// Whether to use generic XDP, which any interface has: the kernel then does most of its work
+    /// on a packet before the program sees it.
     pub generic: bool,
 }
 
 impl Default for Options {
-    /// Queues of [`QUEUE`] packets and one of [`ORDINARY_QUEUE`], where they arrive, native XDP.
+    /// Default queues, bottom halves on the CPU of arrival, native XDP.
     fn default() -> Self {
         Self {
             queues: BTreeMap::new(),
@@ -88,7 +88,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Packets that the queue of the class of `urgency` holds on each CPU.
+    /// Length of the queue of `urgency`'s class on each CPU, in packets.
     fn queue(&self, urgency: Urgency) -> u32 {
         let usual = if urgency == Urgency::ORDINARY {
             ORDINARY_QUEUE
@@ -99,94 +99,94 @@ impl Options {
     }
 }
 
-/// Why mode exact is not there.
+/// Reason why mode exact cannot be started or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExactError {
-    /// Not 1 to 8 classes.
+    /// The number of classes is not 1 to 8.
     #[error("{0} classes: mode exact has 1 to {CLASSES}")]
     Classes(usize),
-    /// Not 1 to [`LONGEST_QUEUE`] packets.
+    /// The length of a queue is not 1 to [`LONGEST_QUEUE`].
     #[error("a queue of {0} packets: the kernel has 1 to {LONGEST_QUEUE}")]
     Queue(u32),
-    /// Not one CPU for each class.
+    /// The number of CPUs is not that of the classes.
     #[error("{cpus} CPUs for {classes} classes: each class has one")]
     Placement {
-        /// CPUs that were given.
+        /// Number of CPUs.
         cpus: usize,
-        /// Classes.
+        /// Number of classes.
         classes: usize,
     },
-    /// A class is to run on a CPU that does not.
+    /// The CPU of a class does not run.
     #[error("CPU {0} is not online")]
     Offline(u32),
     /// There is no such interface.
     #[error("there is no interface {0}")]
     NoInterface(InterfaceName),
-    /// Another program is attached, and stays.
+    /// Another program is attached; it is not replaced.
     #[error(
         "the XDP program `{name}` (number {number}) is attached to {interface} and is not replaced; detach it, or leave the interface out"
     )]
     Occupied {
-        /// Where.
+        /// The interface.
         interface: InterfaceName,
-        /// The program's name.
+        /// Name of the program.
         name: String,
-        /// The program's number, as in `bpftool prog`.
+        /// Number of the program, as in `bpftool prog`.
         number: u32,
     },
     /// The driver has no XDP.
     #[error("the driver of {0} has no native XDP; mode native does without")]
     NotNative(InterfaceName),
-    /// The driver or the kernel refuses, for example since the interface's MTU is too large for
+    /// The driver or the kernel refuses, for example because the interface's MTU is too large for
     /// XDP.
     #[error("{interface} does not take an XDP program: {source}")]
     Refused {
-        /// Where.
+        /// The interface.
         interface: InterfaceName,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// The network namespace cannot be entered.
     #[error("the network namespace {path} cannot be entered: {source}", path = path.display())]
     Namespace {
-        /// Which.
+        /// Path of the namespace.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The kernel has not started a thread that it should have.
+    /// The kernel has not started a thread of a class.
     #[error("there is no kernel thread {0}; is /proc that of the machine?")]
     NoThread(String),
     /// BPF fails.
     #[error("BPF: {0}")]
     Bpf(#[from] libbpf_rs::Error),
-    /// The table.
+    /// The table cannot be changed.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// Something else of the system fails.
+    /// Another operation of the system fails.
     #[error("{what}: {source}")]
     System {
-        /// What was read or set.
+        /// Name of what was read or set.
         what: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// What the program does with a packet.
+/// Result of the program for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It leaves it to the kernel.
+    /// The packet is left to the kernel.
     Left,
-    /// It gives it to a class's kernel thread.
+    /// The packet is given to a class's kernel thread.
     Given,
 }
 
-/// Mode exact, as long as this lives: when it is dropped, or the process ends however it does, the
-/// kernel takes the program off and ends its threads.
+/// Mode exact. When this is dropped, or the process ends in whatever way, the kernel detaches the
+/// program and ends its threads.
 #[derive(Debug)]
 pub struct Exact {
-    // Dropped first: no packet comes any more when the rest goes.
+    // The program is detached first, so that no packet comes while the rest is dropped.
     attached: Vec<XdpAttachment>,
     _dropped: Link,
     table: Table,
@@ -200,13 +200,13 @@ fn handle(object: &Object, name: &'static str) -> Result<MapHandle, ExactError> 
     Ok(MapHandle::try_from(&object::map(object, name)?)?)
 }
 
-/// The CPUMAPs, by class.
+/// Names of the CPUMAPs, by class.
 const MAPS: [&str; CLASSES] = [
     "class_0", "class_1", "class_2", "class_3", "class_4", "class_5", "class_6", "class_7",
 ];
 
-/// Gives the maps as many elements as the machine needs: rows of counters for CPUs, and CPUs that
-/// threads of classes can be on.
+/// Sizes the maps for the machine: rows of counters for its CPUs, and entries for the CPUs of
+/// classes.
 fn size(object: &mut OpenObject, cpus: u32, rows: u32) -> Result<(), ExactError> {
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -221,12 +221,12 @@ fn size(object: &mut OpenObject, cpus: u32, rows: u32) -> Result<(), ExactError>
 }
 
 impl Exact {
-    /// Mode exact on one interface, with an empty table: so far it leaves every packet alone.
-    /// `classes` are the urgencies of the classes, the first the lowest; [`add`](Self::add) adds
-    /// further interfaces.
+    /// Starts mode exact on one interface, with an empty table, so that it leaves every packet to
+    /// the kernel. `classes` are the urgencies of the classes, the lowest first; [`add`](Self::add)
+    /// adds further interfaces.
     ///
     /// # Errors
-    /// [`ExactError`]; nothing is left behind then.
+    /// Fails with an [`ExactError`]; then nothing is left behind.
     pub fn attach(
         interface: impl Into<InterfaceName>,
         classes: &[Urgency],
@@ -237,10 +237,10 @@ impl Exact {
         Ok(exact)
     }
 
-    /// Loads the program, and starts the classes' threads, with no interface yet.
+    /// Loads the program and starts the classes' threads, without an interface.
     ///
     /// # Errors
-    /// [`ExactError`]; nothing is left behind then.
+    /// Fails with an [`ExactError`]; then nothing is left behind.
     pub fn load(classes: &[Urgency], options: &Options) -> Result<Self, ExactError> {
         if classes.is_empty() || classes.len() > CLASSES {
             return Err(ExactError::Classes(classes.len()));
@@ -262,7 +262,7 @@ impl Exact {
             }
         }
         let cpus = libbpf_rs::num_possible_cpus()?;
-        // A mebibyte each, so for CPUs that may come, and not for those that may never be there.
+        // A row has a mebibyte, so there are rows only for CPUs that can come online.
         let last = classes::present()?.iter().last();
         let rows = last.map_or(1, |last| last + 1).min(cpus);
         let mut object = ObjectBuilder::default().open_memory(PROGRAM)?;
@@ -312,11 +312,11 @@ impl Exact {
         Ok(exact)
     }
 
-    /// Has another interface served by the same table and threads: its network namespace must be
-    /// that of the same receivers.
+    /// Adds another interface, which the same table and threads serve: its network namespace must
+    /// be that of the same receivers.
     ///
     /// # Errors
-    /// [`ExactError`]; nothing is changed then.
+    /// Fails with an [`ExactError`]; then nothing is changed.
     pub fn add(&mut self, interface: impl Into<InterfaceName>) -> Result<(), ExactError> {
         let attached = XdpAttachment::new(
             program(&self.object, "weir_demux")?.as_fd(),
@@ -327,13 +327,13 @@ impl Exact {
         Ok(())
     }
 
-    /// Takes the program off the interfaces that have vanished, and returns these; starts threads
-    /// on CPUs that have come and ends those of CPUs that have gone. To be called now and then.
-    /// Until it is, what goes to a CPU without a thread is left to the kernel
+    /// Detaches the program from interfaces that have vanished, and returns these; starts threads
+    /// on CPUs that have come online, and ends those on CPUs that have gone. It should be called
+    /// now and then: until then, packets for a CPU without a thread are left to the kernel
     /// ([`DemuxReason::NoThread`]).
     ///
     /// # Errors
-    /// [`ExactError`]; to call it again tries again.
+    /// Fails with an [`ExactError`]; another call tries again.
     pub fn settle(&mut self) -> Result<Vec<InterfaceName>, ExactError> {
         self.start_threads()?;
         self.table.publish()?;
@@ -341,14 +341,14 @@ impl Exact {
         for attached in std::mem::take(&mut self.attached) {
             match attached.is_there() {
                 Ok(false) => gone.push(attached.interface),
-                // If the kernel does not tell, it stays until it does.
+                // If the kernel does not answer, the interface stays until it does.
                 Ok(true) | Err(_) => self.attached.push(attached),
             }
         }
         Ok(gone)
     }
 
-    /// Has each class's threads on the CPUs that it is to have them on.
+    /// Starts each class's threads on the CPUs where they are missing.
     fn start_threads(&mut self) -> Result<(), ExactError> {
         let online = classes::online()?;
         for (number, class) in self.classes.iter_mut().enumerate() {
@@ -356,7 +356,7 @@ impl Exact {
             class.settle(number as u8, &wanted, self.options.queue(class.urgency))?;
             let cpu = match &self.options.placement {
                 Placement::Arrival => SAME_CPU,
-                // A class that came later has no CPU of its own.
+                // A class that was added later has no CPU of its own.
                 Placement::Fixed(cpus) => cpus.get(number).copied().unwrap_or(SAME_CPU),
             };
             self.table.place(number, cpu);
@@ -364,24 +364,23 @@ impl Exact {
         Ok(())
     }
 
-    /// The interfaces that have the program.
+    /// Interfaces with the program.
     pub fn interfaces(&self) -> impl Iterator<Item = &InterfaceName> {
         self.attached.iter().map(|attached| &attached.interface)
     }
 
-    /// Who receives what.
+    /// The table of receivers.
     pub fn table(&mut self) -> &mut Table {
         &mut self.table
     }
 
-    /// What the program has counted. Whoever keeps this sees it count on, as long as the program is
-    /// there.
+    /// Counters of the program. They continue to count as long as the program exists.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// The classes' urgencies.
+    /// Urgencies of the classes.
     pub fn urgencies(&self) -> impl Iterator<Item = Urgency> + '_ {
         self.classes.iter().map(|class| class.urgency)
     }
@@ -389,7 +388,7 @@ impl Exact {
     /// Gives a class's threads another urgency.
     ///
     /// # Errors
-    /// No such class, or a thread is not there or not to be changed.
+    /// Fails when there is no such class, or a thread is missing or cannot be changed.
     pub fn set_urgency(&mut self, class: u8, urgency: Urgency) -> Result<(), ExactError> {
         let classes = self.classes.len();
         let Some(changed) = self.classes.get_mut(usize::from(class)) else {
@@ -400,12 +399,12 @@ impl Exact {
         changed.schedule(class)
     }
 
-    /// Gives the classes these urgencies, ascending, and adds classes for those that are more; the
-    /// classes that there are stay.
+    /// Sets the urgencies of the classes, ascending, and adds classes if there are more; existing
+    /// classes stay.
     ///
     /// # Errors
-    /// Fewer than there are, or more than eight; [`settle`](Self::settle) tries again what failed
-    /// otherwise.
+    /// Fails when there are fewer than now, or more than eight. After other errors
+    /// [`settle`](Self::settle) tries again.
     pub fn set_classes(&mut self, urgencies: &[Urgency]) -> Result<(), ExactError> {
         if urgencies.len() < self.classes.len() || urgencies.len() > CLASSES {
             return Err(ExactError::Classes(urgencies.len()));
@@ -427,17 +426,17 @@ impl Exact {
         self.start_threads()
     }
 
-    /// The classes' kernel threads, by class and CPU: their run time is what the classes' bottom
-    /// halves cost.
+    /// Kernel threads of the classes, by class and CPU: their run time is the cost of the classes'
+    /// bottom halves.
     ///
     /// # Errors
-    /// /proc cannot be read.
+    /// Fails when /proc cannot be read.
     pub fn threads(&self) -> Result<Vec<ClassThread>, ExactError> {
         let numbers = self.classes.iter().map(|class| class.number);
         classes::find(&(0..).zip(numbers).collect::<Vec<_>>())
     }
 
-    /// The same as they were found when they were last scheduled, without a look at all of /proc;
+    /// The same threads as they were when their policy was set last, without reading all of /proc;
     /// some may have ended since.
     pub fn scheduled(&self) -> impl Iterator<Item = ClassThread> + '_ {
         self.classes
@@ -445,10 +444,10 @@ impl Exact {
             .flat_map(|class| class.threads.iter().copied())
     }
 
-    /// A descriptor of the XDP program, for what this does not do with it.
+    /// Opens the XDP program, for uses that are not offered here.
     ///
     /// # Errors
-    /// There can be no more descriptors.
+    /// Fails when the limit of descriptors is reached.
     pub fn program(&self) -> Result<OwnedFd, ExactError> {
         let program = program(&self.object, "weir_demux")?;
         let descriptor = program.as_fd().try_clone_to_owned();
@@ -458,11 +457,12 @@ impl Exact {
         })
     }
 
-    /// What the program does with a frame of 14 bytes or more, and its time for it, the mean of
-    /// `times` runs: on this CPU, and without a packet (BPF_PROG_RUN). The counters count it.
+    /// Runs the program on a frame of 14 bytes or more (BPF_PROG_RUN), on this CPU and without a
+    /// real packet. Returns its result and its time, the mean of `times` runs. The counters count
+    /// these runs.
     ///
     /// # Errors
-    /// The frame is shorter, or longer than the kernel tries.
+    /// Fails when the frame is shorter, or longer than the kernel accepts.
     pub fn try_frame(&self, frame: &[u8], times: u32) -> Result<(Verdict, Duration), ExactError> {
         let output = program(&self.object, "weir_demux")?.test_run(ProgramInput {
             data_in: Some(frame),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which systems are carried out on this machine: beside its journal, each run has a file that
-//! tells every other command who it is and how it stands.
+//! The runs on this machine: beside its journal, each run has a file that describes it and its
+//! status for other commands.
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -15,27 +15,27 @@ use crate::sched::Tid;
 use crate::settings::journal::state;
 use crate::threads::{self, Thread};
 
-/// The ending of a run's file. Journals and locks have others.
+/// Ending of a run's file; journals and locks have others.
 const ENDING: &str = "run.json";
 
 /// A run of a system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What the file calls the system.
+    /// Name of the system in its file.
     pub system: String,
-    /// The system file.
+    /// Path of the system file.
     pub file: PathBuf,
     /// How bottom halves get the urgency of their receivers.
     pub mode: String,
-    /// The network interfaces.
+    /// Names of the network interfaces.
     pub interfaces: Vec<String>,
-    /// The process; by its start, it cannot be taken for a later one of the same number.
+    /// The process, distinguished by its start from a later one with the same number.
     pub process: Thread,
-    /// How it stands, as it told last.
+    /// The latest status of the run.
     pub status: Value,
 }
 
-/// Why runs cannot be told, or one not be ended.
+/// Reason why runs cannot be read, or one cannot be ended.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum InstanceError {
     /// The folder cannot be used.
@@ -50,7 +50,7 @@ pub enum InstanceError {
         #[source]
         cause: io::Error,
     },
-    /// A process cannot be told to end.
+    /// A process cannot be asked to end.
     #[error("process {pid} cannot be told to end: {cause}")]
     NotAsked {
         /// The process.
@@ -59,13 +59,13 @@ pub enum InstanceError {
         #[source]
         cause: io::Error,
     },
-    /// A process does not end.
+    /// A process does not end in time.
     #[error("process {pid} does not end, so the system `{system}` is not stopped")]
     #[diagnostic(help("`kill -9 {pid}`, and then `weir linux stop` puts everything back"))]
     Stuck {
-        /// The system.
+        /// Name of the system.
         system: String,
-        /// The process.
+        /// Number of the process.
         pid: Tid,
     },
 }
@@ -78,12 +78,12 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> InstanceError + use<> {
     }
 }
 
-/// The runs that `folder` tells of, also of processes that crashed, in the order of their files'
-/// names; none if there is no such folder.
+/// All runs in `folder`, even of crashed processes, in the order of their files' names; empty if
+/// there is no such folder.
 ///
 /// # Errors
-/// When the folder or a file in it cannot be read, or somebody else may have written it: processes
-/// are told to end by what stands there.
+/// Fails when the folder or a file in it cannot be read, or somebody else may have written it:
+/// processes are asked to end because of what it says.
 pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
     let entries = match state::open(folder).and_then(|_| fs::read_dir(folder)) {
         Ok(entries) => entries,
@@ -101,9 +101,9 @@ pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
     let mut runs = Vec::new();
     for path in paths {
         match state::read(&path) {
-            // They are written under another name first, so there are no halves.
+            // The files are written under another name first, so none is incomplete.
             Ok(text) => runs.extend(serde_json::from_slice::<Run>(&text)),
-            // It has ended meanwhile.
+            // The run has ended meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(failed(&path)(error)),
         }
@@ -112,7 +112,7 @@ pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
 }
 
 impl Run {
-    /// What it does, for people.
+    /// Description of the run, for people.
     #[must_use]
     pub fn about(&self) -> String {
         if self.interfaces.is_empty() {
@@ -126,10 +126,10 @@ impl Run {
         folder.join(format!("{}.{ENDING}", self.process.tid))
     }
 
-    /// Lets others know how it stands. They see the old state or the new one, never a half.
+    /// Writes the file of the run. Readers see the old content or the new one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Fails when it cannot be written.
     pub fn tell(&self, folder: &Path) -> Result<(), InstanceError> {
         let path = self.path(folder);
         let new = path.with_extension("new");
@@ -144,16 +144,16 @@ impl Run {
             fs::rename(&new, &path)
         });
         written.map_err(|error| {
-            // Half a file is of no use to anybody.
+            // An incomplete file is of no use to anybody.
             let _ = fs::remove_file(&new);
             failed(&path)(error)
         })
     }
 
-    /// Nobody is told of it any longer.
+    /// Removes the file of the run.
     ///
     /// # Errors
-    /// When its file cannot be removed.
+    /// Fails when the file cannot be removed.
     pub fn forget(&self, folder: &Path) -> Result<(), InstanceError> {
         let path = self.path(folder);
         match fs::remove_file(&path) {
@@ -162,7 +162,8 @@ impl Run {
         }
     }
 
-    /// Does its process live? One that has ended and that nobody has waited for does not.
+    /// Whether its process lives. A process that has ended, but that nobody has waited for, does
+    /// not.
     #[must_use]
     pub fn lives(&self) -> bool {
         let stat = Process::new(self.process.tid).and_then(|process| process.stat());
@@ -171,22 +172,23 @@ impl Run {
         })
     }
 
-    /// Is it what a user calls `wanted`: the system's name, or its file?
+    /// Whether `wanted` names it: by the system's name, or by its file.
     #[must_use]
     pub fn is_called(&self, wanted: &str) -> bool {
         let file = Path::new(wanted).canonicalize();
         self.system == wanted || file.is_ok_and(|file| file == self.file)
     }
 
-    /// Asks its process to end, and waits for that, at most so long. Nothing happens if it has
-    /// ended.
+    /// Asks its process to end and waits until it has ended, at most for `most`. A process that has
+    /// ended is no error.
     ///
     /// # Errors
-    /// When it may not be asked, or does not end.
+    /// Fails when the process may not be asked, or does not end.
     pub fn end(&self, most: Duration) -> Result<(), InstanceError> {
         let pid = self.process.tid;
         let not_asked = |cause| InstanceError::NotAsked { pid, cause };
-        // By a descriptor, since the number may be another process's as soon as this one has ended.
+        // A descriptor is used since the number may be another process's as soon as this one has
+        // ended.
         let process = threads::descriptor(pid).map_err(not_asked)?;
         if !self.lives() {
             return Ok(());
@@ -210,7 +212,7 @@ impl Run {
 
 fn ask_to_end(process: &OwnedFd) -> io::Result<()> {
     let nothing_more = std::ptr::null::<libc::siginfo_t>();
-    // SAFETY: the descriptor is open, and there is no more to tell than the signal.
+    // SAFETY: the descriptor is open, and the signal carries no further data.
     let sent = unsafe {
         libc::syscall(
             libc::SYS_pidfd_send_signal,
@@ -224,7 +226,7 @@ fn ask_to_end(process: &OwnedFd) -> io::Result<()> {
         return Ok(());
     }
     match io::Error::last_os_error() {
-        // It has ended meanwhile.
+        // The process has ended meanwhile.
         error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
         error => Err(error),
     }
@@ -259,7 +261,7 @@ mod tests {
         run.tell(folder.path()).unwrap();
         run.status = serde_json::json!({ "packets": 3 });
         run.tell(folder.path()).unwrap();
-        // What others left there, and what a crash left of a file, is none.
+        // Files of other programs, and incomplete files of a crash, are no runs.
         fs::write(folder.path().join("9.run.json"), "{\"system\":").unwrap();
         fs::write(folder.path().join("9.0.journal"), "{}").unwrap();
         assert_eq!(all(folder.path()).unwrap(), [run.clone()]);
@@ -283,7 +285,7 @@ mod tests {
         let run = run(of(child.id()));
         assert!(run.lives());
         run.end(Duration::from_secs(10)).unwrap();
-        // Nobody has waited for it yet.
+        // Nobody has waited for the process yet.
         assert!(!run.lives());
         child.wait().unwrap();
         run.end(Duration::ZERO).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What this machine has of what a mode needs. Nothing is changed to find out.
+//! The abilities of this machine that a mode needs. Nothing is changed to find them.
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -12,26 +12,26 @@ use crate::settings::NetDevice;
 use crate::system::Node;
 use crate::veth::Checksums;
 
-/// The oldest kernel that everything here is on (PLATFORMS.md, linux).
+/// Oldest kernel that has everything that is used here (PLATFORMS.md, linux).
 const KERNEL_LEAST: (u8, u8) = (6, 1);
-/// Where the kernel describes its own types.
+/// File in which the kernel describes its own types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// What a program may do besides what everybody may (capabilities(7)), as far as Weir needs it.
+/// Capabilities that Weir needs (capabilities(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
-    /// Loading BPF programs.
+    /// Load BPF programs.
     Bpf,
-    /// The settings of network interfaces, and XDP.
+    /// Change the settings of network interfaces, and attach XDP programs.
     NetAdmin,
-    /// BPF programs that look at the kernel's work.
+    /// Load BPF programs that trace the kernel.
     Perfmon,
-    /// Policies and priorities of other threads.
+    /// Set policies and priorities of other threads.
     SysNice,
 }
 
 impl Capability {
-    /// Its number in <linux/capability.h>.
+    /// Number in <linux/capability.h>.
     const fn number(self) -> u32 {
         match self {
             Self::NetAdmin => 12,
@@ -41,7 +41,7 @@ impl Capability {
         }
     }
 
-    /// Those that a run of `node` needs.
+    /// Capabilities that a run of `node` needs.
     #[must_use]
     pub fn needed_for(node: &Node) -> &'static [Self] {
         if loads_programs(node) {
@@ -63,36 +63,37 @@ impl fmt::Display for Capability {
     }
 }
 
-/// What was found on a machine.
+/// Abilities of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Version and patch level of the kernel.
     pub kernel: (u8, u8),
-    /// Does the kernel describe its types (CONFIG_DEBUG_INFO_BTF)?
+    /// Whether the kernel describes its types (CONFIG_DEBUG_INFO_BTF).
     pub has_btf: bool,
-    /// The capabilities that this process has, a bit each.
+    /// Capabilities of this process, a bit each.
     pub capabilities: u64,
-    /// The network interfaces of this process's network namespace, by name.
+    /// Names of the network interfaces in this process's network namespace.
     pub interfaces: Vec<String>,
-    /// Of these, those whose driver has no NAPI now, so that no thread can take their packets.
+    /// Interfaces whose driver has no NAPI now, so that no thread can receive their
+    /// packets.
     pub without_napi: Vec<String>,
-    /// What they say of XDP, by name, in the mode exact.
+    /// XDP of the interfaces, by name, in the mode exact.
     pub xdp: Vec<(String, There)>,
-    /// Whether what comes to them has its checksums, by name, in the mode exact.
+    /// Checksums of the interfaces' packets, by name, in the mode exact.
     pub checksums: Vec<(String, Checksums)>,
 }
 
-/// What a machine does not have.
+/// Something that a machine lacks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 pub enum Lack {
-    /// An old kernel.
+    /// A newer kernel.
     #[error("this kernel is {}.{}, and Weir needs {}.{} or newer", found.0, found.1, KERNEL_LEAST.0, KERNEL_LEAST.1)]
     #[diagnostic(help("threads of interfaces and CPUMAPs that can be relied on came with it"))]
     Kernel {
-        /// Its version and patch level.
+        /// Version and patch level of the kernel.
         found: (u8, u8),
     },
-    /// No BTF.
+    /// BTF.
     #[error("this kernel does not describe its types: there is no {BTF}")]
     #[diagnostic(help(
         "{what} loads BPF programs, which are fitted to the kernel by that: take a kernel with CONFIG_DEBUG_INFO_BTF, or the mode `native` without `accounting`"
@@ -107,7 +108,7 @@ pub enum Lack {
         "run it as root, or give the service AmbientCapabilities (crates/linux/systemd/weir-linux@.service has all that are needed)"
     ))]
     Capabilities {
-        /// Those that are missing.
+        /// The missing capabilities.
         missing: Vec<Capability>,
         /// What needs them.
         what: String,
@@ -117,7 +118,7 @@ pub enum Lack {
     Interface {
         /// Its name.
         name: String,
-        /// What might have been meant.
+        /// A suggestion for the name.
         #[help]
         help: String,
     },
@@ -127,10 +128,10 @@ pub enum Lack {
         "leave its `interface` out, since what it does to others cannot be limited; a veth has NAPI with GRO (`ethtool -K {name} gro on`)"
     ))]
     Threads {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
-    /// Somebody else's XDP program.
+    /// An interface without another XDP program.
     #[error(
         "the XDP program `{program}` (number {number}) is attached to the interface `{name}`, and is not replaced"
     )]
@@ -140,9 +141,9 @@ pub enum Lack {
     Occupied {
         /// The interface.
         name: String,
-        /// What it is named.
+        /// Name of the program.
         program: String,
-        /// Its number, as in `bpftool prog`.
+        /// Number of the program, as in `bpftool prog`.
         number: u32,
     },
     /// Native XDP.
@@ -154,7 +155,7 @@ pub enum Lack {
         /// The interface.
         name: String,
     },
-    /// Packets without checksums.
+    /// Packets with checksums.
     #[error(
         "`{peer}`, the other end of the interface `{name}`, leaves out the checksums of what it sends, which would be dropped as damaged on its way through a class"
     )]
@@ -164,10 +165,10 @@ pub enum Lack {
     Checksums {
         /// The interface.
         name: String,
-        /// The other end.
+        /// Name of the other end.
         peer: String,
     },
-    /// Packets that may be without checksums.
+    /// Packets that are known to have checksums.
     #[error(
         "the other end of the interface `{name}` cannot be looked at; it may leave out the checksums of what it sends, which would be dropped as damaged on its way through a class"
     )]
@@ -185,7 +186,7 @@ fn listed(capabilities: &[Capability]) -> String {
     names.join(", ")
 }
 
-/// All that a machine does not have.
+/// Everything that a machine lacks.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("this machine cannot do what the file asks for; nothing was changed")]
 pub struct Lacks {
@@ -195,10 +196,10 @@ pub struct Lacks {
 }
 
 impl Machine {
-    /// This machine, as this process sees it, for what `node` needs.
+    /// Examines this machine, as this process sees it, for what `node` needs.
     ///
     /// # Errors
-    /// When /proc or /sys cannot be read.
+    /// Fails when /proc or /sys cannot be read.
     pub fn here(node: &Node) -> io::Result<Self> {
         let version = procfs::sys::kernel::Version::current().map_err(io::Error::other)?;
         let status = Process::myself()
@@ -206,7 +207,7 @@ impl Machine {
             .map_err(io::Error::other)?;
         let wanted = node.interfaces.iter().map(|interface| &interface.name);
         let without_napi = wanted.clone().filter(|name| has_no_napi(name)).cloned();
-        // One that is not there says nothing.
+        // An interface that does not exist has no entry.
         let wanted = wanted.filter(|_| node.linux.mode == LinuxMode::Exact);
         let xdp = wanted
             .clone()
@@ -223,8 +224,8 @@ impl Machine {
         })
     }
 
-    /// What it does not have of what `node` needs. `trusted` says that packets have their checksums
-    /// where that cannot be seen.
+    /// What the machine lacks of what `node` needs. `trusted` says that packets have their
+    /// checksums even where that cannot be checked.
     #[must_use]
     pub fn lacks(&self, node: &Node, trusted: bool) -> Vec<Lack> {
         let mut lacks = Vec::new();
@@ -254,8 +255,8 @@ impl Machine {
                 let help = did_you_mean(&name, "interfaces of this machine", &known);
                 lacks.push(Lack::Interface { name, help });
             } else if self.without_napi.contains(&name) {
-                // Also in the mode exact, though XDP brings a veth NAPI: what is set of it could
-                // not be put back without.
+                // This holds in the mode exact, too, although XDP gives a veth NAPI: its settings
+                // could not be restored once XDP is gone.
                 lacks.push(Lack::Threads { name });
             }
         }
@@ -277,25 +278,25 @@ impl Machine {
     }
 }
 
-/// Does a run of `node` load BPF programs?
+/// Whether a run of `node` loads BPF programs.
 fn loads_programs(node: &Node) -> bool {
     node.linux.mode != LinuxMode::Native || node.is_accounting()
 }
 
-/// The network interfaces of this network namespace, in the order of their names.
+/// Names of the network interfaces in this network namespace, in order.
 ///
 /// # Errors
-/// When /proc cannot be read.
+/// Fails when /proc cannot be read.
 pub fn interfaces() -> io::Result<Vec<String>> {
-    // Not from /sys, which may be that of another namespace.
+    // /sys may show another namespace, so this is read from /proc.
     let all = procfs::net::dev_status().map_err(io::Error::other)?;
     let mut names: Vec<String> = all.into_keys().collect();
     names.sort_unstable();
     Ok(names)
 }
 
-/// The kernel refuses even the value that `threaded` has already where there is no NAPI. Without
-/// the right to ask, nothing is known.
+/// Without NAPI the kernel refuses even the value that `threaded` has already. Without the right to
+/// write it, nothing is known.
 fn has_no_napi(name: &str) -> bool {
     let same = NetDevice::find(name, None)
         .and_then(|interface| interface.open())

@@ -9,17 +9,17 @@ const FSOPEN_CLOEXEC: libc::c_int = 1;
 const FSMOUNT_CLOEXEC: libc::c_int = 1;
 const FSCONFIG_CMD_CREATE: libc::c_int = 6;
 
-/// The root of a new mount of `filesystem` that has no place in the tree, and is gone with the
+/// Mounts `filesystem` outside of the tree and returns its root. The mount disappears with the
 /// descriptor.
 ///
 /// # Errors
-/// EPERM without CAP_SYS_ADMIN, ENODEV when the kernel has no such file system.
+/// Fails with EPERM without CAP_SYS_ADMIN, and with ENODEV if the kernel has no such file system.
 pub(crate) fn mounted(filesystem: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: the call reads a string that ends with 0.
     let opened = unsafe { libc::syscall(libc::SYS_fsopen, filesystem.as_ptr(), FSOPEN_CLOEXEC) };
     let context = descriptor(opened)?;
     let none = ptr::null::<libc::c_void>();
-    // SAFETY: this command takes neither key nor value.
+    // SAFETY: this command takes neither a key nor a value.
     let created = unsafe {
         libc::syscall(
             libc::SYS_fsconfig,
@@ -39,12 +39,12 @@ pub(crate) fn mounted(filesystem: &CStr) -> io::Result<OwnedFd> {
     descriptor(mounted)
 }
 
-/// What such a call returned: a descriptor, or -1.
+/// Turns the result of such a system call into a descriptor or an error.
 pub(crate) fn descriptor(returned: libc::c_long) -> io::Result<OwnedFd> {
     if returned < 0 {
         return Err(io::Error::last_os_error());
     }
     let number = i32::try_from(returned).map_err(io::Error::other)?;
-    // SAFETY: the kernel has just made it for this call, and nobody else knows it.
+    // SAFETY: the kernel has just created the descriptor for this call.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

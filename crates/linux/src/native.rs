@@ -3,25 +3,27 @@
 //! urgency of its most urgent receiver.
 //!
 //! Each interface's NAPI gets threads, which are scheduled like processes (zhang2006 §3 without a
-//! patch). Where a card can steer, its most urgent packets have a queue of their own, whose thread
-//! alone has their receivers' urgency (lee2010's demultiplexing, done by
-//! the card). An interrupt wakes that thread, and no soft interrupt is on the way. So ksoftirqd is
-//! left as it is, to which the kernel leaves what other interfaces bring in an overload: raised, it
-//! would take from every process of the machine that is less urgent, at any rate of packets for
-//! anybody (decision 0016). Only where Weir itself has the stack's work done as softirq on other
-//! CPUs ([`Device::spread`]) it gets the urgency of the most urgent receiver. Deferral bounds the
-//! interrupts, which precede everything; on PREEMPT_RT its timer is a thread's work (ktimers),
-//! which gets that urgency: else any real-time process that does not sleep would hold up what waits
-//! for it.
+//! patch). If a card can steer, its most urgent packets get a queue of their own, and only that
+//! queue's thread has their receivers' urgency (lee2010's demultiplexing, done by the card). An
+//! interrupt wakes the thread directly, without a soft interrupt.
 //!
-//! What a flood can take from a process that is more urgent than the interface's receivers is the
-//! interrupts only. Where a process is not, a cap bounds it: with SCHED_DEADLINE an interface's
-//! threads together run `runtime` in each `period` in the long run, at any rate of packets: that
-//! share of a CPU is lost at most, besides at most one interrupt of each queue per deferral time,
-//! and one poll of it per period, which the kernel neither ends nor charges
-//! ([`crate::share::Share::poll`]). At once it is `runtime` and a tick of the kernel's clock, when
-//! the cap is noticed. Packets above it are
-//! dropped by the card before they cost anything.
+//! So ksoftirqd keeps its policy. In an overload the kernel leaves the packets of other interfaces
+//! to it: with a higher urgency it would take time from every less urgent process of the machine,
+//! at any rate of packets for anybody (decision 0016). It gets the urgency of the most urgent
+//! receiver only where Weir itself moves the stack's work to other CPUs as softirq
+//! ([`Device::spread`]).
+//!
+//! Deferral bounds the interrupts, which precede everything. On PREEMPT_RT its timer is the work of
+//! a thread (ktimers), which gets that urgency, too: otherwise any real-time process that does not
+//! sleep would hold up the packets.
+//!
+//! From a process that is more urgent than the interface's receivers, a flood can take only the
+//! time of the interrupts. For others a cap bounds it: with SCHED_DEADLINE all threads of an
+//! interface together run `runtime` in each `period` in the long run, at any rate of packets. So at
+//! most that share of a CPU is lost, plus one interrupt of each queue per deferral time and one
+//! poll of it per period, which the kernel neither ends nor charges
+//! ([`crate::share::Share::poll`]). At once it is `runtime` plus a tick of the kernel's clock, at
+//! which the cap is noticed. The card drops packets above the cap before they cost anything.
 mod device;
 mod queue;
 
@@ -36,7 +38,7 @@ pub use device::Device;
 use device::is_napi;
 use queue::Own;
 
-/// Something that was wanted, and is not so.
+/// Something that was wanted and could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum Note {
     /// The driver or the kernel has no such setting, or the interface or thread has gone.
@@ -47,16 +49,16 @@ pub enum Note {
     Foreign {
         /// The setting.
         setting: Setting,
-        /// What it is.
+        /// Its value.
         found: Value,
     },
-    /// The interface has no NAPI of its own: what is received on it is done where it is sent, as
-    /// softirq.
+    /// The interface has no NAPI of its own: its packets are received as softirq where they are
+    /// sent.
     #[error(
         "{0} has no NAPI instance now, so no thread does its receive work (veth has one with GRO on, or with an XDP program)"
     )]
     NoThread(String),
-    /// The kernel has no timer for the end of a cap, or lets nobody turn it on.
+    /// The kernel has no timer for the end of a cap, or does not allow turning it on.
     #[error(
         "a cap ends at a tick of the kernel's clock: {0} (mount -t debugfs debug /sys/kernel/debug)"
     )]
@@ -66,87 +68,87 @@ pub enum Note {
         "{0} cannot steer packets to a queue of their own: {1} (some drivers can after `ethtool -K {0} ntuple on`)"
     )]
     NoSteering(String, String),
-    /// The card does not take a setting that its driver has.
+    /// The card refuses a setting that its driver has.
     #[error("{0}; it stays as it is")]
     Refused(SettingError),
-    /// What no rule steers comes to the queue of what is steered, too.
+    /// Packets without a rule come to the queue of the steered packets, too.
     #[error("queue {queue} of {interface} is not for the most urgent packets alone: {reason}")]
     Shared {
-        /// Whose.
+        /// Name of the interface.
         interface: String,
         /// The queue.
         queue: u32,
-        /// What the driver says of its spread over queues.
+        /// The driver's reason for not changing how it spreads packets.
         reason: String,
     },
-    /// The queue of what is steered is served by a thread that cannot be told from the others.
+    /// The thread that serves the queue of the steered packets is not known.
     #[error(
         "the driver of {interface} does not tell which thread serves queue {queue} (from Linux 6.8 on some do), so all have the urgency of its most urgent receiver"
     )]
     NoInstance {
-        /// Whose.
+        /// Name of the interface.
         interface: String,
         /// The queue.
         queue: u32,
     },
-    /// What else a setting that is to change may do; only in a plan.
+    /// A side effect of a change; only in a plan.
     #[error("a driver may take the link of {0} down for a moment to change its receive ring")]
     Link(String),
 }
 
-/// One setting that is to change.
+/// A setting that changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingChange {
-    /// Which.
+    /// The setting.
     pub setting: Setting,
-    /// What it is now.
+    /// Value now.
     pub from: Value,
-    /// What it is to be.
+    /// Value after the change.
     pub to: Value,
 }
 
-/// What the mode would do, or has done.
+/// The changes that the mode would make, or has made.
 #[derive(Debug, Default)]
 pub struct NativeReport {
-    /// The settings that differ from what is wanted, in the order in which they change. In a plan
-    /// they are all that can be told before NAPI has threads.
+    /// Settings that differ from what is wanted, in the order in which they change. In a plan these
+    /// are all that are known before NAPI has threads.
     pub changes: Vec<SettingChange>,
-    /// Threads of which a plan cannot tell one value that they change to; empty once it is done.
+    /// Threads for which a plan has no single new value; empty in the report of a change.
     pub expected: Vec<ThreadChange>,
-    /// What is not to be had.
+    /// What could not be had.
     pub notes: Vec<Note>,
 }
 
-/// Threads that are to be scheduled otherwise.
+/// Threads whose scheduling changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadChange {
-    /// Which.
+    /// The threads.
     pub threads: Threads,
-    /// Whose.
+    /// Name of their interface.
     pub interface: String,
-    /// How.
+    /// Their new scheduling.
     pub scheduled: Scheduling,
 }
 
 /// Threads of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Threads {
-    /// One that is there: its policy, and what that is now.
+    /// An existing thread: its policy as a setting, and the value now.
     One(Setting, Value),
-    /// All of its NAPI, which are not there yet.
+    /// All threads of NAPI, which do not exist yet.
     All,
-    /// That of one receive queue, which is not there yet.
+    /// The thread of one receive queue, which does not exist yet.
     OfQueue(u32),
-    /// Those of all other queues.
+    /// The threads of all other queues.
     OfOthers,
 }
 
-/// How threads are to be scheduled.
+/// Scheduling of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheduling {
-    /// By this policy. A cap is that of all the interface's threads together.
+    /// This policy. A cap is shared by all threads of the interface.
     By(SchedPolicy),
-    /// As urgently as the receiver that they follow, up to this urgency.
+    /// The urgency of the receiver that they follow, up to this one.
     Following(Urgency),
 }
 
@@ -168,8 +170,8 @@ pub struct Native {
     receive_buffer: Option<u32>,
 }
 
-/// What turns on the timer by which SCHED_DEADLINE ends a thread's run time. Else the kernel looks
-/// only at its clock's tick whether that is over.
+/// The setting that turns on the timer by which SCHED_DEADLINE ends a thread's run time. Otherwise
+/// the kernel checks the run time only at the ticks of its clock.
 #[must_use]
 pub fn cap_timer() -> (Setting, Value) {
     let name = "HRTICK_DL".to_owned();
@@ -177,7 +179,7 @@ pub fn cap_timer() -> (Setting, Value) {
     (Setting::Feature { name }, on)
 }
 
-/// The buffer that new sockets have for what they receive, where that is less than `bytes` now.
+/// The receive buffer of new sockets, if that is smaller than `bytes` now.
 fn receive_buffer(bytes: u32) -> (Setting, Value) {
     let path = "net/core/rmem_default".to_owned();
     let setting = Setting::Sysctl { path };
@@ -185,15 +187,15 @@ fn receive_buffer(bytes: u32) -> (Setting, Value) {
         Value::Text(text) => text.parse().ok().filter(|&now: &u32| now >= bytes),
         _ => None,
     };
-    // What cannot be read is told when it is set.
+    // If the value cannot be read, the error is reported when it is set.
     let more = setting.value().ok().and_then(is_enough);
     (setting, Value::Text(more.unwrap_or(bytes).to_string()))
 }
 
 impl Native {
-    /// For `devices`. Where they have threads, timers, if a device defers interrupts, and ksoftirqd
-    /// and the CPUs' backlog, if one's work is spread over CPUs, get the urgency of the most urgent
-    /// receiver of all, and at least 1.
+    /// Creates the mode for `devices`. The urgency of the most urgent receiver of all, at least 1,
+    /// is also given to the threads of timers if a device defers interrupts, and to ksoftirqd and
+    /// the CPUs' backlog if the work of a device is spread over CPUs.
     #[must_use]
     pub fn new(devices: Vec<Device>) -> Self {
         let softirq = devices
@@ -215,26 +217,25 @@ impl Native {
         self
     }
 
-    /// How many bytes new sockets have for what they receive at least, if they say nothing
-    /// themselves.
+    /// Sets the least receive buffer of new sockets that do not set their own, in bytes.
     #[must_use]
     pub fn with_receive_buffer(mut self, bytes: Option<u32>) -> Self {
         self.receive_buffer = bytes;
         self
     }
 
-    /// Gives them another urgency; 0 leaves their work to ordinary processes, and so to end
-    /// whenever a real-time process does not sleep.
+    /// Gives the threads of soft interrupts another urgency. With 0 they are ordinary, so a
+    /// real-time process that does not sleep stops their work.
     #[must_use]
     pub fn with_softirq(mut self, urgency: Urgency) -> Self {
         self.softirq = urgency;
         self
     }
 
-    /// What [`Self::apply`] would change. Nothing is changed.
+    /// The changes that [`Self::apply`] would make.
     ///
     /// # Errors
-    /// When a setting cannot be read.
+    /// Fails when a setting cannot be read.
     pub fn plan(&self) -> Result<NativeReport, SettingError> {
         let mut report = NativeReport::default();
         let list = |report: &mut NativeReport, wanted: Vec<(Setting, Value)>| {
@@ -301,16 +302,16 @@ impl Native {
         Ok(report)
     }
 
-    /// Sets everything, through `journal`, which puts it back. What is not to be had is noted, and
-    /// is no error.
+    /// Sets everything through `journal`, which restores it. What cannot be had is noted and is no
+    /// error.
     ///
-    /// It can be done again at any time: an interface that was taken down and up has new threads
-    /// then.
+    /// It can be called again at any time, since an interface that was taken down and up has new
+    /// threads.
     ///
     /// # Errors
-    /// When another run has one of the interfaces, the journal cannot be kept, or the kernel
-    /// refuses a setting that is there: without CAP_NET_ADMIN or CAP_SYS_NICE, or a cap for which
-    /// the CPUs have no room. What was set by then is still in the journal.
+    /// Fails when another run has one of the interfaces, when the journal cannot be written, or
+    /// when the kernel refuses an existing setting: without CAP_NET_ADMIN or CAP_SYS_NICE, or for a
+    /// cap for which the CPUs have no room. The journal still has all that was set before.
     pub fn apply(&self, journal: &mut Journal) -> Result<NativeReport, JournalError<Setting>> {
         let mut report = NativeReport::default();
         let softirqs = self.softirqs().map_err(JournalError::Setting)?;
@@ -330,7 +331,7 @@ impl Native {
                     .push(Note::NoThread(device.interface.name.clone()));
             }
             if device.follows.is_none() {
-                // If the card has taken all of it.
+                // The queue counts only if the card has accepted all of its rules.
                 let own = own(device, &mut report.notes).filter(|own| own.wanted.is_empty());
                 let instance = own.and_then(|own| own.instance);
                 set(journal, &mut report, device.policies(&threads, instance))?;
@@ -339,14 +340,14 @@ impl Native {
         Ok(report)
     }
 
-    /// What there is once.
+    /// Settings that exist once per machine.
     fn of_machine(&self) -> Vec<(Setting, Value)> {
         let timer = self.cap_timer.then(cap_timer);
         let buffer = self.receive_buffer.map(receive_buffer);
         timer.into_iter().chain(buffer).collect()
     }
 
-    /// For no device there is nothing to serve.
+    /// Does nothing if there are no devices.
     fn softirqs(&self) -> Result<Vec<(Setting, Value)>, SettingError> {
         if self.devices.is_empty() {
             return Ok(Vec::new());
@@ -358,7 +359,7 @@ impl Native {
             .collect())
     }
 
-    /// Whether a thread with this work does soft interrupts that the devices wait for.
+    /// Whether a thread with this work handles soft interrupts that the devices wait for.
     fn is_softirq(&self, work: &Work) -> bool {
         match work {
             Work::SoftIrq { .. } | Work::Backlog { .. } => {
@@ -370,14 +371,13 @@ impl Native {
     }
 }
 
-/// The queue of `device`'s most urgent packets, if its thread is to be scheduled otherwise than the
-/// rest and is known.
+/// The queue of `device`'s most urgent packets, if its thread is known and has a policy of its own.
 fn own(device: &Device, notes: &mut Vec<Note>) -> Option<Own> {
     if !device.tells_queues_apart() {
         return None;
     }
     let open = device.interface.open().ok()?;
-    // What the card cannot is noted with the settings.
+    // What the card refuses is noted with the settings.
     let own = Own::of(device, &open, &mut Vec::new())?;
     if own.instance.is_none() {
         notes.push(Note::NoInstance {
@@ -397,7 +397,7 @@ fn set(
     let mut is_steered = true;
     for (setting, to) in wanted {
         if !is_steered && matches!(setting, Setting::Spread { .. }) {
-            // Else a queue would be idle.
+            // Otherwise a queue would be idle.
             continue;
         }
         let changed = setting
@@ -440,7 +440,7 @@ fn missing(error: SettingError) -> Result<Note, SettingError> {
     }
 }
 
-/// Whether cards differ in what they take there: not each has each rule, time or table.
+/// Whether cards differ in the values that they accept for the setting.
 fn is_cards(setting: &Setting) -> bool {
     matches!(
         setting,
@@ -535,7 +535,7 @@ mod tests {
 
     #[test]
     fn a_receive_buffer_is_never_made_smaller() {
-        // Which a network namespace of its own may not have.
+        // A network namespace may not have this setting.
         if receive_buffer(1).0.value().is_err() {
             crate::skipped::skipped("net.core.rmem_default cannot be set here");
             return;
@@ -574,7 +574,7 @@ mod tests {
             ["ksoftirqd/0", "backlog_napi/0", "ktimers/0", "napi/eth0-1"].map(is_softirq)
         };
         let some = Some(Duration::from_micros(50));
-        // What comes to other interfaces is work of the first two.
+        // Only the first two threads handle the packets of other interfaces.
         assert_eq!(of(None, None), [false, false, false, false]);
         assert_eq!(of(some, None), [false, false, true, false]);
         assert_eq!(of(None, Some("0-1")), [true, true, false, false]);

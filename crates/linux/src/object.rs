@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is in a BPF object that was loaded: its programs and maps by their names, and the memory
-//! that maps share with this process.
+//! The programs and maps of a loaded BPF object by their names, and the memory that maps share with
+//! this process.
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{self, NonNull};
@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicU64;
 
 use libbpf_rs::{Error, Map, MapCore as _, Object, ProgramMut};
 
-/// The program `name`.
+/// Finds the program `name`.
 ///
 /// # Errors
-/// The object has none: it is not the one that this was written for.
+/// Fails if the object has no such program: it is not the object that this was written for.
 pub(crate) fn program<'object>(
     object: &'object Object,
     name: &str,
@@ -21,10 +21,10 @@ pub(crate) fn program<'object>(
     found.ok_or_else(|| missing("program", name))
 }
 
-/// The map `name`.
+/// Finds the map `name`.
 ///
 /// # Errors
-/// The object has none.
+/// Fails if the object has no such map.
 pub(crate) fn map<'object>(object: &'object Object, name: &str) -> Result<Map<'object>, Error> {
     let found = object.maps().find(|map| map.name() == name);
     found.ok_or_else(|| missing("map", name))
@@ -36,36 +36,36 @@ fn missing(what: &str, name: &str) -> Error {
     )))
 }
 
-/// What may lie in memory that the kernel's programs use at the same time.
+/// A type that may lie in memory that the kernel's programs use at the same time.
 ///
 /// # Safety
-/// It is made of atomics alone, for which any bytes are a value, and needs no larger alignment than
-/// a page has.
+/// The type consists of atomics alone, for which any bytes are a value, and needs no larger
+/// alignment than a page has.
 pub(crate) unsafe trait Shared {}
 
-// SAFETY: it is an atomic.
+// SAFETY: the type is an atomic.
 unsafe impl Shared for AtomicU64 {}
 
-/// The first elements of an array that BPF_F_MMAPABLE lets be mapped.
+/// The first elements of a map that was created with BPF_F_MMAPABLE.
 #[derive(Debug)]
 pub(crate) struct Memory<T> {
     first: NonNull<T>,
     count: usize,
 }
 
-// SAFETY: it is memory of the whole process, and nothing but atomics is reached through it.
+// SAFETY: the memory belongs to the whole process, and only atomics are reached through it.
 unsafe impl<T: Shared> Send for Memory<T> {}
 // SAFETY: as above.
 unsafe impl<T: Shared> Sync for Memory<T> {}
 
 impl<T: Shared> Memory<T> {
-    /// Maps the first `count` elements of the array, to be read and written.
+    /// Maps the first `count` elements of the array for reading and writing.
     ///
     /// # Errors
-    /// The array is smaller, or cannot be mapped.
+    /// Fails if the array is smaller or cannot be mapped.
     pub fn new(array: &impl AsFd, count: usize) -> io::Result<Self> {
-        // SAFETY: a new mapping, where the kernel likes it, takes nothing from anybody; it keeps
-        // the map alive.
+        // SAFETY: the kernel chooses the place of a new mapping, so it overlaps nothing. The
+        // mapping keeps the map alive.
         let at = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -85,15 +85,15 @@ impl<T: Shared> Memory<T> {
 
     /// The elements.
     pub fn elements(&self) -> &[T] {
-        // SAFETY: so many were mapped, aligned to a page, until `drop`; that the kernel changes
-        // them meanwhile is what `Shared` is about.
+        // SAFETY: `count` elements were mapped, aligned to a page, and stay until `drop`. `Shared`
+        // allows the kernel to change them meanwhile.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
     }
 }
 
 impl<T> Drop for Memory<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this size, and no borrow of the elements outlives `self`.
+        // SAFETY: `new` has mapped this size, and no borrow of the elements outlives `self`.
         unsafe { libc::munmap(self.first.as_ptr().cast(), self.count * size_of::<T>()) };
     }
 }

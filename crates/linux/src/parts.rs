@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run consists of: parts that are given turns by one loop, when a descriptor of theirs says
-//! that there is something to do, when their time has come, and once a period. Each has a section
-//! of its own in the status.
+//! The parts of a run. One loop gives each a turn when one of their descriptors is readable, when a
+//! part is due, and once a period. Each part has a section of its own in the status.
 mod accounting;
 pub mod exact;
 mod predicted;
@@ -28,64 +27,64 @@ pub use presence::Presence;
 pub use said::Said;
 use settings::Settings;
 
-/// What no descriptor tells is seen so much later at the latest: an interface that was taken down
-/// and up, a CPU that came.
+/// Time between two turns that nothing has asked for. In these a part notices what no descriptor
+/// reports: an interface that was taken down and up, a CPU that came online.
 pub const PERIOD: Duration = Duration::from_secs(2);
 
-/// One part of a run. It ends when it is dropped, which happens before the journal puts the
-/// settings back.
+/// One part of a run. It is dropped before the journal puts the settings back.
 pub trait Part {
-    /// The key of its section in the status.
+    /// Key of its section in the status.
     fn name(&self) -> &'static str;
 
-    /// Readable when the part is to have a turn, until it has had it.
+    /// Descriptor that is readable when the part needs a turn.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// When it is to have a turn at the latest; none: once a period will do.
+    /// Time at which the part needs a turn; none: once a period is enough.
     fn due(&self) -> Option<Instant> {
         None
     }
 
-    /// Does what is to be done. It may be called at any time, and does not wait.
+    /// Does the part's work. It may be called at any time, and does not block.
     ///
     /// # Errors
-    /// What cannot be done. In the first turn this ends the run; later it is said, once, and tried
-    /// again in the next turn.
+    /// Fails if something cannot be done. In the first turn this ends the run. Later it is reported
+    /// once, and tried again in the next turn.
     fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()>;
 
-    /// Whose packets it has given to the threads of their classes until now; none if it gives none.
+    /// Packets that the part has given to the threads of their classes so far; none if it gives
+    /// none.
     fn given(&self) -> Option<DemuxCounts> {
         None
     }
 
-    /// How it stands.
+    /// Status of the part.
     fn status(&self) -> Value;
 }
 
-/// What a part is given.
+/// Arguments of a part's turn.
 pub struct Turn<'a> {
-    /// For whatever is changed of the machine.
+    /// Journal through which the part changes settings.
     pub journal: &'a mut Journal,
-    /// For whatever somebody should know.
+    /// Messages for the user.
     pub said: &'a mut Said,
-    /// Which of the run's interfaces are there; the others are left alone until they are back,
-    /// which is said already.
+    /// The run's interfaces that are present. The others are left alone until they are back; that
+    /// they are missing has been reported.
     pub presence: &'a Presence,
-    /// Who receives what; none where no part asks.
+    /// Table of the receivers; none if no part needs it.
     pub receivers: Option<&'a ReceiverTable>,
-    /// What is different there since the last turn; all that there is in the first.
+    /// Changes of the table since the last turn; in the first turn everything in it.
     pub changes: &'a [TableChange],
-    /// Whether a period is over.
+    /// Whether a period has ended.
     pub is_period: bool,
 }
 
-/// All parts of a run, and who follows the receivers for them.
+/// All parts of a run, and the follower that keeps the table of receivers for them.
 pub struct RunParts {
-    // In the order of their turns.
+    // Parts in the order of their turns.
     parts: Vec<Box<dyn Part>>,
-    // Of what the parts have done, so after them.
+    // The account of what the parts have done, so its turn is after theirs.
     accounting: Option<Accounting>,
     follower: Option<Follower>,
     node: Node,
@@ -95,12 +94,12 @@ pub struct RunParts {
 }
 
 impl RunParts {
-    /// The parts of a run of `node`. Nothing that outlives them is changed before the first
-    /// [`turn`](Self::turn). `trusted` says that packets have their checksums where that cannot be
-    /// seen.
+    /// Creates the parts of a run of `node`. Before the first [`turn`](Self::turn) nothing is
+    /// changed that outlives them. `trusted` says that packets have their checksums even where that
+    /// cannot be checked.
     ///
     /// # Errors
-    /// When the kernel refuses what one of them needs.
+    /// Fails if the kernel refuses something that a part needs.
     pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let accounting = node.accounting();
         let follower = match node.linux.mode {
@@ -109,7 +108,7 @@ impl RunParts {
                 Some(Follower::start(node.rules(), node.following()).into_diagnostic()?)
             }
         };
-        // The settings first: the threads that follow come by one of them.
+        // The settings are first: one of them creates the threads that the other parts need.
         let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Settings::new(node.clone()))];
         match node.linux.mode {
             LinuxMode::Native => {}
@@ -127,14 +126,14 @@ impl RunParts {
         })
     }
 
-    /// What is readable when there is something to do.
+    /// Descriptors that are readable when a part needs a turn.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let follower = self.follower.as_ref().and_then(Follower::descriptor);
         let parts = self.parts.iter().filter_map(|part| part.descriptor());
         follower.into_iter().chain(parts)
     }
 
-    /// When there is something to do at the latest.
+    /// Time at which a part needs a turn.
     #[must_use]
     pub fn due(&self) -> Instant {
         let follower = self.follower.as_ref().map(Follower::due);
@@ -144,11 +143,11 @@ impl RunParts {
         all.fold(self.period, Instant::min)
     }
 
-    /// Gives each part a turn. Returns whether a period is over.
+    /// Gives each part a turn. Returns whether a period has ended.
     ///
     /// # Errors
-    /// When receivers cannot be followed any longer; in the first turn, when an interface is not
-    /// there or a part cannot do what it is to.
+    /// Fails if receivers cannot be followed any longer; in the first turn also if an interface is
+    /// missing or a part cannot do its work.
     pub fn turn(&mut self, journal: &mut Journal, said: &mut Said) -> miette::Result<bool> {
         let now = Instant::now();
         let is_period = now >= self.period;
@@ -190,7 +189,7 @@ impl RunParts {
         Ok(is_period)
     }
 
-    /// How all of them stand, each under its name.
+    /// Status of all parts, each under its name.
     #[must_use]
     pub fn status(&self) -> Value {
         let mut status = Map::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run of a system would change on this machine, and what that means for its receivers.
+//! The changes that a run of a system would make on this machine, and their effect on receivers.
 use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
@@ -18,37 +18,37 @@ use crate::system::{self, ListeningPort, Mark, Node};
 use crate::urgency::Urgency;
 use crate::veth::Checksums;
 
-/// All that a run changes.
+/// Everything that a run changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunPlan {
     /// What the file calls the system.
     pub system: String,
     /// How bottom halves get the urgency of their receivers.
     pub mode: &'static str,
-    /// Each setting that changes, in the order in which it does.
+    /// Settings that change, in the order of the changes.
     pub changes: Vec<ChangeRow>,
-    /// Each XDP program that is attached, in the mode exact.
+    /// XDP programs that are attached, in the mode exact.
     pub attached: Vec<AttachmentPlan>,
-    /// Each other BPF program that is attached: all processes of the machine meet these.
+    /// Other BPF programs that are attached; they affect all processes of the machine.
     pub programs: Vec<Program>,
-    /// What a flood can take, for each interface.
+    /// What a flood over each interface can take.
     pub shares: Vec<Share>,
-    /// What the file asks for and this machine does not have: it is left out.
+    /// Wishes of the file that this machine cannot fulfil; they are left out.
     pub notes: Vec<String>,
-    /// What the file says and nothing comes of, and whom it trusts.
+    /// Statements of the file that have no effect, and users whom it trusts.
     pub remarks: Vec<String>,
 }
 
-/// An XDP program that is attached to an interface as long as the run lasts.
+/// An XDP program that is attached to an interface while the run lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AttachmentPlan {
-    /// To which.
+    /// Name of the interface.
     pub interface: String,
-    /// What its driver is called; none: it does not say.
+    /// Name of the driver; none: it does not tell.
     pub driver: Option<String>,
-    /// The urgencies of the classes, ascending: each has a kernel thread on each CPU.
+    /// Urgencies of the classes, ascending; each has a kernel thread on each CPU.
     pub classes: Vec<Urgency>,
-    /// What attaching it may cost there.
+    /// Possible costs of attaching it.
     pub costs: Vec<String>,
 }
 
@@ -84,15 +84,15 @@ impl AttachmentPlan {
 /// A setting that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeRow {
-    /// Which.
+    /// Description of the setting.
     pub setting: String,
-    /// What it is now; none: what it is a setting of comes with an earlier change.
+    /// Value now; none: the object of the setting is created by an earlier change.
     pub now: Option<String>,
-    /// What it is to be.
+    /// Value after the change.
     pub new: String,
 }
 
-/// Why there is no plan.
+/// Reason why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// A setting cannot be read.
@@ -113,10 +113,10 @@ pub enum PlanError {
 }
 
 impl RunPlan {
-    /// What a run of `node` would do. Nothing is changed.
+    /// Computes what a run of `node` would do. Nothing is changed.
     ///
     /// # Errors
-    /// When an interface is not there, or a setting cannot be read.
+    /// Fails when an interface is missing, or a setting cannot be read.
     pub fn of(node: &Node) -> Result<Self, PlanError> {
         let report = native(node, &node.interfaces)?.plan()?;
         let ends_by_timer = node.linux.cap_timer && cap_timer().0.value().is_ok();
@@ -148,7 +148,7 @@ impl RunPlan {
     }
 }
 
-/// Packets that the card's receive queues will have room for each, if its driver says so.
+/// Packets for which each receive queue of the card will have room, if its driver tells.
 fn ring(node: &Node, of: &system::NodeInterface) -> Option<u32> {
     let open = NetDevice::find(&of.name, None).and_then(|found| found.open());
     let ring = open.and_then(|open| ethtool::ring(&open)).ok()?;
@@ -181,10 +181,10 @@ fn changes(report: &NativeReport) -> Vec<ChangeRow> {
     listed.chain(expected).collect()
 }
 
-/// The kernel's own settings for these interfaces of `node`, as they are found now.
+/// The kernel's own settings for these interfaces of `node`, as they are now.
 ///
 /// # Errors
-/// When one of them is not there.
+/// Fails when an interface is missing.
 pub fn native<'a>(
     node: &Node,
     interfaces: impl IntoIterator<Item = &'a system::NodeInterface>,
@@ -196,10 +196,10 @@ pub fn native<'a>(
         .with_receive_buffer(node.linux.receive_buffer))
 }
 
-/// What is wanted of one interface of `node`, as it is found now.
+/// Wanted state of one interface of `node`.
 ///
 /// # Errors
-/// When it is not there.
+/// Fails when it is missing.
 pub fn device(node: &Node, of: &system::NodeInterface) -> Result<Device, PlanError> {
     let interface = found(of)?;
     let follows = (node.linux.mode == LinuxMode::Predicted).then(|| node.most_of(of));
@@ -226,7 +226,7 @@ fn found(of: &system::NodeInterface) -> Result<NetDevice, PlanError> {
     })
 }
 
-/// A card tells the protocols and the versions of IP apart.
+/// Flows of a mark: a card distinguishes the protocols and the versions of IP.
 fn flows(mark: Mark) -> Vec<FlowSpec> {
     let ListeningPort { protocol, number } = match mark {
         Mark::Port(port) => port,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mode predicted (zhang2006 §3.2): the bottom half of a device runs at the urgency of the most
-//! urgent receiver that waits for a packet from it, since the next one is likely to be for that
-//! receiver; or, as an option, of the most urgent one that there is.
+//! urgent receiver that waits for a packet from it, since the next packet is likely to be for that
+//! one; or, as an option, at the urgency of the most urgent receiver of all.
 //!
-//! zhang2006 does this inside the kernel's scheduler. Here a BPF program sees threads leave and
-//! enter the CPU, counts who waits, and wakes a thread of ours when the most urgent class of a
-//! device becomes another one; that thread sets the policy of the device's NAPI thread. It sets the
-//! latest, so however often receivers wait and run, it never lags by more than one change. What
-//! both ways cost is in docs/linux-receivers.md.
+//! In zhang2006 the kernel's scheduler does this. Here a BPF program traces threads that leave and
+//! enter a CPU, counts those that wait, and wakes a thread of ours when a device's most urgent
+//! class changes. That thread sets the policy of the device's NAPI thread to the latest class, so
+//! it never lags by more than one change. The costs of both variants are in
+//! docs/linux-receivers.md.
 mod programs;
 
 use std::collections::BTreeMap;
@@ -25,36 +25,36 @@ use crate::urgency::Urgency;
 pub use programs::DEVICES;
 use programs::{SharedState, WaitPrograms};
 
-/// What the thread that sets urgencies is scheduled by: above all that it sets.
+/// Policy of the thread that sets urgencies, above all that it sets.
 pub const SETTER: SchedPolicy = SchedPolicy::Fifo(99);
 
-/// The highest urgency that a device's bottom half may be given.
+/// Highest urgency of a device's bottom half.
 pub const MOST: Urgency = match Urgency::new(98) {
     Ok(most) => most,
     Err(_) => Urgency::MOST,
 };
 
-/// Whose urgency a device's bottom half has.
+/// The receivers that decide the urgency of a device's bottom half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basis {
-    /// That of the most urgent receiver that waits now, in a system call that receives or polls.
-    /// Every switch of the CPU between threads pays for it.
+    /// The most urgent receiver that waits now, in a system call that receives or polls. It makes
+    /// every context switch slower.
     Waiting,
-    /// That of the most urgent receiver there is, whether it waits or not. Costs nothing between
-    /// the changes of the table.
+    /// The most urgent receiver, whether it waits or not. It costs nothing while the table does not
+    /// change.
     Registered,
 }
 
 /// A device whose bottom half is to be as urgent as its receivers.
 pub struct DeviceBottomHalf {
-    /// From which receivers are its own.
+    /// Where the device's packets can get to.
     pub reach: Reach,
-    /// Gives the bottom half an urgency.
+    /// Function that sets the urgency of the bottom half.
     pub set: Box<dyn FnMut(Urgency) -> io::Result<()> + Send>,
 }
 
 impl DeviceBottomHalf {
-    /// A device whose bottom half is the work of these kernel threads (`napi/INTERFACE-ID` and, on
+    /// The bottom half that consists of these kernel threads (`napi/INTERFACE-ID` and, on
     /// PREEMPT_RT, `irq/N-INTERFACE`).
     #[must_use]
     pub fn of_threads(reach: Reach, threads: &Threads) -> Self {
@@ -66,8 +66,8 @@ impl DeviceBottomHalf {
     }
 }
 
-/// The kernel threads that do a device's bottom half, which may become others: an interface that
-/// was taken down and up has new ones.
+/// The kernel threads of a device's bottom half. They can be replaced: an interface that was taken
+/// down and up has new ones.
 #[derive(Debug, Clone)]
 pub struct Threads {
     most: Urgency,
@@ -76,15 +76,15 @@ pub struct Threads {
 
 #[derive(Debug, Default)]
 struct ThreadGroup {
-    /// Held, since their urgency changes with every packet at worst, and a look at /proc costs more
-    /// than all the rest of a change.
+    /// Handles of the threads. Their urgency may change with every packet, and reading /proc costs
+    /// more than all the rest of a change.
     threads: Vec<ThreadHandle>,
-    /// What they were given last; `None`: nothing yet.
+    /// Urgency that they were set to last; `None`: not set yet.
     urgency: Option<Urgency>,
 }
 
 impl Threads {
-    /// None yet; none of them will run at a higher urgency than `most`.
+    /// Creates an empty group. None of its threads will get a higher urgency than `most`.
     #[must_use]
     pub fn new(most: Urgency) -> Self {
         Self {
@@ -93,10 +93,10 @@ impl Threads {
         }
     }
 
-    /// These from now on. Those that are new get the urgency that the others have.
+    /// Replaces the threads. New ones get the urgency that the others have.
     ///
     /// # Errors
-    /// When a thread's policy cannot be set.
+    /// Fails when a thread's policy cannot be set.
     pub fn replace(&self, threads: Vec<Thread>) -> io::Result<()> {
         let mut held = self.held();
         held.threads.retain(|one| threads.contains(&one.thread));
@@ -116,14 +116,14 @@ impl Threads {
         Ok(())
     }
 
-    /// Those that were given last, ascending, but for those that had ended by then.
+    /// The threads in ascending order, without those that had ended.
     #[must_use]
     pub fn get(&self) -> Vec<Thread> {
         let held = self.held();
         held.threads.iter().map(|one| one.thread).collect()
     }
 
-    /// The urgency that they have; `None`: they were given none yet.
+    /// The urgency of the threads; `None`: not set yet.
     #[must_use]
     pub fn urgency(&self) -> Option<Urgency> {
         self.held().urgency
@@ -142,23 +142,23 @@ impl Threads {
     }
 }
 
-/// A thread that is gone is left out.
+/// Sets the urgency of a thread, unless the thread has ended.
 fn give(held: &ThreadHandle, urgency: Urgency) -> io::Result<()> {
     if held.has_ended()? {
         return Ok(());
     }
     match sched::set(held.thread.tid, urgency.policy()) {
-        // It has ended just now.
+        // The thread has just ended.
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
         other => other,
     }
 }
 
-/// Why the mode cannot be started or kept.
+/// Reason why the mode cannot be started or kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kernel does not take a BPF program.
+    /// The kernel refuses a BPF program.
     #[error("the kernel does not take the BPF programs that see who waits: {0}")]
     Programs(#[from] libbpf_rs::Error),
     /// There are too many devices.
@@ -167,13 +167,13 @@ pub enum Error {
     /// A bottom half's urgency cannot be set.
     #[error("the urgency of a device's bottom half cannot be set: {0}")]
     Set(#[source] io::Error),
-    /// The thread that sets urgencies cannot be started, or not as urgent as wanted.
+    /// The thread that sets urgencies cannot be started, or not with its policy.
     #[error("the thread that sets urgencies cannot be started: {0}")]
     Start(#[source] io::Error),
 }
 
-/// The mode while it is on. Dropping it leaves the bottom halves as they are: the journal of
-/// settings knows what they were.
+/// The mode while it is on. Dropping it does not change the bottom halves: the journal of settings
+/// restores them.
 pub struct Prediction {
     reaches: Vec<Reach>,
     way: PredictionSource,
@@ -186,11 +186,11 @@ enum PredictionSource {
 }
 
 impl Prediction {
-    /// Starts it; call [`update`](Self::update) next. The thread that sets urgencies has the policy
-    /// `setter`, if one is given: [`SETTER`] is above all that it sets.
+    /// Starts the mode; call [`update`](Self::update) next. The thread that sets urgencies has the
+    /// policy `setter`, if that is given: [`SETTER`] is above all that it sets.
     ///
     /// # Errors
-    /// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed), when there
+    /// Fails when the kernel refuses the programs (they need CAP_BPF and CAP_PERFMON), when there
     /// are more than [`DEVICES`] devices, or without CAP_SYS_NICE.
     pub fn start(
         devices: Vec<DeviceBottomHalf>,
@@ -219,12 +219,12 @@ impl Prediction {
         })
     }
 
-    /// Takes over who the receivers are. To be called after each
+    /// Takes over the receivers of `table`. It should be called after each
     /// [`poll`](crate::receivers::Follower::poll).
     ///
     /// # Errors
-    /// When a bottom half's urgency could not be set, now or since the last call, or the kernel has
-    /// no room for another receiver.
+    /// Fails when a bottom half's urgency could not be set, now or since the last call, or when the
+    /// kernel has no room for another receiver.
     pub fn update(&mut self, table: &ReceiverTable) -> Result<(), Error> {
         match &mut self.way {
             PredictionSource::Registered(sets) => {
@@ -239,15 +239,15 @@ impl Prediction {
         }
     }
 
-    /// From which receivers the device of this number is, counted from 0, has changed.
+    /// Replaces the reach of a device, counted from 0.
     pub fn set_reach(&mut self, device: usize, reach: Reach) {
         if let Some(known) = self.reaches.get_mut(device) {
             *known = reach;
         }
     }
 
-    /// How many threads wait for a packet from the device of this number; `None` with
-    /// [`Basis::Registered`], where nobody counts them.
+    /// Number of threads that wait for a packet from a device; `None` with [`Basis::Registered`],
+    /// which does not count them.
     #[must_use]
     pub fn waiting(&self, device: usize) -> Option<u32> {
         match &self.way {
@@ -256,14 +256,14 @@ impl Prediction {
         }
     }
 
-    /// How often a bottom half's urgency was set until now.
+    /// Number of times that a bottom half's urgency has been set.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
     }
 }
 
-/// One device's bottom half.
+/// Bottom half of one device.
 struct Set {
     set: Box<dyn FnMut(Urgency) -> io::Result<()> + Send>,
     now: Option<Urgency>,
@@ -281,10 +281,10 @@ impl Set {
     }
 }
 
-/// The part that sees who waits.
+/// The part that follows which receivers wait.
 struct WaitWatcher {
     programs: WaitPrograms,
-    /// What is registered: threads with their urgency and devices.
+    /// Registered threads with their urgencies and devices.
     registered: BTreeMap<u32, (Urgency, u8)>,
     failed: Arc<Mutex<Option<io::Error>>>,
     stop: Arc<AtomicBool>,
@@ -304,14 +304,14 @@ impl WaitWatcher {
             .spawn(move || {
                 let result = setter.map_or(Ok(()), |policy| sched::set(0, policy));
                 let is_fine = result.is_ok();
-                // Whoever starts the thread waits for this.
+                // The starter of the thread waits for this.
                 let _ = ready.send(result);
                 while is_fine && !stopped.load(Ordering::Relaxed) {
                     if let Err(error) = follow(&shared, &mut sets) {
                         let mut failure = failures.lock().unwrap_or_else(PoisonError::into_inner);
                         *failure = Some(error);
                     }
-                    // The wait ends also without the bell, to see whether it is to stop.
+                    // The wait also ends without the bell, so that the thread can stop.
                     bell.poll_raw(Duration::from_millis(100));
                 }
             })
@@ -352,14 +352,14 @@ impl Drop for WaitWatcher {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic of it was printed when it happened.
+            // A panic of the thread has been printed already.
             let _ = thread.join();
         }
     }
 }
 
-/// Gives every device the urgency of its most urgent waiting receiver, until none is another one
-/// any longer.
+/// Gives every device the urgency of its most urgent waiting receiver, until no urgency changes any
+/// more.
 fn follow(shared: &SharedState, sets: &mut [Set]) -> io::Result<()> {
     shared.answer();
     for (device, set) in sets.iter_mut().enumerate() {
@@ -368,8 +368,8 @@ fn follow(shared: &SharedState, sets: &mut [Set]) -> io::Result<()> {
             if set.now == Some(most) {
                 break;
             }
-            // Before the kernel is told: what the program compares with the urgency before, the
-            // next round of the loop sees.
+            // The urgency is set before the program learns of it. The program compares with the
+            // urgency before, and the next round of the loop sees a change in between.
             set.to(most)?;
             shared.applied(device, most);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The BPF programs that a run attaches beside those on its interfaces: all processes of the
-//! machine meet them.
+//! The BPF programs that a run attaches beside those on its interfaces. They affect all processes
+//! of the machine.
 use libbpf_rs::ObjectBuilder;
 use serde::Serialize;
 use weir_model::{Accounting, LinuxMode, Predict};
@@ -10,14 +10,15 @@ use crate::system::Node;
 /// A program that is attached as long as a run lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Program {
-    /// As in `bpftool prog`.
+    /// Name as in `bpftool prog`.
     #[serde(rename = "program")]
     pub name: String,
-    /// Where it is attached.
+    /// Place where it is attached.
     pub place: String,
-    /// Whether that is the root of all control groups; else it is an event of the kernel's.
+    /// Whether it is attached to the root of all control groups; else to an event of the kernel.
     pub root_cgroup: bool,
-    /// What runs it, and its cost for each (docs/linux-receivers.md, docs/linux-accounting.md).
+    /// What the program makes slower, and by how much (docs/linux-receivers.md,
+    /// docs/linux-accounting.md).
     pub pays: Option<&'static str>,
 }
 
@@ -26,10 +27,10 @@ static ACCOUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/account.bpf.o"
 static WAITING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/waiting.bpf.o"));
 static DEMUX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
 
-/// Those of a run of `node`, by what the objects hold.
+/// The programs of a run of `node`, as the objects have them.
 ///
 /// # Errors
-/// When they cannot be read, which is a defect of Weir's.
+/// Fails if the objects cannot be read, which is a defect of Weir.
 pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
     let follows = node.linux.mode != LinuxMode::Native || node.is_accounting();
     let waits = node.linux.mode == LinuxMode::Predicted && node.linux.predict == Predict::Waiting;
@@ -58,7 +59,8 @@ pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
     Ok(attached)
 }
 
-/// A program by its section; none if it is on an interface, or runs only when Weir itself runs it.
+/// A program by its section; none if it is attached to an interface, or runs only when Weir calls
+/// it.
 fn of(name: String, section: &str) -> Option<Program> {
     let root_cgroup = section.starts_with("cgroup");
     if !root_cgroup && !section.starts_with("tp_btf/") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers of CPUs and of queues as Linux writes them.
+//! Sets of CPUs and of queues in the notation of Linux.
 use std::collections::BTreeSet;
 
-/// `numbers`, as in `0-2,5`.
+/// Formats `numbers` as in `0-2,5`.
 pub(crate) fn ranges(numbers: &BTreeSet<usize>) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &number in numbers {

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who receives what on this system, followed as it changes: which processes read the sockets of a
-//! port, and how urgent they are (lee2010 §4: the table of ports that early demultiplexing looks
-//! up).
+//! The receivers on this system, followed as they change: the processes that read the sockets of
+//! each port, and their urgencies (lee2010 §4: the table of ports for early demultiplexing).
 //!
-//! BPF programs tell of sockets that are bound and released, of processes that fork, execute
-//! another program and end, and of policies that are set. What no program can tell (a descriptor
-//! closed while another process has the socket too, or passed to another process, a name changed)
-//! is found by a scan of all open files, which is repeated: so the table is right at the latest one
-//! period ([`Options::period`]) after the system came to rest, also when the kernel had no room for
-//! an event. A socket that no descriptor refers to, such as one registered with io_uring and
-//! closed, is not found.
+//! BPF programs report sockets that are bound and released, processes that fork, execute another
+//! program and end, and policies that are set. What no program can report (a descriptor that is
+//! closed while another process has the socket too, or passed to another process; a changed name)
+//! is found by a repeated scan of all open files. So the table is right at the latest one period
+//! ([`Options::period`]) after the last change, even if the kernel has lost an event. A socket
+//! without any descriptor, such as one that was registered with io_uring and closed, is not found.
 //!
-//! A process is as urgent as the most urgent of its threads, since any of them may read the socket;
-//! a [`Rule`] of the system file comes before that. A nice value is no urgency.
+//! A process has the urgency of its most urgent thread, since any of them may read the socket. A
+//! [`Rule`] of the system file precedes that. A nice value is no urgency.
 pub(crate) mod cgroup;
 mod follower;
 mod inspect;
@@ -50,7 +48,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Its number in IPv4's and IPv6's headers.
+    /// Number in the headers of IPv4 and IPv6.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -79,7 +77,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// What a packet says of its receiver, beside its version of IP ([`Family`]).
+/// The part of a packet that names its receiver, besides its version of IP ([`Family`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PacketKey {
     /// The protocol.
@@ -105,12 +103,12 @@ pub enum Family {
 }
 
 impl Family {
-    /// Both.
+    /// Both versions.
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 }
 
-/// The versions of IP that packets come to a socket by, at least one: a socket of IPv6 may take
-/// those of IPv4, too.
+/// The versions of IP from which a socket receives, at least one: a socket of IPv6 may receive
+/// IPv4, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Families {
     v4: bool,
@@ -118,20 +116,20 @@ pub struct Families {
 }
 
 impl Families {
-    /// Only IPv4.
+    /// IPv4 alone.
     pub const V4: Self = Self {
         v4: true,
         v6: false,
     };
-    /// Only IPv6.
+    /// IPv6 alone.
     pub const V6: Self = Self {
         v4: false,
         v6: true,
     };
-    /// Either.
+    /// Both versions.
     pub const BOTH: Self = Self { v4: true, v6: true };
 
-    /// Whether packets of this one come to it.
+    /// Whether the socket receives packets of this version.
     #[must_use]
     pub const fn has(self, family: Family) -> bool {
         match family {
@@ -141,86 +139,86 @@ impl Families {
     }
 }
 
-/// From where packets come to a socket.
+/// Where the packets of a socket come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct SocketPlace {
-    /// The network namespace, by its cookie (SO_NETNS_COOKIE).
+    /// Cookie of the network namespace (SO_NETNS_COOKIE).
     pub namespace: u64,
     /// The index of the only interface from which the socket takes packets (SO_BINDTODEVICE), 0 for
     /// any. Known from the first scan after it was bound.
     pub device: u32,
     /// Whether it is bound to an address of the loopback interface.
     pub loopback: bool,
-    /// By which versions of IP. Whether a socket for any address of IPv6 takes IPv4, too, is known
-    /// from the first scan after it was bound; until then it does not.
+    /// Versions of IP. Whether a socket for any address of IPv6 receives IPv4, too, is known from
+    /// the first scan after it was bound; until then it does not.
     pub families: Families,
 }
 
 /// A process that reads sockets at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ReaderId {
-    /// The process, by its number in the first process namespace.
+    /// Number of the process in the first process namespace.
     pub pid: u32,
-    /// When it was started, in ns since boot: with `pid` this names a process for good.
+    /// Start of the process, in ns since boot: with `pid` it identifies the process for good.
     pub start: u64,
-    /// From where its packets come.
+    /// Where its packets come from.
     pub place: SocketPlace,
 }
 
-/// A reader with what is known of it.
+/// A reader with its properties.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reader {
-    /// Which it is.
+    /// Identity of the reader.
     #[serde(flatten)]
     pub id: ReaderId,
-    /// The command's name, as the kernel keeps it: the first 15 bytes.
+    /// Name of the command as the kernel keeps it: its first 15 bytes.
     #[serde(serialize_with = "text")]
     pub comm: Arc<str>,
-    /// Its cgroup: a path from the root of cgroup v2, or that of systemd where v2 has only a root.
-    /// Empty if the process ended before it could be read.
+    /// Cgroup of the process: a path from the root of cgroup v2, or from that of systemd if v2 has
+    /// only a root. It is empty if the process ended before it could be read.
     #[serde(serialize_with = "text")]
     pub cgroup: Arc<str>,
-    /// How urgent it is as a receiver on that key.
+    /// Urgency of the process as a reader of that key.
     pub urgency: Urgency,
 }
 
-/// Writes a shared string as any other.
+/// Serializes a shared string like any other.
 fn text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(text)
 }
 
-/// What became different in the table.
+/// A change of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableChange {
-    /// A process reads a key now that it did not read before.
+    /// A process has begun to read a key.
     Bound {
         /// The key.
         key: PacketKey,
         /// The process.
         reader: Reader,
     },
-    /// A process does not read a key any longer.
+    /// A process has stopped reading a key.
     Unbound {
         /// The key.
         key: PacketKey,
         /// The process.
         reader: ReaderId,
     },
-    /// A reader is more or less urgent than before.
+    /// The urgency of a reader has changed.
     Urgency {
         /// The key.
         key: PacketKey,
         /// The process.
         reader: ReaderId,
-        /// Before.
+        /// Urgency before.
         from: Urgency,
-        /// Now.
+        /// Urgency now.
         to: Urgency,
     },
 }
 
 impl TableChange {
-    /// The key of which something is different.
+    /// The key that has changed.
     #[must_use]
     pub fn key(&self) -> PacketKey {
         match self {

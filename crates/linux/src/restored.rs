@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was put back, told to people.
+//! Messages about restored settings.
 use std::path::Path;
 
 use crate::instance::{self, InstanceError};
 use crate::settings::{Outcome, Restoration, Setting};
 
-/// A line for each setting that somebody should know of: those of which all is as it was before say
-/// nothing.
+/// A line for each setting that was not simply restored.
 #[must_use]
 pub fn remarks(restoration: &Restoration<Setting>) -> Vec<String> {
     let mut lines: Vec<String> = restoration.outcomes.iter().filter_map(remark).collect();
@@ -28,7 +27,7 @@ fn remark((setting, outcome): &(Setting, Outcome<crate::settings::Value>)) -> Op
     }
 }
 
-/// How many settings have their first values again.
+/// Number of settings that have their first values again.
 #[must_use]
 pub fn count(restoration: &Restoration<Setting>) -> usize {
     let put_back = |outcome: &_| matches!(outcome, Outcome::Restored | Outcome::Unchanged);
@@ -36,10 +35,10 @@ pub fn count(restoration: &Restoration<Setting>) -> usize {
     outcomes.filter(|(_, outcome)| put_back(outcome)).count()
 }
 
-/// Forgets the runs whose processes have crashed, once what they changed is put back.
+/// Removes the files of crashed runs whose changes are restored.
 ///
 /// # Errors
-/// When the folder or a file in it cannot be read or removed.
+/// Fails when the folder or a file in it cannot be read or removed.
 pub fn forget_crashed(folder: &Path) -> Result<(), InstanceError> {
     for run in instance::all(folder)? {
         if !run.lives() {

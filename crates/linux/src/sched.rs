@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The scheduling policy and the CPUs of a thread, read and set.
+//! Scheduling policies and CPUs of threads.
 use std::fmt;
 use std::io;
 use std::mem;
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranges::ranges;
 
-/// The number that Linux gives a thread.
+/// Number of a thread.
 pub type Tid = i32;
 
 /// SCHED_EXT of <linux/sched.h>, which libc does not have.
 const SCHED_EXT: u32 = 7;
 
-/// What a thread is scheduled by.
+/// Scheduling policy of a thread.
 ///
-/// A thread's slice (Linux 6.12), its clamps of utilisation and the further flags of SCHED_DEADLINE
+/// A thread's slice (Linux 6.12), its utilisation clamps and the further flags of SCHED_DEADLINE
 /// are not part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -39,14 +39,14 @@ pub enum SchedPolicy {
     Fifo(u8),
     /// SCHED_RR with its priority, from 1 to 99 (most).
     RoundRobin(u8),
-    /// SCHED_DEADLINE: `runtime` in each `period`, to be received within `deadline`; 1,024 ns <=
+    /// SCHED_DEADLINE: the thread gets `runtime` in each `period`, before `deadline`; 1,024 ns <=
     /// runtime <= deadline <= period.
     Deadline {
-        /// How long it may run in each period.
+        /// Time that the thread may run in each period.
         runtime: Duration,
-        /// From the start of the period, the time within which it receives its run time.
+        /// Time from the start of the period within which the thread gets its run time.
         deadline: Duration,
-        /// From one replenishment to the next.
+        /// Time from one replenishment to the next.
         period: Duration,
     },
     /// SCHED_EXT (Linux 6.12) with its nice value: a BPF program schedules it.
@@ -95,14 +95,15 @@ fn attributes(tid: Tid) -> io::Result<libc::sched_attr> {
 }
 
 fn nice_of(attributes: &libc::sched_attr) -> i8 {
-    // Between -20 and 19 by the kernel's word.
+    // The kernel returns a value between -20 and 19.
     attributes.sched_nice as i8
 }
 
-/// What thread `tid` (0: the calling one) is scheduled by.
+/// Reads the policy of thread `tid` (0: the calling thread).
 ///
 /// # Errors
-/// ESRCH when there is no such thread, ENOTSUP for a policy that is not known here.
+/// Fails with ESRCH when there is no such thread, and with ENOTSUP for a policy that is not known
+/// here.
 pub fn get(tid: Tid) -> io::Result<SchedPolicy> {
     let attributes = attributes(tid)?;
     let nice = nice_of(&attributes);
@@ -123,28 +124,28 @@ pub fn get(tid: Tid) -> io::Result<SchedPolicy> {
     })
 }
 
-/// Schedules thread `tid` (0: the calling one) by `policy` from now on. Whether its children start
-/// as ordinary processes (SCHED_FLAG_RESET_ON_FORK) stays as it is.
+/// Sets the policy of thread `tid` (0: the calling thread). Whether its children start as ordinary
+/// processes (SCHED_FLAG_RESET_ON_FORK) stays as it is.
 ///
 /// # Errors
-/// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE (and for SCHED_DEADLINE also when
-/// the thread may not run on every CPU of its domain), EBUSY when the CPUs have no room for that
-/// share of SCHED_DEADLINE, EINVAL for numbers out of range.
+/// Fails with ESRCH when there is no such thread, with EPERM without CAP_SYS_NICE (for
+/// SCHED_DEADLINE also when the thread may not run on every CPU of its domain), with EBUSY when the
+/// CPUs have no room for that share of SCHED_DEADLINE, and with EINVAL for numbers out of range.
 pub fn set(tid: Tid, policy: SchedPolicy) -> io::Result<()> {
     let now = attributes(tid)?;
     if now.sched_policy == libc::SCHED_DEADLINE as u32
         && !matches!(policy, SchedPolicy::Deadline { .. })
     {
-        // The kernel (6.18) never frees the share of a thread that is asleep when it leaves
-        // SCHED_DEADLINE, so that one cap after another it has no room for the next. The least
-        // share is rounded to none; the CPUs have always room for it.
+        // The kernel (6.18) never frees the share of a thread that sleeps when it leaves
+        // SCHED_DEADLINE, so that after several caps there would be no room for another. The least
+        // share is rounded to none, for which there is always room.
         set_from(now, tid, LEAST_SHARE)?;
     }
     set_from(now, tid, policy)
 }
 
-/// What the kernel counts as no share of a CPU at all: the shortest runtime in the longest period
-/// of SCHED_DEADLINE.
+/// Share of a CPU that the kernel rounds to none: the shortest runtime in the longest period of
+/// SCHED_DEADLINE.
 const LEAST_SHARE: SchedPolicy = SchedPolicy::Deadline {
     runtime: Duration::from_nanos(1024),
     deadline: Duration::from_secs(4),
@@ -199,21 +200,21 @@ fn set_from(mut attributes: libc::sched_attr, tid: Tid, policy: SchedPolicy) -> 
     errno(unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attributes, 0) })
 }
 
-/// A set of CPUs. As text, and in JSON, it is a list of ranges as Linux writes it: `0-3,8`.
+/// A set of CPUs. Its text and its JSON are a list of ranges in the notation of Linux: `0-3,8`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cpus(Vec<bool>);
 
-/// As many CPUs as the kernel can be made for on any machine.
+/// Most CPUs that the kernel can be built for on any machine.
 const MOST_CPUS: usize = 8192;
 
-/// A text that is no list of CPUs.
+/// A text is no list of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no list of CPUs such as `0-3,8`, each below {MOST_CPUS}")]
 pub struct NoCpus(String);
 
 impl Cpus {
-    /// Adds `cpu`; one above 8191 exists on no machine and is left out.
+    /// Adds `cpu`. A number above 8191 exists on no machine and is left out.
     fn insert(&mut self, cpu: usize) {
         if cpu < MOST_CPUS {
             if self.0.len() <= cpu {
@@ -223,19 +224,19 @@ impl Cpus {
         }
     }
 
-    /// Whether `cpu` is one of them.
+    /// Whether the set contains `cpu`.
     #[must_use]
     pub fn contains(&self, cpu: usize) -> bool {
         self.0.get(cpu).copied().unwrap_or(false)
     }
 
-    /// They, ascending.
+    /// Iterates over the CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.0.len()).filter(|cpu| self.0[*cpu])
     }
 
-    /// As the hexadecimal masks of /proc and /sys, 32 CPUs between two commas: `3` for CPUs 0 and
-    /// 1.
+    /// Formats the set as the hexadecimal masks of /proc and /sys, 32 CPUs between two commas: `3`
+    /// for CPUs 0 and 1.
     #[must_use]
     pub fn mask(&self) -> String {
         let words: Vec<u32> = self
@@ -314,14 +315,14 @@ impl fmt::Display for Cpus {
     }
 }
 
-/// The CPUs that thread `tid` (0: the calling one) may run on.
+/// Reads the set of CPUs that thread `tid` (0: the calling thread) may run on.
 ///
 /// # Errors
-/// ESRCH when there is no such thread.
+/// Fails with ESRCH when there is no such thread.
 pub fn affinity(tid: Tid) -> io::Result<Cpus> {
     let mut mask = [0_u64; MOST_CPUS / 64];
-    // SAFETY: the kernel writes at most the given size to `mask`. By the system call, which tells
-    // the size that it wrote and takes any number of CPUs.
+    // SAFETY: the kernel writes at most the given size to `mask`. Unlike the C library's function,
+    // the system call returns the size that it wrote, and takes any number of CPUs.
     let written = unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,
@@ -336,12 +337,12 @@ pub fn affinity(tid: Tid) -> io::Result<Cpus> {
         .collect())
 }
 
-/// Lets thread `tid` (0: the calling one) run on `cpus` only.
+/// Restricts thread `tid` (0: the calling thread) to `cpus`.
 ///
 /// # Errors
-/// ESRCH when there is no such thread, EPERM without CAP_SYS_NICE, EINVAL when none of `cpus` is
-/// there or when the thread is bound to its CPU by the kernel, EBUSY for a thread of
-/// SCHED_DEADLINE.
+/// Fails with ESRCH when there is no such thread, with EPERM without CAP_SYS_NICE, with EINVAL when
+/// none of `cpus` exists or the kernel has bound the thread to its CPU, and with EBUSY for a thread
+/// of SCHED_DEADLINE.
 pub fn set_affinity(tid: Tid, cpus: &Cpus) -> io::Result<()> {
     let mut mask = [0_u64; MOST_CPUS / 64];
     for cpu in cpus.iter() {
@@ -366,10 +367,10 @@ mod tests {
 
     #[test]
     fn reads_and_keeps_what_a_thread_has() {
-        // Its own thread, so that no other test runs with another policy for it.
+        // The test has a thread of its own, so that no other test runs with its policy.
         std::thread::spawn(|| {
             let before = get(0).unwrap();
-            // Nobody needs a right to be nicer, nor to be what he is.
+            // These two changes need no right.
             set(0, SchedPolicy::Batch { nice: 7 }).unwrap();
             assert_eq!(get(0).unwrap(), SchedPolicy::Batch { nice: 7 });
             set(0, SchedPolicy::Idle).unwrap();

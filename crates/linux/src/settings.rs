@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Weir changes of a machine: one setting at a time, each recorded before it changes and put
-//! back afterwards.
+//! Settings of a machine that Weir changes: each is recorded before it changes, and restored
+//! afterwards.
 pub mod ethtool;
 pub mod journal;
 pub mod namespace;
@@ -28,10 +28,10 @@ use steering::Rule;
 pub type Journal = journal::Log<Setting>;
 
 impl Journal {
-    /// Keeps other runs away from `interface` until this one ends.
+    /// Locks `interface` against other runs until this one ends.
     ///
     /// # Errors
-    /// When another run has it.
+    /// Fails when another run has it.
     pub fn lock_interface(&mut self, interface: &NetDevice) -> Result<(), JournalError<Setting>> {
         let NetDevice {
             name,
@@ -40,7 +40,7 @@ impl Journal {
             namespace,
             ..
         } = interface;
-        // Its device's number stays whatever it is named, and wherever it is.
+        // The device's number stays the same, whatever its name and its namespace.
         let lock = match device {
             Some(device) => format!("device.{device}"),
             None => format!("{namespace}.{index}"),
@@ -55,100 +55,99 @@ impl Journal {
     }
 }
 
-/// One thing of a running machine that can be set.
+/// A setting of a running machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
     /// A file of an interface in /sys/class/net, such as `threaded`, `gro_flush_timeout` or
     /// `queues/rx-0/rps_cpus`. Its value is [`Value::Text`].
     Device {
-        /// Whose.
+        /// The interface.
         interface: NetDevice,
-        /// The file's path from the interface's folder.
+        /// Path of the file from the interface's folder.
         file: String,
     },
-    /// What a thread is scheduled by: [`Value::Policy`].
+    /// Policy of a thread: [`Value::Policy`].
     Policy {
-        /// Which thread.
+        /// The thread.
         thread: Thread,
-        /// Its name, for people.
+        /// Name of the thread, for people.
         name: String,
     },
-    /// Where a thread may run: [`Value::Cpus`].
+    /// CPUs of a thread: [`Value::Cpus`].
     Affinity {
-        /// Which thread.
+        /// The thread.
         thread: Thread,
-        /// Its name, for people.
+        /// Name of the thread, for people.
         name: String,
     },
     /// A setting of the kernel: [`Value::Text`].
     Sysctl {
-        /// Its path from /proc/sys, as in `kernel/sched_rt_runtime_us`.
+        /// Path from /proc/sys, as in `kernel/sched_rt_runtime_us`.
         path: String,
     },
-    /// A feature of the kernel's scheduler: [`Value::Text`], its name, with `NO_` before it where
-    /// it is off. It is all of the machine's, and to be had where debugfs is mounted and may be
-    /// written to.
+    /// A feature of the kernel's scheduler: [`Value::Text`], its name, with `NO_` before it if it
+    /// is off. It belongs to the whole machine, and needs debugfs to be mounted and writable.
     Feature {
-        /// Its name, as in `HRTICK_DL`.
+        /// Name of the feature, as in `HRTICK_DL`.
         name: String,
     },
     /// How an interface gathers packets before an interrupt: [`Value::Coalescing`].
     Coalescing {
-        /// Whose.
+        /// The interface.
         interface: NetDevice,
-        /// Of one receive queue; else of all.
+        /// The receive queue; none: all.
         queue: Option<u32>,
     },
-    /// For how many packets each receive queue of an interface has room: [`Value::Packets`].
+    /// Packets for which each receive queue of an interface has room: [`Value::Packets`].
     Ring {
-        /// Whose.
+        /// The interface.
         interface: NetDevice,
     },
     /// A place in an interface's table of rules: [`Value::Rule`].
     Steering {
-        /// Whose.
+        /// The interface.
         interface: NetDevice,
-        /// The place, from 0.
+        /// Number of the place, from 0.
         place: u32,
     },
-    /// The queues to which a card brings what no rule steers: [`Value::Queues`].
+    /// Table of queues by which a card spreads packets without a rule: [`Value::Queues`].
     Spread {
-        /// Whose.
+        /// The interface.
         interface: NetDevice,
     },
 }
 
-/// What a [`Setting`] can be set to. Which kind it has stands there.
+/// Value of a [`Setting`], which determines the kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// A line of text: a number mostly.
+    /// A line of text, mostly a number.
     Text(String),
-    /// What a thread is scheduled by.
+    /// Policy of a thread.
     Policy(SchedPolicy),
-    /// Where a thread may run.
+    /// CPUs of a thread.
     Cpus(Cpus),
     /// How an interface gathers packets.
     Coalescing(Coalescing),
-    /// So many packets.
+    /// A number of packets.
     Packets(u32),
-    /// A rule, or that there is none.
+    /// A rule; none: no rule.
     Rule(Option<Rule>),
     /// A table of queues.
     Queues(Vec<u32>),
 }
 
-/// Why a setting could not be read or set.
+/// Reason why a setting could not be read or set.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
-    /// The interface, the thread or the namespace is there no longer.
+    /// The interface, the thread or the namespace does not exist any longer.
     #[error("{0} is no longer there")]
     Vanished(Setting),
     /// The interface's driver, or the kernel, has no such setting.
     #[error("{0} is not to be had here")]
     Absent(Setting),
-    /// The value is of another kind than the setting, or the path leads elsewhere.
+    /// The kind of the value does not fit the setting, or the path leads out of its folder.
     #[error("{setting} cannot be set to {value}")]
     Unfit {
         /// The setting.
@@ -163,24 +162,24 @@ pub enum SettingError {
     NoRoom {
         /// The setting.
         setting: Box<Setting>,
-        /// What it was to be.
+        /// The policy.
         policy: SchedPolicy,
     },
-    /// The kernel's threads cannot be listed.
+    /// The list of the kernel's threads cannot be read.
     #[error("the kernel's threads cannot be found in /proc: {0}")]
     Threads(String),
-    /// The kernel's answer.
+    /// The kernel reports an error.
     #[error("{setting}: {error}")]
     Refused {
         /// The setting.
         setting: Box<Setting>,
-        /// What the kernel answered.
+        /// Error of the kernel.
         error: io::Error,
     },
 }
 
 impl Setting {
-    /// The file `file` in the folder of `interface`.
+    /// The setting in the file `file` of `interface`.
     #[must_use]
     pub fn device(interface: &NetDevice, file: impl Into<String>) -> Self {
         Self::Device {
@@ -189,7 +188,7 @@ impl Setting {
         }
     }
 
-    /// What `thread` is scheduled by.
+    /// The setting of the policy of `thread`.
     #[must_use]
     pub fn policy(thread: &KernelThread) -> Self {
         Self::Policy {
@@ -198,7 +197,7 @@ impl Setting {
         }
     }
 
-    /// Where `thread` may run.
+    /// The setting of the CPUs of `thread`.
     #[must_use]
     pub fn affinity(thread: &KernelThread) -> Self {
         Self::Affinity {
@@ -207,10 +206,10 @@ impl Setting {
         }
     }
 
-    /// What it is now.
+    /// Reads the value.
     ///
     /// # Errors
-    /// When it is not there, or cannot be read.
+    /// Fails when its object does not exist, or it cannot be read.
     pub fn value(&self) -> Result<Value, SettingError> {
         self.get().map_err(|error| self.explain(error))
     }
@@ -225,7 +224,7 @@ impl Setting {
             Self::Affinity { thread, .. } => Value::Cpus(sched::affinity(there(*thread)?)?),
             Self::Sysctl { path } => {
                 let file = format!("/proc/sys/{}", within(path)?);
-                // So network namespaces of their own have what is all of the machine's.
+                // Network namespaces of their own show settings of the whole machine so.
                 if fs::metadata(&file)?.permissions().readonly() {
                     return Err(io::Error::from_raw_os_error(libc::EROFS));
                 }
@@ -277,7 +276,7 @@ impl Setting {
         }
     }
 
-    /// Whether what it belongs to is still there.
+    /// Whether the object of the setting still exists.
     fn is_there(&self) -> bool {
         match self {
             Self::Device { interface, .. }
@@ -290,7 +289,7 @@ impl Setting {
         }
     }
 
-    /// What the kernel's answer `error` means for this setting.
+    /// The meaning of the kernel's `error` for this setting.
     pub(crate) fn explain(&self, error: io::Error) -> SettingError {
         let setting = self.clone();
         match error.raw_os_error() {
@@ -302,7 +301,7 @@ impl Setting {
             Some(libc::EPERM | libc::EACCES) if matches!(self, Self::Feature { .. }) => {
                 SettingError::Absent(setting)
             }
-            // So containers have all of /proc/sys.
+            // Containers have all of /proc/sys mounted so.
             Some(libc::EROFS) if matches!(self, Self::Sysctl { .. }) => {
                 SettingError::Absent(setting)
             }
@@ -314,15 +313,15 @@ impl Setting {
     }
 }
 
-/// Where debugfs is, which systemd mounts there.
+/// Path in debugfs, where systemd mounts it.
 const FEATURES: &str = "/sys/kernel/debug/sched/features";
 
-/// Whether `text` says that the feature `name` is on, or off.
+/// Whether `text` is the feature `name`, on or off.
 fn is_of(text: &str, name: &str) -> bool {
     text.strip_prefix("NO_").unwrap_or(text) == name
 }
 
-/// How the feature `name` of the scheduler is.
+/// State of the scheduler's feature `name`.
 fn feature(name: &str) -> io::Result<String> {
     let all = fs::read_to_string(FEATURES)?;
     let found = all.split_whitespace().find(|text| is_of(text, name));
@@ -332,7 +331,7 @@ fn feature(name: &str) -> io::Result<String> {
     )
 }
 
-/// The number of `thread`, if it is still that thread's.
+/// Number of `thread`, if the thread still exists.
 fn there(thread: Thread) -> io::Result<sched::Tid> {
     match thread.exists() {
         Ok(true) => Ok(thread.tid),
@@ -342,8 +341,7 @@ fn there(thread: Thread) -> io::Result<sched::Tid> {
     }
 }
 
-/// `path`, if it stays in its folder: a journal may have been written by anybody who may write
-/// there.
+/// Fails unless `path` stays in its folder: whoever can write the journal may have written it.
 fn within(path: &str) -> io::Result<&str> {
     let stays = |name: &str| !name.is_empty() && name != "." && name != "..";
     if path.split('/').all(stays) {
@@ -353,14 +351,14 @@ fn within(path: &str) -> io::Result<&str> {
     }
 }
 
-/// `text` in the one way in which two equal values are equal: the kernel writes leading zeros, and
-/// tabs between numbers.
+/// Brings `text` into a normal form, in which equal values are equal: the kernel writes leading
+/// zeros, and tabs between numbers.
 fn normal(file: &str, text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if file.ends_with("_cpus") && text.is_ascii() {
         let digits = text.replace(',', "");
         let digits = digits.trim_start_matches('0');
-        // A comma before each eight digits, counted from the end.
+        // A comma stands before each eight digits, counted from the end.
         let mut mask = String::new();
         for (place, digit) in digits.char_indices() {
             if place > 0 && (digits.len() - place) % 8 == 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a flood can take from tasks, at any rate, and the packets that can be taken from a device:
-//! from what its top half may do.
+//! What a flood of packets at any rate can take from tasks, and how many packets can be received:
+//! both follow from the limits of the top half.
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_getres};
@@ -9,50 +9,48 @@ use weir_model::{LinuxMode, TopHalf};
 
 use crate::system::{Node, NodeInterface};
 
-/// What one interface can do to the tasks of the file.
+/// Effect of one interface on the tasks of the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Share {
-    /// Of the interface.
+    /// Name of the interface.
     pub interface: String,
-    /// The share of a processor that its top half takes from any task in the long run, at any rate
-    /// of packets; none: it has a place among the tasks instead.
+    /// Share of a processor that its top half takes from any task in the long run, at any rate of
+    /// packets; none: it has an urgency among the tasks instead.
     pub cap: Option<f64>,
-    /// What one receive queue takes in each of the cap's periods beyond that, in seconds: the rest
-    /// of a poll, which the kernel does not end and does not charge to it, by the costs in the file
-    /// of as many packets as a poll has at most. None without a cap, or if the file states no
-    /// costs.
+    /// Time beyond the cap that one receive queue takes in each of its periods, in seconds: the
+    /// rest of a poll, which the kernel neither ends nor charges. It is computed from the file's
+    /// costs for the most packets of a poll. None without a cap, or if the file states no costs.
     pub poll: Option<f64>,
-    /// What one receive queue can take at once with that cap, in seconds: its run time, up to a
-    /// tick of the kernel's clock if it ends only there, and `poll`. It waits the longer
-    /// afterwards. None without a cap.
+    /// Time that one receive queue can take at once with that cap, in seconds: its run time, up to
+    /// a tick of the kernel's clock if only that ends it, and `poll`. Afterwards it waits longer.
+    /// None without a cap.
     pub at_once: Option<f64>,
-    /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER; none: it has a cap, which precedes all of
-    /// them.
+    /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER; none: it has a cap, which precedes them all.
     pub urgency: Option<u8>,
-    /// The receivers of the file to which no flood of this interface does more than interrupts and
+    /// Receivers of the file from which a flood over this interface takes only the interrupts and
     /// the cap, in the file's order.
     pub safe: Vec<String>,
-    /// Those that a flood can take time from beyond that: they are not more urgent than what works
-    /// for it. All their time; but in the mode exact with a cap, the bottom halves of as many
-    /// packets as the cap lets through.
+    /// Receivers from which a flood can take more, since they are not more urgent than the work for
+    /// it: all of their time or, in the mode exact with a cap, the time of the bottom halves of as
+    /// many packets as the cap lets through.
     pub exposed: Vec<String>,
-    /// Interrupts of each queue a second, at most; none: packets are not deferred, so each may
+    /// Most interrupts of each queue a second; none: packets are not deferred, so each may
     /// interrupt.
     pub interrupts_hz: Option<f64>,
-    /// Packets a second that the top half can take; none: the file states no cost for them.
+    /// Packets a second that the top half can receive; none: the file states no costs.
     pub capacity_hz: Option<f64>,
-    /// The period of its cap in seconds, in each of which it takes as many packets as that is of
-    /// them, however close they come; none without a cap.
+    /// Period of its cap in seconds. In each it receives the packets of that time, however close
+    /// together they come. None without a cap.
     pub period: Option<f64>,
-    /// Packets that each receive queue of the card has room for while the top half does not run;
-    /// the card drops what comes then beyond that. None: the driver does not say.
+    /// Packets for which each receive queue of the card has room while the top half does not run;
+    /// the card drops the rest. None: the driver does not tell.
     pub ring: Option<u32>,
 }
 
 impl Share {
-    /// That of an interface of `node` whose receive queues will have room for `ring` packets. A cap
-    /// ends at the next of the kernel's ticks, which come once in `tick`; zero: it ends when it is
-    /// over.
+    /// Computes the share of an interface of `node` whose receive queues will have room for `ring`
+    /// packets. A cap ends at the next of the kernel's ticks, which come once in `tick`, or exactly
+    /// if `tick` is zero.
     #[must_use]
     pub fn of(node: &Node, interface: &NodeInterface, tick: Duration, ring: Option<u32>) -> Self {
         let capped = match node.linux.top_half {
@@ -66,8 +64,8 @@ impl Share {
             Some(TopHalf::Urgency(urgency)) => Some(urgency),
             None => Some(node.urgency_of(interface).get()),
         };
-        // In the mode exact the cap is of the top half alone, and each bottom half has its own
-        // receiver's urgency; else the top half does it all.
+        // In the mode exact the cap is that of the top half alone, and each bottom half has its own
+        // receiver's urgency. Otherwise the top half does everything.
         let most = match node.linux.mode {
             LinuxMode::Exact => urgency.max(Some(node.urgency_of(interface).get())),
             LinuxMode::Native | LinuxMode::Predicted => urgency,
@@ -103,8 +101,8 @@ impl Share {
     }
 }
 
-/// How long the kernel's clock ticks: 1/CONFIG_HZ, by the resolution of the clocks that it sets
-/// only then.
+/// Period of the kernel's clock, 1/CONFIG_HZ. It is the resolution of the clocks that advance only
+/// at its ticks.
 #[must_use]
 pub fn tick() -> Duration {
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(LONGEST_TICK, Duration::from)
@@ -115,7 +113,7 @@ pub fn tick() -> Duration {
 /// for the rest (`update_curr_dl`: it has left its queue).
 const MOST_OF_POLL: u32 = 64;
 
-/// That of 100 Hz.
+/// The period of a clock of 100 Hz.
 const LONGEST_TICK: Duration = Duration::from_millis(10);
 
 fn per_second(time: Duration) -> f64 {

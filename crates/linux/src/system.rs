@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system file as this machine is to carry it out: interfaces by their names, and the receivers
-//! that each has to serve.
+//! A system file in the form that this machine carries out: interfaces by their names, with the
+//! receivers that each serves.
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,110 +17,110 @@ use crate::urgency::Urgency;
 
 pub use refused::NotForLinux;
 
-/// The cap of the top half in the mode [`LinuxMode::Exact`], if the file does not say: 5 % of a
-/// processor, in pieces that a job of some ms can bear.
+/// Default cap of the top half in the mode [`LinuxMode::Exact`]: 5 % of a processor, in pieces that
+/// a job of some ms can bear.
 const CAP: TopHalf = TopHalf::Cap {
     runtime: Duration::from_micros(500),
     period: Duration::from_millis(10),
 };
 
-/// The buffer of new sockets in the mode [`LinuxMode::Exact`], if the file does not say, in bytes.
-/// A packet that goes through a class takes a page of it and what the kernel notes of it, 4,352
-/// bytes, instead of 768 for a small one: this is room for 240, where the kernel's own default has
-/// it for 277 small ones, or 92 of 1,500 bytes.
+/// Default receive buffer of new sockets in the mode [`LinuxMode::Exact`], in bytes. A packet that
+/// passes a class takes 4,352 bytes, a page and the kernel's record of it, instead of 768 for a
+/// small packet. So the buffer has room for 240, while the kernel's own default has room for 277
+/// small packets, or for 92 of 1,500 bytes.
 const RECEIVE_BUFFER: u32 = 1 << 20;
 
 /// What a system file asks of this machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Node {
-    /// What the file calls the system.
+    /// Name of the system in its file.
     pub name: String,
     /// The section `[linux]`. What it leaves to the mode is filled in: `accounting` is never none,
     /// `top_half` is none where the thread has the urgency of its most urgent receiver, and
     /// `receive_buffer` is none where the buffers stay as they are.
     pub linux: Linux,
-    /// Each interface once, in the file's order; at least one.
+    /// Interfaces, each once, in the file's order; at least one unless only an account is kept.
     pub interfaces: Vec<NodeInterface>,
-    /// In the file's order.
+    /// Receivers in the file's order.
     pub receivers: Vec<NodeReceiver>,
-    /// Packets that may wait for the bottom halves of a class on each CPU, in the mode exact: those
-    /// that flows state, of all flows to receivers of an urgency together.
+    /// Packets that may wait for the bottom halves of a class on each CPU, in the mode exact: the
+    /// sum of the queues that flows to receivers of that urgency state.
     pub queues: BTreeMap<Urgency, u32>,
-    /// What flows name otherwise than by a port: packets for the thread of their receiver's class
-    /// in the mode exact, where no port says more.
+    /// Packets that flows select by something other than a port, with the urgency of their
+    /// receiver; in the mode exact, where no port decides.
     pub selected: Vec<(demux::Key, Urgency)>,
-    /// What the file says and nothing comes of, or what somebody should know of whom it trusts.
+    /// Statements of the file that have no effect, and remarks on whom it trusts.
     pub remarks: Vec<String>,
 }
 
 /// A network interface.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodeInterface {
-    /// As `ip link` shows it.
+    /// Name as `ip link` shows it.
     pub name: String,
-    /// Indices in [`Node::receivers`] of those that a flow leads to from here, ascending.
+    /// Indices in [`Node::receivers`] of the receivers of its flows, ascending.
     pub receivers: Vec<usize>,
-    /// How long packets may wait to share an interrupt; none: the file does not say.
+    /// Time for which packets may wait to share an interrupt; none: the file does not state it.
     pub deferral: Option<Duration>,
-    /// What tells the packets of its most urgent receivers from those of others, if it has others
-    /// too: they need not wait behind theirs.
+    /// Marks of the packets of its most urgent receivers, if it has others too: these packets need
+    /// not wait behind the others'.
     pub urgent: Vec<Mark>,
-    /// The most urgent receiver of packets that `urgent` does not tell.
+    /// Urgency of the most urgent receiver of packets without such a mark.
     pub others: Urgency,
-    /// What the thread that takes packets from the device does for each at worst; none: the file
-    /// does not say.
+    /// Longest work of the thread that takes packets from the device, for each packet; none: the
+    /// file does not state it.
     pub top_half: Option<Duration>,
-    /// What is done for each packet after that, at its receiver's urgency, at worst; none: the file
-    /// does not say.
+    /// Longest work for each packet after that, at its receiver's urgency; none: the file does not
+    /// state it.
     pub bottom_half: Option<Duration>,
-    /// What the system can do without, in packets a second; none: the file does not say so of each
-    /// of its sources.
+    /// Packets a second that the system tolerates; none: the file does not state it for each of its
+    /// sources.
     pub tolerated_hz: Option<f64>,
 }
 
-/// A receiver, and how its sockets are recognised.
+/// A receiver, and the properties by which its sockets are recognised.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodeReceiver {
-    /// Its name in the file.
+    /// Name in the file.
     pub name: String,
-    /// How urgent it is.
+    /// Urgency of the receiver.
     pub urgency: Urgency,
-    /// The ports that it listens at, of its `match` and of its flows, each once; none of them: any.
+    /// Ports of its `match` and of its flows, each once; empty: any port.
     pub ports: Vec<ListeningPort>,
-    /// Its control group, or one above.
+    /// Path of its control group, or of one above.
     pub cgroup: Option<String>,
-    /// The name of its program.
+    /// Name of its program.
     pub command: Option<String>,
-    /// The user that it runs as.
+    /// User that it runs as.
     pub user: Option<u32>,
 }
 
 /// A port of TCP, of UDP or of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListeningPort {
-    /// None: both.
+    /// The protocol; none: both.
     pub protocol: Option<Protocol>,
-    /// 1 to 65535.
+    /// Number from 1 to 65535.
     pub number: u16,
 }
 
-/// What a network card can tell packets by.
+/// A property by which a network card can select packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// The port that they are for.
+    /// Destination port.
     Port(ListeningPort),
-    /// Their EtherType.
+    /// EtherType.
     EtherType(u16),
-    /// The priority in their VLAN tag.
+    /// Priority in the VLAN tag.
     Priority(u8),
 }
 
 impl Node {
-    /// What `system` asks for, in this `mode` in place of its own if there is one.
+    /// Reads `system`, with this `mode` in place of its own if one is given.
     ///
     /// # Errors
-    /// When it has no network interface and the mode does more than to keep an account, or asks for
-    /// what Linux does not have.
+    /// Fails when the system has no network interface although the mode needs one, or asks for
+    /// something that Linux does not have.
     pub fn of(system: &System, mode: Option<LinuxMode>) -> Result<Self, NotForLinux> {
         if let Some((flow, network)) = system
             .flows
@@ -191,14 +191,14 @@ impl Node {
         })
     }
 
-    /// The urgencies that the file says of receivers.
+    /// Urgencies of the receivers in the file.
     #[must_use]
     pub fn urgencies(&self) -> BTreeSet<Urgency> {
         self.receivers.iter().map(|one| one.urgency).collect()
     }
 
-    /// What the file says of receivers that are followed: one rule for each port of a receiver. A
-    /// receiver that says nothing of its sockets has none.
+    /// Rules of the file for receivers: one for each port of a receiver, and none for a receiver
+    /// without any property of its sockets.
     #[must_use]
     pub fn rules(&self) -> RuleSet {
         let rules = self.receivers.iter().flat_map(|receiver| {
@@ -218,7 +218,7 @@ impl Node {
                         None => None,
                         Some(Protocol::Tcp) => Some(receivers::Protocol::Tcp),
                         Some(Protocol::Udp) => Some(receivers::Protocol::Udp),
-                        // It has no ports.
+                        // The protocol has no ports.
                         Some(Protocol::Icmp) => return None,
                     };
                     Some(of(protocol, Some(port.number)))
@@ -234,7 +234,7 @@ impl Node {
         RuleSet::new(rules.collect())
     }
 
-    /// How closely receivers are followed.
+    /// Options of the follower of receivers.
     #[must_use]
     pub fn following(&self) -> receivers::Options {
         receivers::Options {
@@ -251,7 +251,7 @@ impl Node {
             .is_some_and(|kept| kept != Accounting::Off)
     }
 
-    /// How the account is kept; none: not at all.
+    /// Options of the account; none: no account is kept.
     #[must_use]
     pub fn accounting(&self) -> Option<account::Options> {
         if !self.is_accounting() {
@@ -270,9 +270,9 @@ impl Node {
         })
     }
 
-    /// The highest urgency that the threads of an interface get in the mode predicted: the place of
-    /// the top half, else the urgency of the interface's most urgent receiver in the file, so that
-    /// no other process takes what the file gives to nobody; with neither, that of any receiver.
+    /// Highest urgency of an interface's threads in the mode predicted: that of the top half, else
+    /// that of the interface's most urgent receiver in the file, so that no other process gains
+    /// more than the file gives. Without both it is the highest of all.
     #[must_use]
     pub fn most_of(&self, interface: &NodeInterface) -> Urgency {
         let most = match self.linux.top_half {
@@ -283,7 +283,7 @@ impl Node {
         most.min(predicted::MOST)
     }
 
-    /// The most urgent receiver of an interface; ordinary if it has none.
+    /// Urgency of the most urgent receiver of an interface; ordinary if it has none.
     #[must_use]
     pub fn urgency_of(&self, interface: &NodeInterface) -> Urgency {
         let receivers = interface.receivers.iter();
@@ -310,7 +310,7 @@ fn receiver(system: &System, index: usize) -> Result<NodeReceiver, NotForLinux> 
         })
     });
     for port in stated.into_iter().chain(of_flows) {
-        // One of both protocols includes the others.
+        // A port without a protocol includes both.
         if !ports.iter().any(|known| {
             *known == port || (known.number == port.number && known.protocol.is_none())
         }) {
@@ -338,9 +338,9 @@ fn receiver(system: &System, index: usize) -> Result<NodeReceiver, NotForLinux> 
     })
 }
 
-/// A class is one queue for all of its flows. That of a flow which says nothing is as long as the
-/// others'. Where ordinary processes that the file does not name wait, too, there is the room that
-/// they have without it.
+/// Computes the queues. A class has one queue for all of its flows; a flow that states no queue
+/// adds nothing. If packets of ordinary processes wait in it, too, it has at least their usual
+/// room.
 fn queues(
     system: &System,
     receivers: &[NodeReceiver],
@@ -366,7 +366,7 @@ fn queues(
     queues.into_iter().map(fits).collect()
 }
 
-/// The number of a user who is given by name or number.
+/// Number of a user that is given by name or number.
 fn user_of(receiver: &str, user: &str) -> Result<u32, NotForLinux> {
     let known = || {
         let found = nix::unistd::User::from_name(user).ok().flatten();
@@ -379,11 +379,11 @@ fn user_of(receiver: &str, user: &str) -> Result<u32, NotForLinux> {
     })
 }
 
-/// Ports below this need a right to be bound, where nobody has set another bound
+/// Ports below this need a right to be bound, unless another bound is set
 /// (net.ipv4.ip_unprivileged_port_start).
 const PRIVILEGED: u16 = 1024;
 
-/// What somebody should know of what the file says: what is not looked at, and who is trusted.
+/// Remarks on the file: statements that have no effect, and users that it trusts.
 fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
     let mut remarks = Vec::new();
     for flow in &system.flows {
@@ -417,8 +417,9 @@ fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
     remarks
 }
 
-/// Of several flows with the same selector, the most urgent receiver's counts. One that names more
-/// than one thing is not told by the table, so it is left out.
+/// Selectors of flows without a port. Of several flows with the same selector, the most urgent
+/// receiver counts. The table cannot distinguish selectors with more than one property, so they are
+/// left out.
 fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::Key, Urgency)> {
     let is_here = |source: usize| system.linux.interfaces.iter().any(|of| of.source == source);
     let flows = system.flows.iter().filter(|flow| is_here(flow.source));
@@ -446,8 +447,8 @@ fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::Key, Urg
     selected.into_iter().collect()
 }
 
-/// The marks of the most urgent receivers of `interface`, and the urgency of the most urgent
-/// receiver of other packets: one of the most urgent too, if not all of its packets there have a
+/// Marks of the most urgent receivers of `interface`, and the urgency of the most urgent receiver
+/// of other packets. The latter is one of the most urgent, too, if some of their packets have no
 /// mark.
 fn urgent(
     system: &System,
@@ -480,7 +481,7 @@ fn urgent(
         }
         let of = &flow.selector;
         match (of.ethertype, of.pcp, of.protocol, of.port) {
-            // The receiver has it.
+            // The receiver has the port already.
             (_, _, _, Some(_)) => {}
             (Some(ethertype), None, None, None) => marks.push(Mark::EtherType(ethertype)),
             (None, Some(priority), None, None) => marks.push(Mark::Priority(priority)),
@@ -491,8 +492,8 @@ fn urgent(
     (marks, less.filter(|_| all_are_marked).unwrap_or(most))
 }
 
-/// Sources that are queues of the same interface are one here: the kernel's settings are the
-/// interface's.
+/// The interfaces of the system. Sources that are queues of the same interface become one: the
+/// kernel has settings per interface.
 fn interfaces(system: &System) -> Vec<NodeInterface> {
     let mut interfaces: Vec<NodeInterface> = Vec::new();
     let time = |cycles: u64| {

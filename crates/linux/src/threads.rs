@@ -14,20 +14,20 @@ use crate::sched::Tid;
 /// The flag of a kernel thread in /proc/TID/stat: PF_KTHREAD of <linux/sched.h>.
 pub(crate) const KERNEL_THREAD: u32 = 0x0020_0000;
 
-/// A thread of this boot, told apart from any later one that Linux gives the same number.
+/// A thread of this boot, distinguished from later ones with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Thread {
     /// Its number.
     pub tid: Tid,
-    /// When it was started, in ticks (of sysconf(_SC_CLK_TCK)) since boot.
+    /// Start, in ticks (of sysconf(_SC_CLK_TCK)) since boot.
     pub started: u64,
 }
 
 impl Thread {
-    /// The thread that has the number `tid` now, `None` if there is none.
+    /// The thread that has the number `tid` now; `None` if there is none.
     ///
     /// # Errors
-    /// When /proc cannot be read.
+    /// Fails when /proc cannot be read.
     pub fn of(tid: Tid) -> ProcResult<Option<Self>> {
         Ok(
             if_there(Process::new(tid).and_then(|process| process.stat()))?.map(|stat| Self {
@@ -37,53 +37,53 @@ impl Thread {
         )
     }
 
-    /// Whether it is still there.
+    /// Whether the thread still exists.
     ///
     /// # Errors
-    /// When /proc cannot be read.
+    /// Fails when /proc cannot be read.
     pub fn exists(self) -> ProcResult<bool> {
         Ok(Self::of(self.tid)? == Some(self))
     }
 }
 
-/// A kernel thread with a descriptor (pidfd_open), which tells whether it has ended without a look
-/// at /proc.
+/// A kernel thread with a descriptor (pidfd_open), which reports the thread's end without reading
+/// /proc.
 #[derive(Debug)]
 pub struct ThreadHandle {
-    /// Which.
+    /// The thread.
     pub thread: Thread,
     descriptor: OwnedFd,
 }
 
 impl ThreadHandle {
-    /// Holds `thread`; none if it has ended.
+    /// Opens `thread`; none if it has ended.
     ///
     /// # Errors
-    /// When there can be no more descriptors, or /proc cannot be read.
+    /// Fails when the limit of descriptors is reached, or /proc cannot be read.
     pub fn new(thread: Thread) -> io::Result<Option<Self>> {
         let descriptor = descriptor(thread.tid)?;
-        // After it was opened, so that it is that thread's and no later one's.
+        // This comes after opening, so that the descriptor is not that of a later thread.
         let exists = thread.exists().map_err(io::Error::other)?;
         let held = descriptor.map(|descriptor| Self { thread, descriptor });
         Ok(held.filter(|_| exists))
     }
 
-    /// Whether it has ended.
+    /// Whether the thread has ended.
     ///
     /// # Errors
-    /// When the kernel does not answer.
+    /// Fails when the kernel does not answer.
     pub fn has_ended(&self) -> io::Result<bool> {
         let mut polled = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLIN)];
         Ok(poll(&mut polled, PollTimeout::ZERO)? > 0)
     }
 }
 
-/// A descriptor of the process `pid`, or of the kernel thread; none if there is none.
+/// Opens the process `pid`, or the kernel thread; none if there is none.
 pub(crate) fn descriptor(pid: Tid) -> io::Result<Option<OwnedFd>> {
     // SAFETY: the call takes numbers only.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     match i32::try_from(descriptor) {
-        // SAFETY: the kernel has just made it, for nobody else.
+        // SAFETY: the kernel has just created the descriptor for this call.
         Ok(descriptor) if descriptor >= 0 => Ok(Some(unsafe { OwnedFd::from_raw_fd(descriptor) })),
         _ => match io::Error::last_os_error() {
             error if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
@@ -92,73 +92,72 @@ pub(crate) fn descriptor(pid: Tid) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// `None` for a thread that ended before or while it was read.
+/// Turns the error for a thread that ended before or during reading into `None`.
 fn if_there<T>(read: ProcResult<T>) -> ProcResult<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),
         Err(ProcError::NotFound(_)) => Ok(None),
-        // What was open when the thread ended answers ESRCH.
+        // Files that were open when the thread ended return ESRCH.
         Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// What a kernel thread is for, by its name.
+/// Work of a kernel thread, by the thread's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Work {
-    /// `napi/INTERFACE-ID`: the receive (and send completion) work of one queue of an interface
-    /// whose NAPI is threaded.
+    /// `napi/INTERFACE-ID`: receives (and cleans up after sending) for one queue of an interface
+    /// with threaded NAPI.
     Napi {
-        /// The interface's name when the thread was made: interfaces of other network namespaces
-        /// may have it too.
+        /// Name of the interface when the thread was created; interfaces of other network
+        /// namespaces may have it, too.
         interface: String,
-        /// The NAPI instance's number, unique on the machine.
+        /// Number of the NAPI instance, unique on the machine.
         id: u32,
     },
-    /// `irq/NUMBER-NAME`: the handler of one interrupt, on PREEMPT_RT, with `threadirqs`, or where
-    /// the driver asks for it.
+    /// `irq/NUMBER-NAME`: handles one interrupt, on PREEMPT_RT, with `threadirqs`, or if the driver
+    /// asks for it.
     Irq {
-        /// The interrupt's number, as in /proc/interrupts.
+        /// Number of the interrupt, as in /proc/interrupts.
         number: u32,
-        /// Of the handler, which drivers mostly make from the interface's name.
+        /// Name of the handler, which drivers mostly derive from the interface's name.
         name: String,
     },
-    /// `ksoftirqd/CPU`: soft interrupts after an overload, and on PREEMPT_RT those that no thread
-    /// takes along.
+    /// `ksoftirqd/CPU`: handles soft interrupts after an overload, and on PREEMPT_RT those that no
+    /// other thread handles.
     SoftIrq {
-        /// The CPU that it is bound to.
+        /// CPU that the thread is bound to.
         cpu: u32,
     },
-    /// `ktimers/CPU`: on PREEMPT_RT, the soft interrupts of timers, of which an interface's
-    /// deferral is one.
+    /// `ktimers/CPU`: on PREEMPT_RT, handles the soft interrupts of timers, among them an
+    /// interface's deferral.
     Timers {
-        /// The CPU that it is bound to.
+        /// CPU that the thread is bound to.
         cpu: u32,
     },
-    /// `backlog_napi/CPU`: receive work that a CPU was given by another or by itself (RPS,
+    /// `backlog_napi/CPU`: receives packets that a CPU was given by another or by itself (RPS,
     /// loopback, veth without NAPI), on PREEMPT_RT and with `threadirqs` from Linux 6.10 on;
-    /// elsewhere it is softirq.
+    /// otherwise a soft interrupt does so.
     Backlog {
-        /// The CPU that it is bound to.
+        /// CPU that the thread is bound to.
         cpu: u32,
     },
-    /// `cpumap/CPU/map:ID`: the network stack's work for the packets that an XDP program redirected
+    /// `cpumap/CPU/map:ID`: runs the network stack for the packets that an XDP program redirected
     /// to that entry of a CPUMAP.
     CpuMap {
-        /// The CPU that it is bound to, and the entry's index.
+        /// CPU that the thread is bound to, and index of the entry.
         cpu: u32,
-        /// The map's number.
+        /// Number of the map.
         map: u32,
     },
 }
 
 impl Work {
-    /// What the kernel thread named `name` is for, `None` if it has nothing to do with the work of
-    /// interrupts.
+    /// Work of the kernel thread with the name `name`; `None` if it does no work of interrupts.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         if let Some(rest) = name.strip_prefix("napi/") {
-            // Names of interfaces have dashes too.
+            // Names of interfaces may contain dashes.
             let (interface, id) = rest.rsplit_once('-')?;
             let interface = interface.to_owned();
             return Some(Self::Napi {
@@ -212,18 +211,18 @@ impl fmt::Display for Work {
 /// A kernel thread that does the work of interrupts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelThread {
-    /// Which it is.
+    /// The thread.
     pub thread: Thread,
-    /// What it is for; this written out is its name.
+    /// Its work; written out it is the thread's name.
     pub work: Work,
 }
 
-/// All kernel threads that do the work of interrupts, ascending by their numbers.
+/// All kernel threads that do the work of interrupts, in ascending order of their numbers.
 ///
-/// Only those that /proc shows: a container with its own process namespace sees none.
+/// Only threads in /proc are found: a container with its own process namespace sees none.
 ///
 /// # Errors
-/// When /proc cannot be read.
+/// Fails when /proc cannot be read.
 pub fn all() -> ProcResult<Vec<KernelThread>> {
     let mut found = Vec::new();
     for process in all_processes()? {
@@ -247,10 +246,10 @@ pub fn all() -> ProcResult<Vec<KernelThread>> {
     Ok(found)
 }
 
-/// Those of [`all`] whose work `wanted` accepts.
+/// The threads of [`all`] whose work `wanted` accepts.
 ///
 /// # Errors
-/// When /proc cannot be read.
+/// Fails when /proc cannot be read.
 pub fn which(wanted: impl Fn(&Work) -> bool) -> ProcResult<Vec<KernelThread>> {
     Ok(all()?
         .into_iter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How urgent a process is, and so everything that the kernel does for it: Linux's scheduling
-//! policies as one number.
+//! Urgency: Linux's scheduling policies as one number, for processes and for the work that the
+//! kernel does for them.
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::sched::SchedPolicy;
 
 /// How urgent a process is, from 0 to 99; higher is more urgent.
 ///
-/// 0 is every process that a real-time one precedes, whatever its nice value; 1 to 99 are the
+/// 0 is every process that real-time ones precede, whatever its nice value; 1 to 99 are the
 /// priorities of SCHED_FIFO and SCHED_RR. A process of SCHED_DEADLINE, which precedes all of them,
 /// counts as 99.
 #[derive(
@@ -18,7 +18,7 @@ use crate::sched::SchedPolicy;
 #[serde(try_from = "u8", into = "u8")]
 pub struct Urgency(u8);
 
-/// A number above 99, which no process of Linux can have as its urgency.
+/// A number above 99 is not the urgency of any process of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an urgency of {0}: Linux has 0 (not real-time) and 1 to 99 (the priorities of SCHED_FIFO and SCHED_RR)"
@@ -26,15 +26,15 @@ pub struct Urgency(u8);
 pub struct TooUrgent(pub u8);
 
 impl Urgency {
-    /// That of a process that is not real-time.
+    /// Urgency of processes that are not real-time.
     pub const ORDINARY: Self = Self(0);
-    /// That of SCHED_FIFO 99, and of SCHED_DEADLINE.
+    /// Urgency of SCHED_FIFO 99 and of SCHED_DEADLINE.
     pub const MOST: Self = Self(99);
 
-    /// The urgency `number`.
+    /// Creates the urgency `number`.
     ///
     /// # Errors
-    /// When it is above 99.
+    /// Fails when the number is above 99.
     pub const fn new(number: u8) -> Result<Self, TooUrgent> {
         if number <= Self::MOST.0 {
             Ok(Self(number))
@@ -49,7 +49,7 @@ impl Urgency {
         self.0
     }
 
-    /// That of a process which runs with `policy`.
+    /// Urgency of a process with `policy`.
     #[must_use]
     pub const fn of(policy: SchedPolicy) -> Self {
         match policy {
@@ -68,9 +68,8 @@ impl Urgency {
         }
     }
 
-    /// What a kernel thread runs with that works for a process of this urgency: SCHED_FIFO, since
-    /// such threads wait for work among themselves and need no slices; SCHED_OTHER with nice 0 for
-    /// one that is not real-time.
+    /// Policy of kernel threads that work for a process of this urgency: SCHED_FIFO, since such
+    /// threads wait for work and need no slices; SCHED_OTHER with nice 0 if it is not real-time.
     #[must_use]
     pub const fn policy(self) -> SchedPolicy {
         match self.0 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other end of a veth pair, which leaves the checksums of what it sends out unless that is
-//! turned off: nobody is to check them, since no wire is between. An XDP program's redirection
-//! forgets that, so what mode exact gives to a class would be dropped as damaged there
+//! Checksums of packets on a veth pair. The other end leaves them out unless that is turned off,
+//! since no wire could damage the packets. An XDP program's redirection loses that information, so
+//! packets that mode exact gives to a class would be dropped there as damaged
 //! (veth_convert_skb_to_xdp_buff and cpu_map_build_skb of the kernel up to 6.18).
 use std::io;
 
@@ -9,33 +9,33 @@ use crate::machine::Lack;
 use crate::settings::namespace::{NamespacePath, handle};
 use crate::settings::{Namespace, NetDevice, OpenInterface, ethtool, netlink};
 
-/// What its driver is called.
+/// Name of the driver.
 const DRIVER: &str = "veth";
 
 fn is_veth(open: &OpenInterface) -> bool {
     ethtool::driver(open).is_ok_and(|driver| driver == DRIVER)
 }
 
-/// Whether what comes from the other end has its checksums.
+/// Whether packets from the other end have their checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checksums {
-    /// It has, or the interface is no veth.
+    /// They have checksums, or the interface is no veth.
     Whole,
-    /// It has not.
+    /// They have none.
     LeftOut {
-        /// The other end's name, where it is.
+        /// Name of the other end in its namespace.
         peer: String,
     },
-    /// The other end is where this process cannot look: in another network namespace, which takes
+    /// This process cannot examine the other end, which is in another network namespace, without
     /// CAP_SYS_ADMIN.
     Unknown,
 }
 
 impl Checksums {
-    /// Of what comes to the interface `name` of this process's network namespace.
+    /// Examines the interface `name` of this process's network namespace.
     ///
     /// # Errors
-    /// ENODEV when there is none.
+    /// Fails with ENODEV when there is no such interface.
     pub fn of(name: &str) -> io::Result<Self> {
         let interface = NetDevice::find(name, None)?;
         let open = interface.open()?;
@@ -55,8 +55,8 @@ impl Checksums {
         })
     }
 
-    /// What is lacking of an interface whose packets are to be given to classes. `trusted` says
-    /// that what cannot be seen is whole.
+    /// The reason why packets of the interface cannot be given to classes. `trusted` says that
+    /// checksums which cannot be checked are there.
     #[must_use]
     pub fn lack(self, name: &str, trusted: bool) -> Option<Lack> {
         let name = name.to_owned();
@@ -68,8 +68,8 @@ impl Checksums {
     }
 }
 
-/// The interface of the number `peer` where the other end of `index` is; none if this process may
-/// not enter that.
+/// The interface with the number `peer` in the namespace of the other end of `index`; none if this
+/// process may not enter that namespace.
 fn other_end(index: i32, peer: i32) -> io::Result<Option<OpenInterface>> {
     let Some(wanted) = netlink::namespace_of_link(index)? else {
         return Ok(Namespace::own()?.at(peer));

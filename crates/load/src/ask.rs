@@ -13,39 +13,39 @@ use crate::latency::{Distribution, Times};
 use crate::payload::{HEADER, Header};
 use crate::send::{self, SendError, seconds};
 
-/// A datagram whose answer takes longer is lost, in nanoseconds: 1 s.
+/// Longest wait for the answer to a datagram, in nanoseconds: 1 s. After it the datagram is lost.
 pub const PATIENCE: u64 = 1_000_000_000;
-/// The longest wait in one system call, after which the end is looked for.
+/// Longest wait in one system call; after it the run checks whether it is over.
 const WAIT: Duration = Duration::from_millis(50);
 
 /// Questions, each asked when the one before is answered or lost.
 #[derive(Debug, Clone)]
 pub struct Questions {
-    /// Where to.
+    /// Address of the server.
     pub to: SocketAddr,
-    /// A TCP connection and not UDP.
+    /// Whether to use TCP; else UDP.
     pub stream: bool,
     /// Bytes of a question and of its answer, from [`HEADER`] to [`crate::payload::LONGEST`].
     pub size: usize,
-    /// How many; as many as the time allows if there is none.
+    /// Number of questions; none: as many as the time allows.
     pub count: Option<u64>,
-    /// For how long at most.
+    /// Longest time of the run.
     pub time: Time,
 }
 
-/// What became of the questions.
+/// Results of the questions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answers {
-    /// How long it took, in seconds.
+    /// Length of the run, in seconds.
     pub seconds: f64,
-    /// Questions.
+    /// Questions that were asked.
     pub asked: u64,
-    /// Those that were answered.
+    /// Questions that were answered.
     pub answered: u64,
     /// Datagrams that were not answered within a second ([`PATIENCE`]); TCP loses none. What is
     /// open at the end is neither answered nor lost.
     pub lost: u64,
-    /// From a question to the whole of its answer, in nanoseconds.
+    /// Time from a question to the whole of its answer, in nanoseconds.
     pub latency: Distribution,
 }
 
@@ -110,17 +110,17 @@ impl Questions {
     }
 }
 
-/// How questions leave.
+/// The socket of the questions.
 enum AskSocket {
     Datagrams(UdpSocket),
     Stream(TcpStream),
 }
 
-/// What became of a question.
+/// Result of one question.
 enum Outcome {
     Answered,
     Lost,
-    /// The run ended before.
+    /// The run ended before the answer came.
     Open,
 }
 
@@ -129,11 +129,11 @@ impl AskSocket {
     fn answer(&mut self, message: &mut [u8], asked: Header, end: End) -> io::Result<Outcome> {
         match self {
             Self::Datagrams(socket) => {
-                // Where nobody listens, the answer does not come either.
+                // Where nobody listens, no answer comes either: the question counts as lost.
                 let _ = socket.send(message);
                 loop {
                     match socket.recv(message) {
-                        // The answer to a question that was given up may come later.
+                        // The answer to an earlier question, which counts as lost, may still come.
                         Ok(length) if Header::of(&message[..length]) == Some(asked) => {
                             return Ok(Outcome::Answered);
                         }
@@ -185,7 +185,7 @@ impl AskSocket {
     }
 }
 
-/// Nothing came yet, or a signal did.
+/// Whether nothing has come yet, or a signal has interrupted the wait.
 fn is_wait(error: &io::Error) -> bool {
     matches!(
         error.kind(),

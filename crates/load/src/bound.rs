@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long a run may last, and who ends it before.
+//! The end of a run: its longest time, and the signals that end it early.
 use std::io;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clock;
 
-/// No run is longer, in nanoseconds: 10 minutes. What floods or spins at a real-time priority must
-/// not be forgotten.
+/// Longest time of a run, in nanoseconds: 10 minutes. A flood, or a loop at a real-time priority,
+/// must end even if it is forgotten.
 pub const LONGEST: u64 = 600_000_000_000;
 
 /// A time of at least one nanosecond and at most [`LONGEST`], as a command line gives it: `500ms`.
@@ -15,7 +15,7 @@ pub const LONGEST: u64 = 600_000_000_000;
 pub struct Time(u64);
 
 impl Time {
-    /// In nanoseconds.
+    /// The time in nanoseconds.
     #[must_use]
     pub fn nanoseconds(self) -> u64 {
         self.0
@@ -46,7 +46,7 @@ extern "C" fn stop(_signal: libc::c_int) {
     STOPPED.store(true, Ordering::Relaxed);
 }
 
-/// From now on SIGINT and SIGTERM end a run early; it still prints what it has found.
+/// Lets SIGINT and SIGTERM end a run early. The run still prints its result.
 ///
 /// # Errors
 /// The system refuses.
@@ -66,12 +66,12 @@ pub fn stop_on_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// When a run ends.
+/// End of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct End(u64);
 
 impl End {
-    /// After this time, counted from now.
+    /// The end that comes after `time`, counted from now.
     #[must_use]
     pub fn after(time: Time) -> Self {
         Self(clock::now() + time.nanoseconds())
@@ -83,7 +83,7 @@ impl End {
         self.0
     }
 
-    /// Whether it is over at `now`, or a signal has ended it.
+    /// Whether the run is over at `now`, or a signal has ended it.
     #[must_use]
     pub fn is_over(self, now: u64) -> bool {
         now >= self.0 || STOPPED.load(Ordering::Relaxed)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clocks, in nanoseconds.
+//! Clocks that count nanoseconds.
 
 fn read(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is there to be written. Neither of the two clocks can be missing, so the
-    // result says nothing.
+    // SAFETY: `time` is valid for writing. Both clocks always exist, so the call cannot fail.
     unsafe { libc::clock_gettime(id, &mut time) };
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or(0)
@@ -19,7 +18,7 @@ pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// What the kernel has charged to this thread.
+/// CPU time that the kernel has charged to this thread.
 #[must_use]
 pub fn charged() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
@@ -31,7 +30,7 @@ pub fn sleep_until(then: u64) {
         tv_sec: libc::time_t::try_from(then / 1_000_000_000).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::try_from(then % 1_000_000_000).unwrap_or(0),
     };
-    // SAFETY: `time` is valid; nothing is written for a time that is absolute.
+    // SAFETY: `time` is valid. For an absolute time nothing is written.
     unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,
@@ -48,18 +47,18 @@ pub enum Stamps {
     /// The machine's monotonic clock: sender and receiver are on one machine.
     #[default]
     Monotonic,
-    /// The processor's time-stamp counter, taken for nanoseconds, as it is in a guest of QEMU with
-    /// `-icount shift=0` whose sender is QEMU itself.
+    /// The processor's time-stamp counter. It counts nanoseconds in a guest of QEMU with `-icount
+    /// shift=0`, whose QEMU is the sender.
     Tsc,
 }
 
 impl Stamps {
-    /// Now.
+    /// The time now.
     #[must_use]
     pub fn now(self) -> u64 {
         match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: every x86-64 has the instruction.
+            // SAFETY: every x86-64 processor has the instruction.
             Self::Tsc => unsafe { core::arch::x86_64::_rdtsc() },
             _ => now(),
         }

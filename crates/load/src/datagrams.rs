@@ -3,10 +3,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Datagrams that go in one call, at most.
+/// Most datagrams in one call.
 pub(crate) const MOST: usize = 64;
 
-/// Sends the messages over a connected socket; how many of them the system took.
+/// Sends the messages over a connected socket and returns how many of them the system took.
 pub(crate) fn send(socket: BorrowedFd<'_>, messages: &mut [Vec<u8>]) -> io::Result<usize> {
     let mut headers = Headers::over(messages.iter_mut().map(Vec::as_mut_slice));
     // SAFETY: the headers point into `messages`, which are borrowed until the call is over.
@@ -21,8 +21,8 @@ pub(crate) fn send(socket: BorrowedFd<'_>, messages: &mut [Vec<u8>]) -> io::Resu
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Takes what waits in the socket into `buffers`; the lengths of the messages. None wait:
-/// [`io::ErrorKind::WouldBlock`].
+/// Receives the messages that wait in the socket into `buffers` and returns their lengths. Fails
+/// with [`io::ErrorKind::WouldBlock`] if none waits.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least that a received packet can cost: an XDP program that drops each, before the kernel has
-//! made anything of it. What else is done with packets is held against that.
+//! The least that a received packet can cost: an XDP program that drops each packet before the
+//! kernel has built anything from it. The costs of other work on packets are compared with that.
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -21,7 +21,7 @@ pub enum DropError {
     /// No interface has this name.
     #[error("there is no network interface `{0}`: `ip link` lists them")]
     NoInterface(String),
-    /// The kernel does not take the program, or the driver runs none.
+    /// The kernel refuses the program, or the driver runs none.
     #[error(
         "no XDP program can be attached to {interface}: {cause}; it needs root, and a driver that runs such programs itself"
     )]
@@ -36,9 +36,9 @@ pub enum DropError {
 /// Drops all packets that an interface receives, and so ends all that goes over it.
 #[derive(Debug, Clone)]
 pub struct Drops {
-    /// As `ip link` shows it.
+    /// Name as `ip link` shows it.
     pub interface: String,
-    /// For how long.
+    /// Length of the run.
     pub time: Time,
 }
 
@@ -83,8 +83,8 @@ fn load() -> io::Result<OwnedFd> {
         instruction(MOVE, libbpf_sys::XDP_DROP as i32),
         instruction(EXIT, 0),
     ];
-    // SAFETY: the strings end with 0, and as many instructions are there as is said; no options are
-    // given.
+    // SAFETY: the strings end with 0, the number of instructions is the one that is passed, and
+    // there are no options.
     let result = unsafe {
         libbpf_sys::bpf_prog_load(
             libbpf_sys::BPF_PROG_TYPE_XDP,
@@ -98,8 +98,8 @@ fn load() -> io::Result<OwnedFd> {
     descriptor(result)
 }
 
-/// By the driver itself: in place of one that cannot, the kernel would run it after the packet has
-/// cost all.
+/// Attaches the program in the driver itself. In place of a driver that cannot, the kernel would
+/// run it after the packet has already cost everything.
 fn attach(program: &OwnedFd, index: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd as _;
     let options = bpf_link_create_opts {
@@ -107,18 +107,19 @@ fn attach(program: &OwnedFd, index: i32) -> io::Result<OwnedFd> {
         flags: libbpf_sys::XDP_FLAGS_DRV_MODE,
         ..Default::default()
     };
-    // SAFETY: the options say their own size, and are only read.
+    // SAFETY: the options contain their own size, and are only read.
     let result = unsafe {
         libbpf_sys::bpf_link_create(program.as_raw_fd(), index, libbpf_sys::BPF_XDP, &options)
     };
     descriptor(result)
 }
 
-/// What libbpf's functions return: a descriptor, or an error's number below 0.
+/// Turns the result of one of libbpf's functions into a descriptor, or into an error if it is below
+/// 0.
 fn descriptor(result: RawFd) -> io::Result<OwnedFd> {
     if result < 0 {
         return Err(io::Error::from_raw_os_error(-result));
     }
-    // SAFETY: it was just opened, and is nobody else's.
+    // SAFETY: the descriptor was just opened, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }

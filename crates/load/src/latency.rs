@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How times are distributed.
+//! Distributions of times.
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Times in nanoseconds, to three digits.
+/// Histogram of times in nanoseconds, to three digits.
 #[derive(Debug, Clone)]
 pub struct Times(Histogram<u64>);
 
-/// The longest time that is told apart from longer ones, in nanoseconds: 1000 s.
+/// Longest time that the histogram distinguishes, in nanoseconds: 1000 s.
 const TOP: u64 = 1_000_000_000_000;
 
 impl Default for Times {
     fn default() -> Self {
-        // Its bounds are right: 1 to more than 2, with 0 to 5 digits.
+        // The bounds are valid: 1 to more than 2, with 0 to 5 digits.
         Self(Histogram::new_with_bounds(1, TOP, 3).unwrap_or_else(|_| unreachable!()))
     }
 }
 
-/// A distribution in numbers; times in nanoseconds.
+/// Summary of a distribution; times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Distribution {
-    /// How many there are; with none all others are 0.
+    /// Number of values; if it is 0, so are all others.
     pub count: u64,
     /// The shortest.
     pub min: u64,
     /// The mean.
     pub mean: f64,
-    /// Half are not longer.
+    /// The median.
     pub p50: u64,
-    /// 90 % are not longer.
+    /// The quantile at 90 %.
     pub p90: u64,
-    /// 99 % are not longer.
+    /// The quantile at 99 %.
     pub p99: u64,
-    /// 99.9 % are not longer.
+    /// The quantile at 99.9 %.
     pub p999: u64,
     /// The longest.
     pub max: u64,
 }
 
 impl Times {
-    /// One more.
+    /// Adds a value.
     pub fn record(&mut self, nanoseconds: u64) {
         self.0.saturating_record(nanoseconds);
     }
 
-    /// Those so far.
+    /// Summary of the values so far.
     #[must_use]
     pub fn distribution(&self) -> Distribution {
         let times = &self.0;

@@ -4,7 +4,7 @@
 //! answered, [`spin`] works like a CPU-bound process and says how much longer than alone it took,
 //! [`drop`] is the least that packets can cost.
 //!
-//! Everything ends by itself: no run is longer than [`bound::LONGEST`], whatever is asked for.
+//! Every run ends by itself: none is longer than [`bound::LONGEST`], whatever is asked for.
 pub mod ask;
 pub mod bound;
 pub mod clock;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a thread runs and how urgent it is.
+//! The CPU and the scheduling policy of a thread.
 use std::fmt;
 use std::io;
 use std::str::FromStr;
@@ -55,7 +55,7 @@ impl fmt::Display for SchedPolicy {
     }
 }
 
-/// What the options of every command say of its thread.
+/// Options of every command: the CPU and the policy of its thread.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct ThreadPlace {
     /// Run on this CPU alone
@@ -67,17 +67,17 @@ pub struct ThreadPlace {
     pub policy: Option<SchedPolicy>,
 }
 
-/// Why a thread cannot be where it should.
+/// Why a thread cannot have its CPU or its policy.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// The CPU is not there, or not for this process.
+    /// The CPU does not exist, or this process may not use it.
     #[error("--cpu {cpu}: {cause}; this process may run on {allowed}")]
     Cpu {
-        /// The one that was asked for.
+        /// The CPU that was asked for.
         cpu: usize,
         /// What the system says.
         cause: io::Error,
-        /// The CPUs that it may run on.
+        /// CPUs that the process may use.
         allowed: String,
     },
     /// The policy is refused.
@@ -85,7 +85,7 @@ pub enum PlaceError {
         "--policy {policy}: {cause}; real-time policies need root, CAP_SYS_NICE or a limit RLIMIT_RTPRIO that is high enough"
     )]
     Policy {
-        /// The one that was asked for.
+        /// The policy that was asked for.
         policy: SchedPolicy,
         /// What the system says.
         cause: io::Error,
@@ -95,10 +95,10 @@ pub enum PlaceError {
 /// Why no process was given a policy.
 #[derive(Debug, thiserror::Error)]
 pub enum RaiseError {
-    /// The processes are not to be seen.
+    /// The list of processes cannot be read.
     #[error("cannot read /proc: {0}")]
     Processes(io::Error),
-    /// No name begins so.
+    /// No process has a name that begins so.
     #[error(
         "the name of no process begins with `{0}`: look at `ps -e`; a network card has threads napi/... once its file `threaded` has 1"
     )]
@@ -114,10 +114,10 @@ pub enum RaiseError {
 }
 
 impl ThreadPlace {
-    /// Moves the calling thread there.
+    /// Gives the calling thread its CPU and its policy.
     ///
     /// # Errors
-    /// The system refuses; the message says what would be needed.
+    /// The system refuses; the message says what is needed.
     pub fn take(self) -> Result<(), PlaceError> {
         if let Some(cpu) = self.cpu {
             bind(cpu).map_err(|cause| PlaceError::Cpu {
@@ -133,13 +133,14 @@ impl ThreadPlace {
     }
 }
 
-/// The calling thread, for the system.
+/// The calling thread, as system calls name it.
 const SELF: libc::pid_t = 0;
 
-/// Gives all processes whose name begins so the policy, kernel threads among them; their names.
+/// Gives the policy to all processes whose name begins so, kernel threads among them. Returns their
+/// names.
 ///
 /// # Errors
-/// There is none, or the system refuses.
+/// No process has such a name, or the system refuses.
 pub fn raise(beginning: &str, policy: SchedPolicy) -> Result<Vec<String>, RaiseError> {
     let mut names = Vec::new();
     let processes = std::fs::read_dir("/proc").map_err(RaiseError::Processes)?;
@@ -151,7 +152,7 @@ pub fn raise(beginning: &str, policy: SchedPolicy) -> Result<Vec<String>, RaiseE
         else {
             continue;
         };
-        // One that has ended in the meantime has no name.
+        // A process that has ended in the meantime has no name.
         let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
         let name = name.trim_end();
         if name.starts_with(beginning) {

@@ -32,7 +32,7 @@ pub struct Listen {
     pub buffer: Option<u32>,
     /// The sender's clock.
     pub stamps: Stamps,
-    /// For how long.
+    /// Length of the run.
     pub time: Time,
     /// End after so many messages.
     pub count: Option<u64>,

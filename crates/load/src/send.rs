@@ -12,32 +12,32 @@ use crate::bound::{End, Time};
 use crate::payload::{self, Header};
 use crate::{clock, datagrams};
 
-/// Arrival patterns count cycles of a nanosecond.
+/// Frequency of the cycles in arrival patterns: a cycle is a nanosecond.
 pub const CLOCK_HZ: u64 = 1_000_000_000;
 
-/// Gaps below this are waited for without sleep, in nanoseconds: a sleep takes longer.
+/// Gaps below this are spent without sleep, in nanoseconds: a sleep takes longer.
 const SHORT: u64 = 20_000;
-/// How long a stream may refuse to take more before the end is looked for.
+/// Longest time for which a write may block; after it the run checks whether it is over.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A flood.
 #[derive(Debug, Clone)]
 pub struct Flood {
-    /// Where to.
+    /// Address of the receiver.
     pub to: SocketAddr,
-    /// The sender's own address; the system chooses if there is none.
+    /// The sender's own address; none: the system chooses it.
     pub from: Option<SocketAddr>,
-    /// A TCP connection and not UDP.
+    /// Whether to use TCP; else UDP.
     pub stream: bool,
-    /// When messages are sent; as fast as the connection takes them if there is none.
+    /// When messages are sent; none: as fast as the connection takes them.
     pub pattern: Option<Pattern>,
-    /// For what is random and has no seed of its own.
+    /// Seed of the random patterns that have none of their own.
     pub seed: u64,
     /// Bytes of a message, from [`payload::HEADER`] to [`payload::LONGEST`].
     pub size: usize,
     /// The number of this sender in its messages.
     pub flow: u32,
-    /// For how long.
+    /// Length of the run.
     pub time: Time,
 }
 
@@ -47,13 +47,13 @@ pub enum SendError {
     /// The pattern cannot be run.
     #[error("{0}")]
     Pattern(#[from] PatternError),
-    /// Datagrams without a pattern.
+    /// Datagrams need a pattern.
     #[error("datagrams need a pattern: only a connection says when it takes no more")]
     Datagrams,
     /// The pattern moves a line.
     #[error("a level is no packets: give a rate (20kHz) or another pattern of packets")]
     Level,
-    /// The address is somebody's on the internet.
+    /// The address is a public one.
     #[error(
         "{0} is a public address: a flood goes to this machine (127.0.0.1), to private or to link-local addresses only"
     )]
@@ -61,29 +61,29 @@ pub enum SendError {
     /// The system refuses.
     #[error("cannot send to {to}: {cause}")]
     System {
-        /// Where to.
+        /// The address of the receiver.
         to: SocketAddr,
         /// What the system says.
         cause: io::Error,
     },
 }
 
-/// What was sent.
+/// Results of a flood.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sent {
-    /// How long it took, in seconds.
+    /// Length of the run, in seconds.
     pub seconds: f64,
     /// The number of the sender.
     pub flow: u32,
     /// Messages that the system took.
     pub packets: u64,
-    /// Their bytes, without headers of the network.
+    /// Bytes of these messages, without headers of the network.
     pub bytes: u64,
-    /// Messages that the system refused: nobody receives there, or a queue was full.
+    /// Messages that the system refused: nobody receives at the address, or a queue was full.
     pub refused: u64,
     /// Messages that were due and not sent before the end: the sender is too slow for the pattern.
     pub late: u64,
-    /// The most that a message was behind its time, in nanoseconds.
+    /// Longest delay of a message after its time, in nanoseconds.
     pub behind: u64,
 }
 
@@ -91,8 +91,7 @@ impl Flood {
     /// Sends until the time is over, the pattern ends, or a signal comes.
     ///
     /// # Errors
-    /// Nothing was sent: a pattern that is none of packets, a public address, an address that
-    /// cannot be reached.
+    /// Nothing was sent: the pattern has no packets, the address is public or cannot be reached.
     pub fn run(&self) -> Result<Sent, SendError> {
         let due = match &self.pattern {
             None if !self.stream => return Err(SendError::Datagrams),
@@ -133,7 +132,7 @@ impl Flood {
     }
 }
 
-/// A connection over which nothing waits for more to send, and which blocks for a while at most.
+/// Opens a connection that sends each message at once, and whose writes block for a while at most.
 pub(crate) fn connect(to: SocketAddr, time: Time) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&to, Duration::from_nanos(time.nanoseconds()))?;
     stream.set_nodelay(true)?;
@@ -141,7 +140,7 @@ pub(crate) fn connect(to: SocketAddr, time: Time) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// A socket for datagrams to `to`; the system chooses its own address if `from` is none.
+/// Opens a socket for datagrams to `to`; the system chooses its own address if `from` is none.
 pub(crate) fn socket(to: SocketAddr, from: Option<SocketAddr>) -> io::Result<UdpSocket> {
     let any = match to {
         SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
@@ -152,7 +151,7 @@ pub(crate) fn socket(to: SocketAddr, from: Option<SocketAddr>) -> io::Result<Udp
     Ok(socket)
 }
 
-/// Whether it may belong to somebody who has not asked for a flood.
+/// Whether `address` may belong to somebody who has not asked for a flood.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => !(v4.is_loopback() || v4.is_private() || v4.is_link_local()),
@@ -160,15 +159,15 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// How messages leave.
+/// The socket of the messages.
 enum SendSocket {
     Datagrams(UdpSocket),
     Stream(TcpStream),
 }
 
-/// When messages are due, by the time since the start.
+/// Times at which messages are due, counted from the start.
 enum Due {
-    /// Whenever the one before is gone.
+    /// A message is due as soon as the one before is gone.
     Always,
     Pattern {
         arrivals: Box<Arrivals>,
@@ -185,7 +184,7 @@ impl Due {
         }
     }
 
-    /// When the next message is due.
+    /// Time at which the next message is due.
     fn next(&self, now: u64) -> Option<u64> {
         match self {
             Self::Always => Some(now),
@@ -193,7 +192,7 @@ impl Due {
         }
     }
 
-    /// The next message that is due by `now`.
+    /// Takes the next message that is due by `now`.
     fn take(&mut self, now: u64) -> Option<u64> {
         let at = self.next(now).filter(|&at| at <= now)?;
         if let Self::Pattern { arrivals, next } = self {
@@ -202,7 +201,7 @@ impl Due {
         Some(at)
     }
 
-    /// How many that were due by `end` are left.
+    /// Number of messages that were due by `end` and were not taken.
     fn left(&mut self, end: u64) -> u64 {
         match self {
             Self::Always => 0,
@@ -242,7 +241,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Writes the headers of what is due, at most as many as go at once; how many.
+    /// Writes the headers of the messages that are due, at most as many as go in one call. Returns
+    /// their number.
     fn fill(&mut self, elapsed: u64, now: u64) -> usize {
         let mut count = 0;
         for message in &mut self.messages {
@@ -299,7 +299,7 @@ fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Whether the message was written before the end.
+/// Writes the message and returns whether that was done before the end.
 fn write_whole(stream: &mut TcpStream, message: &[u8], end: End) -> io::Result<bool> {
     let mut rest = message;
     while !rest.is_empty() {
@@ -322,7 +322,7 @@ fn write_whole(stream: &mut TcpStream, message: &[u8], end: End) -> io::Result<b
     Ok(true)
 }
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 #[expect(clippy::cast_precision_loss, reason = "a time to 16 digits")]
 pub(crate) fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9

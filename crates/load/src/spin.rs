@@ -9,26 +9,26 @@ use crate::clock;
 use crate::latency::{Distribution, Times};
 use crate::send::seconds;
 
-/// Work between two looks at the clock, in nanoseconds if nothing disturbs.
+/// Work between two readings of the clock, in nanoseconds if nothing disturbs.
 const CHUNK: u64 = 20_000;
-/// How long the speed is measured, in chunks of about [`CHUNK`].
+/// Length of the measurement of the speed, in chunks of about [`CHUNK`].
 const CALIBRATION: u32 = 500;
 
 /// Jobs, one after the other or periodic.
 #[derive(Debug, Clone, Copy)]
 pub struct Jobs {
-    /// What a job takes where nothing disturbs it.
+    /// Time that a job takes where nothing disturbs it.
     pub work: Time,
-    /// Rounds of work per second where nothing disturbs; measured first if it is not given.
+    /// Rounds of work per second where nothing disturbs; measured first if it is none.
     pub speed: Option<f64>,
-    /// From a job's release to the next one's; each begins when the one before has ended if there
-    /// is none.
+    /// Time from a job's release to the next one's. If it is none, each job begins when the one
+    /// before has ended.
     pub period: Option<Time>,
-    /// From a job's release; its period if there is none.
+    /// Deadline, from a job's release; none: its period.
     pub deadline: Option<Time>,
-    /// How many; as many as fit into the time if there is none.
+    /// Number of jobs; none: as many as fit into the time.
     pub count: Option<u64>,
-    /// For how long at most.
+    /// Longest time of the run.
     pub time: Time,
 }
 
@@ -40,22 +40,22 @@ pub enum SpinError {
         "a job of {work} ns cannot be done every {period} ns: make the period longer than the work"
     )]
     Overload {
-        /// In nanoseconds.
+        /// The work, in nanoseconds.
         work: u64,
-        /// In nanoseconds.
+        /// The period, in nanoseconds.
         period: u64,
     },
-    /// A speed that is none.
+    /// The speed is not possible.
     #[error(
         "a speed of {0} rounds per second is none: give what `weir-load spin --json` calls speed, between 1e3 and 1e12"
     )]
     Speed(String),
 }
 
-/// What became of the jobs; times in nanoseconds.
+/// Results of the jobs; times are in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spun {
-    /// How long it took, in seconds.
+    /// Length of the run, in seconds.
     pub seconds: f64,
     /// Rounds of work per second where nothing disturbs.
     pub speed: f64,
@@ -73,11 +73,11 @@ pub struct Spun {
     pub ratio: Option<f64>,
     /// All work that was done, in seconds of undisturbed time, also of a job that was not finished.
     pub worked: f64,
-    /// From when each job could begin (it was released, the one before was done) to its completion
-    /// or to the end, in seconds: as long as `worked` if nothing disturbs.
+    /// Time in which a job could run, in seconds: from its release, or the end of the job before,
+    /// to its completion or the end of the run. It equals `worked` if nothing disturbs.
     pub busy: f64,
-    /// What the kernel has charged to the thread while it worked or waited for its next job, in
-    /// seconds.
+    /// Time that the kernel has charged to the thread while it worked or waited for its next job,
+    /// in seconds.
     pub charged: f64,
     /// The longest time for a chunk of work of 20 us.
     pub longest: u64,
@@ -101,7 +101,7 @@ fn burn(rounds: u64, seed: u64) -> u64 {
 #[expect(clippy::cast_precision_loss, reason = "a speed to 16 digits")]
 pub fn speed() -> f64 {
     let mut rounds = 1000;
-    // The number that takes about a chunk.
+    // Find the number of rounds that takes about a chunk.
     while timed(rounds) < CHUNK / 2 && rounds < 1 << 40 {
         rounds *= 2;
     }
@@ -140,7 +140,7 @@ impl Jobs {
 struct Worker<'a> {
     jobs: &'a Jobs,
     speed: f64,
-    /// Of a chunk.
+    /// Rounds of a chunk.
     rounds: u64,
     start: u64,
     end: End,
@@ -200,7 +200,7 @@ impl<'a> Worker<'a> {
             response.record(now - release);
             execution.record(now - begin);
         }
-        // What had its deadline before the end and was never begun.
+        // Jobs whose deadline came before the end are missed, too, if they never began.
         if let Some(period) = self.jobs.period {
             let due = |job: u64| {
                 self.start
@@ -230,7 +230,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// One job; whether it was done before the end.
+    /// Does one job and returns whether it was finished before the end.
     fn job(&mut self) -> bool {
         let mut left = rounds(self.speed, self.jobs.work.nanoseconds());
         let mut before = clock::now();
@@ -250,7 +250,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The rounds that take so many nanoseconds.
+/// Rounds that take so many nanoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -281,8 +281,8 @@ mod tests {
         let spun = jobs("3ms").run().unwrap();
         assert_eq!((spun.released, spun.finished, spun.missed), (5, 5, 0));
         assert!((spun.worked / 0.015 - 1.0).abs() < 0.01, "{spun:?}");
-        // The machine is shared: a job takes at least what it takes alone, give or take the
-        // calibration.
+        // The machine is shared. A job takes at least the time that it takes alone, give or take
+        // the error of the calibration.
         assert!(spun.ratio.unwrap() > 0.8, "{spun:?}");
         assert!(spun.seconds > 0.012 && spun.charged > 0.012, "{spun:?}");
     }

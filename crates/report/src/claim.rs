@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A claim: what was measured, what it should be.
+//! A measured value and the goal that it is compared with.
 use std::fmt;
 
 use serde::Serialize;
 
 use crate::number::short;
 
-/// What a measured value should be. A value that is not a number meets no goal.
+/// Goal of a measured value. A value that is not a number meets no goal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// This or less.
+    /// At most this.
     AtMost(f64),
-    /// This or more.
+    /// At least this.
     AtLeast(f64),
     /// Exactly this.
     Equal(f64),
@@ -21,7 +21,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Whether `measured` is as it should be.
+    /// Whether `measured` meets the goal.
     #[must_use]
     pub fn is_met_by(self, measured: f64) -> bool {
         match self {
@@ -51,17 +51,17 @@ impl fmt::Display for Goal {
 pub struct Claim {
     /// Its name, unique in its report.
     pub id: String,
-    /// In words, for the reader of a table.
+    /// Meaning in words, for the reader of a table.
     pub what: String,
-    /// Of `paper`, `goal` and `measured`.
+    /// Unit of `paper`, `goal` and `measured`.
     pub unit: String,
-    /// What the paper states.
+    /// Value that the paper states.
     pub paper: Option<f64>,
-    /// What it should be.
+    /// Goal of the measured value.
     pub goal: Goal,
-    /// The goal is known to be missed today: what it must not fall behind until it is reached.
+    /// The value that the measured one must not fall behind while the goal is known to be missed.
     pub today: Option<Goal>,
-    /// What it is.
+    /// The measured value.
     pub measured: f64,
 }
 
@@ -77,7 +77,7 @@ pub enum Verdict {
 }
 
 impl Claim {
-    /// Whether it is as it should be.
+    /// Whether the goal is met.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.goal.is_met_by(self.measured)

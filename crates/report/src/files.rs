@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::temporary::{Temporary, uninterrupted};
 
-/// A file that cannot be written. Nothing of the group it belongs to is changed, unless only the
-/// last step fails, in which a written file takes its name.
+/// A file cannot be written. Then no file of its group has changed, unless the error came when the
+/// finished files took their names.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {cause}", path.display())]
 pub struct WriteError {
@@ -25,23 +25,23 @@ impl WriteError {
     }
 }
 
-/// A file that takes its name when it is whole: what is written in pieces. Dropped before, it
-/// leaves nothing behind, and what had the name still has it.
+/// A file that is written in pieces and takes its name when it is complete. If it is dropped
+/// before, it is removed, and the earlier file of that name is still there.
 ///
 /// A device or a pipe is written as it is.
 #[derive(Debug)]
 pub struct UnfinishedFile {
     file: File,
     target: PathBuf,
-    /// None: the target itself is written.
+    /// The file that is written; none: the target itself is written.
     temporary: Option<Temporary>,
 }
 
 impl UnfinishedFile {
-    /// Begins the file, in its folder, which is made if it is missing.
+    /// Creates the file, and its folder if that is missing.
     ///
     /// # Errors
-    /// A folder that cannot be made or written; a target that is a folder.
+    /// Fails if the folder cannot be created or written to, or if the target is a folder.
     pub fn create(target: &Path) -> Result<Self, WriteError> {
         std::fs::create_dir_all(folder_of(target))
             .and_then(|()| Self::create_in_folder(target))
@@ -67,16 +67,16 @@ impl UnfinishedFile {
         })
     }
 
-    /// Where it will be.
+    /// Path that the complete file will have.
     #[must_use]
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// The file is whole: it is flushed to the disk and takes its name.
+    /// Flushes the complete file to the disk and gives it its name.
     ///
     /// # Errors
-    /// A full disk, for example: nothing has changed.
+    /// Fails if the disk is full, for example. Then nothing has changed.
     pub fn finish(self) -> Result<(), WriteError> {
         finish_all(&[self])
     }
@@ -113,7 +113,7 @@ fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// All files of a folder are whole: they take their names, one after the other.
+/// Gives the complete files of a folder their names, one after the other.
 fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
     for file in files {
         file.seal().map_err(WriteError::at(&file.target))?;
@@ -127,8 +127,8 @@ fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
         }
         Ok(())
     })?;
-    // The names are as safe as the contents only once the folder is on the disk too. Not every file
-    // system can do it.
+    // The names are safe only once the folder itself is on the disk. Not every file system can do
+    // that.
     let folder = files
         .first()
         .map(|file| File::open(folder_of(&file.target)));
@@ -142,7 +142,8 @@ fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
 /// its place, flushed to the disk, and takes its name only when all of the group are complete.
 ///
 /// # Errors
-/// A folder that cannot be made, a full disk: no file has changed, and nothing else is left behind.
+/// Fails if the folder cannot be created or the disk is full. Then no file has changed, and nothing
+/// else is left behind.
 pub fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<PathBuf>, WriteError> {
     std::fs::create_dir_all(folder).map_err(WriteError::at(folder))?;
     let mut written = Vec::with_capacity(files.len());

@@ -9,22 +9,22 @@ use comfy_table::{
 
 use crate::terminal::WIDTH;
 
-/// How much something stands out, where there are colours.
+/// Emphasis of a text on a terminal that has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Emphasis {
-    /// As it is.
+    /// No emphasis.
     #[default]
     Plain,
-    /// It is as it should be.
+    /// A good result.
     Good,
-    /// It is not as it should be.
+    /// A bad result.
     Bad,
-    /// It says something of the rest.
+    /// A heading or a sum.
     Strong,
 }
 
 impl Emphasis {
-    /// `text` as it stands out on a terminal; as it is if not `coloured`.
+    /// Formats `text` with the escape codes of its emphasis; unchanged if not `coloured`.
     #[must_use]
     pub fn paint(self, text: &str, coloured: bool) -> String {
         if !coloured {
@@ -59,19 +59,18 @@ impl Emphasis {
     }
 }
 
-/// Where a column's cells stand.
+/// Alignment of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
 /// Characters between two columns.
 const GAP: usize = 2;
-/// The first column is wrapped into no fewer characters than this before the others are wrapped,
-/// too.
+/// Least width, in characters, of the first column before other columns are wrapped, too.
 const LEAST_FIRST: usize = 8;
 
 /// A table of at most 100 columns of characters: long cells are wrapped.

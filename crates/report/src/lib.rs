@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows results: claims as a table, everything as JSON, curves as SVG; and writes them so that a
-//! file is either the old one or the new one, whatever happens in between. Prints them, and sets a
+//! Shows results: claims as a table, everything as JSON, curves as SVG. Writes them so that a file
+//! is either the old one or the new one, whatever happens in between. Prints text and sets a
 //! program's exit code.
 //!
 //! This crate knows nothing of interrupts, boards or experiments.

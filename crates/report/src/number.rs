@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers as a reader wants them.
+//! Numbers in the forms that readers expect.
 
-/// Four significant digits, without trailing zeros, never in exponential form: `4.1`, `99.97`,
-/// `1488000`, `0`.
+/// Formats `value` with four significant digits, without trailing zeros and never in exponential
+/// form: `4.1`, `99.97`, `1488000`, `0`.
 pub(crate) fn short(value: f64) -> String {
     significant(value, 4)
 }
 
-/// `value` with so many significant digits (at least 1), but never fewer than its integer part has;
-/// without trailing zeros, never in exponential form, at most six decimals.
+/// Formats `value` with `digits` significant digits (at least 1), but never fewer than its integer
+/// part has. There are no trailing zeros, no exponents and at most six decimals.
 #[must_use]
 pub fn significant(value: f64, digits: u8) -> String {
     if !value.is_finite() {
@@ -17,7 +17,7 @@ pub fn significant(value: f64, digits: u8) -> String {
     let magnitude = if value == 0.0 {
         0
     } else {
-        // At most about 308, so the conversion is exact.
+        // The exponent is at most about 308, so the conversion is exact.
         #[allow(clippy::cast_possible_truncation)]
         let exponent = value.abs().log10().floor() as i32;
         exponent
@@ -80,7 +80,8 @@ fn scaled(value: f64, digits: u8, units: &[(f64, &str)]) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    // What would be rounded up to 1 is 1: half a unit of the last digit belongs to it.
+    // A value that would be rounded up to 1 counts as 1: half a unit of the last digit belongs to
+    // it.
     let nearly = 1.0 - 0.5 * 10_f64.powi(-i32::from(digits));
     let (scale, unit) = units
         .iter()

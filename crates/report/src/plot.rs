@@ -9,14 +9,14 @@ use serde::Deserialize;
 
 use crate::number::short;
 
-/// Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and a grey for what
-/// is only quoted.
+/// Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and a grey for
+/// values that are only quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Colour {
-    /// For the reference of a plot.
+    /// Colour of the reference of a plot.
     Black,
-    /// For values that were not measured here.
+    /// Colour of values that were not measured here.
     Grey,
     /// Okabe and Ito's.
     Orange,
@@ -74,21 +74,21 @@ impl Stroke {
 /// One line of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// In the legend.
+    /// Text in the legend.
     pub label: String,
-    /// Of the line.
+    /// Colour of the line.
     pub colour: Colour,
-    /// Of the line.
+    /// Stroke of the line.
     pub stroke: Stroke,
-    /// In ascending order of x.
+    /// Points in ascending order of x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How an axis is divided.
+/// Division of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// From 0; equal lengths are equal differences.
+    /// Begins at 0; equal lengths are equal differences.
     #[default]
     Linear,
     /// Equal lengths are equal ratios; only for values above 0.
@@ -98,24 +98,24 @@ pub enum Scale {
 /// One pair of axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Above it.
+    /// Title above the panel.
     pub title: String,
-    /// With its unit.
+    /// Name of the x axis, with its unit.
     pub x: String,
-    /// With its unit.
+    /// Name of the y axis, with its unit.
     pub y: String,
-    /// Of the x axis; the y axis is linear.
+    /// Scale of the x axis; the y axis is linear.
     pub x_scale: Scale,
-    /// In the order of the legend; the first is drawn first.
+    /// Curves in the order of the legend; the first is drawn first.
     pub curves: Vec<Curve>,
 }
 
 /// Panels that share a title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// Above all.
+    /// Title of the picture.
     pub title: String,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<Panel>,
 }
 
@@ -141,9 +141,9 @@ const TITLE_HEIGHT: u32 = 44;
 const PANEL_HEIGHT: u32 = 400;
 const LEGEND_WIDTH: u32 = 290;
 const LEGEND_LINE: i32 = 24;
-/// So many points of a curve are marked: the line between two of them is not measured.
+/// Curves of at most this many points have a marker at each: what is between them is not measured.
 const FEW: usize = 12;
-/// Where a curve's sample begins and ends.
+/// Begin and end of a curve's sample in the legend.
 const LEGEND_STROKE: (i32, i32) = (8, 44);
 pub(crate) const FONT: &str = "sans-serif";
 pub(crate) const TEXT: i32 = 14;
@@ -154,7 +154,7 @@ impl Plot {
     /// The picture, complete and self-contained.
     ///
     /// # Errors
-    /// A panel without points, or with one that is not finite.
+    /// Fails if a panel has no points, or one that is not finite.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let mut svg = String::new();
         self.draw(&mut svg)
@@ -231,8 +231,8 @@ where
     Ok(())
 }
 
-/// The number at a mark. From 6 to 9 those of a logarithmic axis are too close together for one
-/// each.
+/// Formats the number at a tick mark; empty for 6 to 9 on a logarithmic axis, which are too close
+/// together.
 fn mark(x: f64, scale: Scale) -> String {
     let leading = x / 10_f64.powf(x.log10().floor());
     match scale {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Spans of time as SVG: of each row how they are spread, several series below each other, beside
-//! marks that they are held against.
+//! Distributions of times as SVG: a bar for each series of a row, beside marks that they are
+//! compared with.
 use std::ops::Range;
 
 use plotters::prelude::*;
@@ -12,11 +12,11 @@ use crate::plot::{Area, Colour, Drawn, FONT, PlotError, Stroke, TEXT, stroke};
 /// Spans of time, on a logarithmic axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranges {
-    /// Above all.
+    /// Title of the picture.
     pub title: String,
-    /// What the bars are, from top to bottom in each row.
+    /// Series that the bars show, from top to bottom in each row.
     pub series: Vec<(String, Colour)>,
-    /// What the marks are.
+    /// What the marks show.
     pub marks: Vec<(String, Colour, Stroke)>,
     /// From top to bottom.
     pub rows: Vec<RangeRow>,
@@ -25,22 +25,22 @@ pub struct Ranges {
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeRow {
-    /// Left of it.
+    /// Label at the left.
     pub label: String,
-    /// Of each series.
+    /// A bar for each series; none has no value.
     pub spans: Vec<Option<Span>>,
-    /// Of each mark, in seconds.
+    /// A time for each mark, in seconds.
     pub marks: Vec<Option<f64>>,
 }
 
-/// How spans of time are spread, in seconds.
+/// Distribution of times, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
     /// The shortest.
     pub least: f64,
-    /// Half are shorter.
+    /// The median.
     pub median: f64,
-    /// Nearly all are shorter: the bar ends here, and a line goes on to the longest.
+    /// A high quantile: the bar ends here, and a line goes on to the longest.
     pub high: f64,
     /// The longest.
     pub most: f64,
@@ -62,7 +62,7 @@ impl Ranges {
     /// The picture, complete and self-contained.
     ///
     /// # Errors
-    /// A time that is not finite; no time at all above 0.
+    /// Fails if a time is not finite, or none is above 0.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let mut svg = String::new();
         self.draw(&mut svg)
@@ -202,7 +202,7 @@ impl Axis {
         if most == 0.0 {
             return Err("there is no time to be drawn".into());
         }
-        // Of a finite number above 0, so at most about 308.
+        // The exponent of a finite number above 0 is at most about 308.
         #[allow(clippy::cast_possible_truncation)]
         let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
         Ok(Self {
@@ -211,12 +211,12 @@ impl Axis {
         })
     }
 
-    /// Where a time stands; what is not above 0 stands at the left end.
+    /// Position of a time on the axis; a time of 0 or less is at the left end.
     fn place(&self, seconds: f64) -> i32 {
         let decades = f64::from(self.last - self.first);
         let along = (seconds.log10() - f64::from(self.first)) / decades;
         let along = along.clamp(0.0, 1.0) * f64::from(WIDTH - LEFT - RIGHT);
-        // Within the picture.
+        // The position is within the picture.
         #[allow(clippy::cast_possible_truncation)]
         let along = along.round() as i32;
         LEFT + along

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Everything that one experiment found.
+//! The results of one experiment.
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{Claim, Verdict};
 
-/// What one experiment found.
+/// Results of one experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The experiment's name: `regehr2005/fig1`.
     pub name: String,
     /// Whether nothing was measured: a described system was simulated.
     pub simulated: bool,
-    /// In the order in which they are shown.
+    /// Claims in the order in which they are shown.
     pub claims: Vec<Claim>,
     /// The measurements behind them.
     pub series: Vec<Series>,
@@ -27,7 +27,7 @@ pub struct Series {
     pub x: String,
     /// What y is, with its unit.
     pub y: String,
-    /// In ascending order of x.
+    /// Points in ascending order of x.
     pub points: Vec<(f64, f64)>,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measured values as SVG, every one of them: of each row a strip of points over a box, beside
-//! lines that they are held against.
+//! All measured values as SVG: a strip of points over a box for each row, beside lines that they
+//! are compared with.
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
@@ -15,36 +15,36 @@ use crate::plot::{Area, Colour, Drawn, FONT, PlotError, Stroke, TEXT, stroke};
 /// Panels of strips that share a title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strips {
-    /// Above all.
+    /// Title of the picture.
     pub title: String,
-    /// From top to bottom.
+    /// Panels from top to bottom.
     pub panels: Vec<StripPanel>,
 }
 
-/// Rows on one linear axis, which covers what is on it and no more.
+/// Rows on one linear axis, which covers their values and no more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StripPanel {
-    /// Above it.
+    /// Title above the panel.
     pub title: String,
-    /// With its unit.
+    /// Name of the x axis, with its unit.
     pub x: String,
-    /// From top to bottom.
+    /// Rows from top to bottom.
     pub rows: Vec<Strip>,
-    /// Across all rows: what, where, and how it looks.
+    /// Lines across all rows: label, position and appearance.
     pub lines: Vec<(String, f64, Colour, Stroke)>,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strip {
-    /// Left of it.
+    /// Label at the left.
     pub label: String,
-    /// Of its points.
+    /// Colour of the points.
     pub colour: Colour,
-    /// In the order of measurement.
+    /// Values in the order of measurement.
     pub values: Vec<f64>,
-    /// A value that is concluded from them, drawn as a triangle; see [`StripPanel::title`] for what
-    /// it is.
+    /// A value that is computed from the others, drawn as a triangle; the [`StripPanel::title`]
+    /// explains it.
     pub mark: Option<f64>,
 }
 
@@ -62,7 +62,7 @@ impl Strips {
     /// The picture, complete and self-contained.
     ///
     /// # Errors
-    /// A panel without values, or with one that is not finite.
+    /// Fails if a panel has no values, or one that is not finite.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let mut svg = String::new();
         self.draw(&mut svg)
@@ -175,8 +175,8 @@ impl Strip {
         let tick = vec![(median, y - BOX - 3), (median, y + BOX + 3)];
         area.draw(&PathElement::new(tick, BLACK.stroke_width(2)))?;
         for (index, value) in self.values.iter().enumerate() {
-            // Spread over the box's height, so that equal values are seen; in the same way each
-            // time.
+            // Points are spread over the box's height so that equal values are visible. The spread
+            // is the same each time.
             let spread = i32::try_from(index * 7 % 19)? - 9;
             area.draw(&Circle::new(
                 (scale.place(*value), y + spread),
@@ -230,8 +230,8 @@ impl Scale {
     fn draw(&self, area: &Area, y: Range<i32>) -> Drawn<()> {
         let digits = |value: f64| {
             let whole = value.abs().max(1.0).log10().floor();
-            // Two places behind the point, and what stands before it: of a finite number at most
-            // about 311.
+            // Two decimals and what stands before the point: of a finite number at most about 311
+            // characters.
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What must not stay behind when the program is interrupted.
+//! Temporary files and folders, which are removed when the program is interrupted.
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-/// What exists now.
+/// Paths of the files and folders that exist now.
 static EXISTING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Read by what must be done whole; written by an interruption, which so waits for it and lets no
-/// more begin.
+/// Lock around work that must not be interrupted. Such work holds it for reading. An interruption
+/// takes it for writing, so it waits for that work and lets no other begin.
 static WHOLE: RwLock<()> = RwLock::new(());
 
-/// Set as soon as an interruption is known of.
+/// Set as soon as the program has been told of an interruption.
 static INTERRUPTION: AtomicBool = AtomicBool::new(false);
 
-/// Within this time an interruption is known of, also on a busy machine.
+/// Time within which the program knows of an interruption, also on a busy machine.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How often a folder is removed into which somebody still writes.
+/// Attempts to remove a folder into which another program still writes.
 const ATTEMPTS: usize = 10;
 
 /// The exit code of a program that Ctrl-C ended, as shells know it.
 const INTERRUPTED: i32 = 130;
 
-/// Does something that an interruption comes before or after, not between: putting results in
-/// place, or filling a [`Temporary`] folder, which would else be made again behind the back of who
-/// removes it. Should be short, and must not be nested.
+/// Does work that must be complete or not begun when an interruption ends the program: putting
+/// results in place, or filling a [`Temporary`] folder, which would otherwise be created again
+/// after its removal. The work should be short and must not be nested.
 pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _whole = WHOLE.read().unwrap_or_else(PoisonError::into_inner);
     work()
@@ -38,9 +38,9 @@ fn existing() -> MutexGuard<'static, Vec<PathBuf>> {
     EXISTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// To be called when another program has failed: a terminal sends Ctrl-C to that program too, and
-/// its failure is then no error to report. Returns after half a second; never, if this program is
-/// being interrupted.
+/// Waits half a second after another program has failed. If this program is being interrupted, it
+/// never returns: the terminal has sent Ctrl-C to both programs, and the other's failure is then no
+/// error to report.
 pub fn give_way_to_interruption() {
     std::thread::sleep(GRACE);
     while INTERRUPTION.load(Ordering::SeqCst) {
@@ -59,7 +59,7 @@ impl Temporary {
     /// Makes an empty folder in the system's place for temporary files.
     ///
     /// # Errors
-    /// What the system says.
+    /// Fails if the system refuses.
     pub fn folder(prefix: &str) -> std::io::Result<Self> {
         let mut existing = existing();
         let path = tempfile::Builder::new().prefix(prefix).tempdir()?.keep();
@@ -80,7 +80,7 @@ impl Temporary {
         Ok((file, Self { path }))
     }
 
-    /// Where it is.
+    /// Path of the file or folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -95,13 +95,13 @@ impl Drop for Temporary {
     }
 }
 
-/// What is gone already, or cannot be removed, is left: there is nobody to tell.
+/// Removes a file or folder. Errors are ignored: there is nobody to report them to.
 fn remove(path: &Path) {
     if !path.is_dir() {
         let _ = std::fs::remove_file(path);
         return;
     }
-    // Another program that is being interrupted, too, may put a last file there meanwhile.
+    // Another program that is being interrupted, too, may write a last file there meanwhile.
     for _ in 0..ATTEMPTS {
         match std::fs::remove_dir_all(path) {
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
@@ -110,16 +110,16 @@ fn remove(path: &Path) {
     }
 }
 
-/// From now on Ctrl-C and a request to terminate remove every [`Temporary`] and end the program
-/// with exit code 130.
+/// Makes Ctrl-C and a request to terminate remove every [`Temporary`] and end the program with exit
+/// code 130.
 ///
 /// # Errors
-/// The system's, or that the program handles these signals already.
+/// Fails if the system refuses, or if the program handles these signals already.
 pub fn clean_up_when_interrupted() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
         INTERRUPTION.store(true, Ordering::SeqCst);
-        // Both kept until the end: whoever is about to make another one, or to put a result in
-        // place, waits for ever.
+        // Both locks are kept until the end: whoever is about to create another file, or to put a
+        // result in place, waits for ever.
         let _whole = WHOLE.write().unwrap_or_else(PoisonError::into_inner);
         let existing = existing();
         existing.iter().for_each(|path| remove(path));

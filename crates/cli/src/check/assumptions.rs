@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the answer rests on, a line per kind of assumption.
+//! The assumptions of the answer, a line for each kind.
 use weir_analysis::check::{AssumedCost, CheckReport};
 use weir_model::{Origin, System};
 use weir_report::terminal::wrapped;

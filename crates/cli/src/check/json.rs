@@ -11,7 +11,7 @@ use super::verdict;
 use crate::output::About;
 use crate::words::CycleClock;
 
-/// Raised when a key changes its meaning or goes; new keys may come.
+/// Increased when a key changes its meaning or is removed; keys may be added.
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `--observed`: what was seen of handlers, held against what the system file states
-//! (docs/check.md, "What was observed").
+//! `--observed`: compares observations of handlers with the system file (docs/check.md, "What was
+//! observed").
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,13 @@ use weir_report::terminal::wrapped;
 use crate::tables::Format;
 use crate::words::{list, plural};
 
-/// What was seen: the keys of `weir run --json` that matter here, and `work`.
+/// The observations: the keys of `weir run --json` that matter here, and `work`.
 #[derive(Debug, Deserialize)]
 struct RunRecord {
-    /// The interrupts that were taken.
+    /// Interrupts that were taken.
     #[serde(default)]
     vectors: Vec<Vector>,
-    /// Of sources, by their names, the most units of work that one interrupt did.
+    /// The most units of work that one interrupt did, by the name of its source.
     #[serde(default)]
     work: BTreeMap<String, u64>,
 }
@@ -40,10 +40,10 @@ pub(super) struct ObservationFile {
     run: RunRecord,
 }
 
-/// Reads what was seen.
+/// Reads a file of observations.
 ///
 /// # Errors
-/// A file that cannot be read, or is nothing that was seen.
+/// Fails if the file cannot be read or has no observations.
 pub(super) fn read(path: &Path) -> miette::Result<ObservationFile> {
     const HELP: &str = "`weir run --json` prints one; by hand it is for example {\"work\": {\"uart\": 4}}, the most units of work that one interrupt of a source did";
     let text = std::fs::read_to_string(path)
@@ -64,35 +64,35 @@ pub(super) fn read(path: &Path) -> miette::Result<ObservationFile> {
     })
 }
 
-/// What became of the observations: `observed` of `weir check --json`.
+/// The result of the comparison: `observed` of `weir check --json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
-    /// The file.
+    /// Path of the file of observations.
     file: String,
-    /// Interrupts and sources of which something was seen that the system file speaks of.
+    /// Number of interrupts and sources that both the observations and the system file have.
     compared: usize,
-    /// What did more than the file states.
+    /// Observations above what the file states.
     pub exceeded: Vec<Excess>,
-    /// Interrupts that were taken, and sources, that the system file does not know.
+    /// Interrupts and sources in the observations that the system file does not have.
     unknown: Vec<String>,
 }
 
-/// More than the file states.
+/// An observation above what the file states.
 #[derive(Debug, Serialize)]
 pub(super) struct Excess {
-    /// The source or shared timer.
+    /// Name of the source or shared timer.
     name: String,
-    /// Its interrupt; none of units of work.
+    /// Its interrupt; none for units of work.
     vector: Option<String>,
-    /// `cycles` of one interrupt, or `units` of work.
+    /// Unit: `cycles` of one interrupt, or `units` of work.
     what: &'static str,
-    /// What was seen.
+    /// The observed value.
     seen: u64,
     /// The most that the file allows.
     stated: u64,
 }
 
-/// Holds what was seen against `system`.
+/// Compares the observations with `system`.
 pub(super) fn judge(system: &System, analysis: &Analysis, seen: ObservationFile) -> Comparison {
     let mut observed = Comparison {
         file: seen.path.display().to_string(),
@@ -115,7 +115,7 @@ pub(super) fn judge(system: &System, analysis: &Analysis, seen: ObservationFile)
     }
     for (name, units) in seen.run.work {
         match system.sources.iter().find(|source| source.name == name) {
-            // What is not stated cannot be exceeded, and nothing is proven of it.
+            // Without a stated max_work nothing can be exceeded, and nothing is proven.
             Some(source) => observed.compare(Excess {
                 name,
                 vector: None,
@@ -137,7 +137,7 @@ impl Comparison {
         }
     }
 
-    /// A line for each that did more than is stated, or one that none did.
+    /// A line for each observation above its limit, or one line if there is none.
     pub fn text(&self, format: Format) -> String {
         let word = if self.exceeded.is_empty() {
             "kept"

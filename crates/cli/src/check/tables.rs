@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables: rows, what the limits buy, sources, flows.
+//! The tables: rows, gain of the limits, sources, flows.
 use weir_analysis::check::{
     Bound, BoundState, Cause, CheckReport, Headroom, Row, RowKind, SourceRow, Verdict,
 };
@@ -11,12 +11,12 @@ use crate::words::{CycleClock, factor, hertz, list, plural};
 use Align::{Left, Right};
 use weir_report::terminal::wrapped;
 
-/// Rows of the first table that are shown of a large system.
+/// Most rows of the first table of a large system.
 const MOST_ROWS: usize = 40;
-/// Rows of the other tables.
+/// Most rows of each other table.
 const MOST_OTHERS: usize = 15;
 
-/// Every interrupt, task and bottom half.
+/// The table of all interrupts, tasks and bottom halves.
 pub(super) fn rows(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     let mut grid = Grid::new(
         &[
@@ -79,7 +79,7 @@ pub(super) fn rows(report: &CheckReport, clock: CycleClock, format: Format) -> S
     )
 }
 
-/// Where a row runs: an interrupt's vector, a task's urgency.
+/// The place where a row runs: an interrupt's vector, or a task's urgency.
 fn place(row: &Row) -> String {
     match (row.kind, &row.vector, row.urgency) {
         (_, Some(vector), _) => vector.clone(),
@@ -89,7 +89,8 @@ fn place(row: &Row) -> String {
     }
 }
 
-/// The less, the nearer to a missed deadline; without deadline most.
+/// Slack of a row as a share of its deadline: the less, the nearer to a missed deadline. Rows
+/// without a deadline have the most.
 fn tightness(deadline: Option<u64>, bound: &Bound) -> f64 {
     match (deadline, bound.slack_cycles) {
         (Some(_), None) => f64::NEG_INFINITY,
@@ -109,7 +110,7 @@ fn mark(bound: &Bound, deadline: Option<u64>) -> (&'static str, Emphasis) {
     }
 }
 
-/// What would be missed or starved without the limits.
+/// Deadlines that would be missed, and rows that would be starved, without the limits.
 pub(super) fn without_limits(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     if report.rows.iter().all(|row| row.without_limits.is_none()) {
         return String::new();
@@ -172,7 +173,7 @@ fn lost_mark(bound: &Bound) -> (String, Emphasis) {
     (words.to_owned(), Emphasis::Bad)
 }
 
-/// What the limits buy, in a sentence.
+/// The gain of the limits, in a sentence.
 fn buy(report: &CheckReport, lost: &[&Row]) -> String {
     let missed = lost
         .iter()
@@ -213,7 +214,7 @@ fn buy(report: &CheckReport, lost: &[&Row]) -> String {
     )
 }
 
-/// The source that would ask for most of the processor, where each has a worst rate.
+/// The source that would ask for most of the processor, if each has a worst rate.
 fn flooded(report: &CheckReport) -> String {
     report
         .sources
@@ -230,7 +231,7 @@ fn flooded(report: &CheckReport) -> String {
         })
 }
 
-/// The sources with their limits and their headroom.
+/// The table of the sources with their limits and their headroom.
 pub(super) fn sources(report: &CheckReport, format: Format) -> String {
     if report.sources.is_empty() {
         return String::new();
@@ -315,7 +316,7 @@ fn up_to(headroom: &Headroom) -> String {
     }
 }
 
-/// Which source is nearest to breaking a deadline.
+/// The source that is nearest to breaking a deadline.
 fn critical(report: &CheckReport) -> String {
     let Some(source) = report
         .most_critical
@@ -347,7 +348,7 @@ fn critical(report: &CheckReport) -> String {
     format!("\n{}", wrapped(&text, "", "  "))
 }
 
-/// The flows through the stages.
+/// The table of the flows and their stages.
 pub(super) fn flows(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     if report.flows.is_empty() {
         return String::new();

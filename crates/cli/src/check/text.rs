@@ -10,7 +10,7 @@ use super::{assumptions, tables, verdict};
 use crate::tables::Format;
 use crate::words::{CycleClock, title};
 
-/// Everything that is printed.
+/// The whole text.
 pub(super) fn text(
     system: &System,
     report: &CheckReport,

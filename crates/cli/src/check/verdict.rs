@@ -5,7 +5,7 @@ use weir_report::percent;
 
 use crate::words::{CycleClock, list, list_with_more, plural};
 
-/// The first words of the sentence, which stand out.
+/// The first words of the sentence, which are emphasised.
 pub(super) fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Guaranteed => "guaranteed",
@@ -14,7 +14,7 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The sentence behind the word and its colon.
+/// The sentence after the first words and their colon.
 pub(super) fn sentence(report: &CheckReport, clock: CycleClock) -> String {
     match report.verdict {
         Verdict::Guaranteed => guaranteed(report),

@@ -11,10 +11,10 @@ use weir_report::{Align, Emphasis, Grid, rate};
 
 use super::{Args, DIGITS, as_f64};
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Json<'a> {
-    /// The module and the header.
+    /// Paths of the module and the header.
     files: [String; 2],
     #[serde(flatten)]
     plan: &'a SiliconPlan<'a>,
@@ -23,8 +23,8 @@ struct Json<'a> {
 /// Carries the command out; the system is given back.
 ///
 /// # Errors
-/// A file that cannot be read or is no system, one without limits in hardware, files that cannot be
-/// written.
+/// Fails if a file cannot be read or is no system, the system has no limits in hardware, or files
+/// cannot be written.
 pub(super) fn execute(arguments: &Args) -> miette::Result<System> {
     let here = Path::new(".");
     let folder = arguments.output.as_deref().unwrap_or(here);

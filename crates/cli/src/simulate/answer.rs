@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is said of the runs, as data: the keys of `weir simulate --json` (docs/simulate.md). Times
-//! are in cycles.
+//! The answer as data: the keys of `weir simulate --json` (docs/simulate.md). Times are in cycles.
 use serde::Serialize;
 use weir_model::System;
 use weir_sim::feeds::Feeds;
@@ -11,10 +10,10 @@ use super::bounds::Bounds;
 use super::how::How;
 use crate::output::About;
 
-/// Raised when a key changes its meaning or goes; new keys may come.
+/// Increased when a key changes its meaning or is removed; keys may be added.
 const VERSION: u32 = 1;
 
-/// Everything.
+/// The whole answer.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer<'a> {
     simulate: u32,
@@ -23,13 +22,13 @@ pub(super) struct Answer<'a> {
     options: RunOptions,
     pub arrivals: Vec<Arrival<'a>>,
     pub silent: Vec<&'a str>,
-    /// What the run without leaves out.
+    /// Parts of Weir that the second run leaves out.
     pub without: Vec<&'static str>,
     pub bounds: Bounds<'a>,
     pub runs: Runs<'a>,
 }
 
-/// What the runs were told.
+/// Options of the runs.
 #[derive(Debug, Serialize)]
 struct RunOptions {
     duration_cycles: u64,
@@ -76,13 +75,14 @@ impl RunOptions {
     }
 }
 
-/// What arrives somewhere.
+/// A pattern of arrivals at a source or a flow.
 #[derive(Debug, Serialize)]
 pub(super) struct Arrival<'a> {
     pub source: &'a str,
-    /// None: not as packets of a flow, or of those that a recording says.
+    /// The flow that the packets belong to. None: they belong to no flow, or the recording names
+    /// their flows.
     pub flow: Option<&'a str>,
-    /// As a flood is written.
+    /// The pattern as `--flood` takes it.
     pub pattern: String,
     pub flood: bool,
 }
@@ -105,13 +105,13 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Those that were made, the one that is judged first.
+    /// The runs that were made; the verdict is about the first.
     pub fn made(&self) -> impl Iterator<Item = &RunAnswer<'a>> {
         self.as_described.iter().chain(&self.without)
     }
 }
 
-/// One run.
+/// Results of one run.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunAnswer<'a> {
     /// Interrupts of all kinds that were taken.
@@ -120,14 +120,14 @@ pub(crate) struct RunAnswer<'a> {
     pub sources: Vec<SourceAnswer<'a>>,
     pub flows: Vec<FlowAnswer<'a>>,
     pub timers: Vec<TimerAnswer<'a>>,
-    /// In the order of a request's way.
+    /// Stages in the order in which a request passes them.
     pub stages: Vec<StageShare>,
-    /// Charged to nobody.
+    /// Cycles that were charged to nobody.
     pub orphans_cycles: u64,
     pub idle_ticks: i64,
 }
 
-/// A task in a run.
+/// Results of a task in a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct TaskAnswer<'a> {
     pub name: &'a str,
@@ -147,7 +147,7 @@ pub(crate) struct TaskAnswer<'a> {
     pub ticks: i64,
 }
 
-/// A source in a run.
+/// Results of a source in a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct SourceAnswer<'a> {
     pub name: &'a str,
@@ -164,13 +164,13 @@ pub(crate) struct SourceAnswer<'a> {
     pub lost: Vec<LossCount>,
 }
 
-/// A flow in a run.
+/// Results of a flow in a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct FlowAnswer<'a> {
     pub name: &'a str,
     pub receiver: &'a str,
     pub deadline_cycles: Option<u64>,
-    /// Then nobody minds what becomes of it.
+    /// Whether the flow is flooded itself; then its deadlines do not matter.
     pub flooded: bool,
     pub arrived: u64,
     pub delivered: u64,
@@ -180,13 +180,13 @@ pub(crate) struct FlowAnswer<'a> {
 }
 
 impl FlowAnswer<'_> {
-    /// Packets that were late, or never came.
+    /// Number of packets that were late or never came.
     pub fn missed(&self) -> u64 {
         self.late + self.lost.iter().map(|lost| lost.count).sum::<u64>()
     }
 }
 
-/// A shared timer in a run.
+/// Results of a shared timer in a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct TimerAnswer<'a> {
     pub name: &'a str,
@@ -200,14 +200,14 @@ pub(crate) struct StageShare {
     pub cycles: u64,
 }
 
-/// What was lost for a reason.
+/// Number of losses for a reason.
 #[derive(Debug, Serialize)]
 pub(crate) struct LossCount {
     pub why: Loss,
     pub count: u64,
 }
 
-/// Spans of time; median and p99 to one hundredth.
+/// Summary of spans of time; median and p99 are exact to one hundredth.
 #[derive(Debug, Serialize)]
 pub(crate) struct SpanSummary {
     pub min: u64,
@@ -235,7 +235,7 @@ fn lost(losses: &Losses) -> Vec<LossCount> {
 }
 
 impl<'a> RunAnswer<'a> {
-    /// What a tally says of a run of `system`.
+    /// Results of a run of `system`, from its tally.
     pub fn new(system: &'a System, feeds: &Feeds, tally: &Tally) -> Self {
         let flows = system.flows.iter().zip(&tally.flows).enumerate();
         Self {
@@ -327,12 +327,13 @@ fn flow<'a>(
 }
 
 impl<'a> Answer<'a> {
-    /// Was there a clock tick?
+    /// Whether the run had a clock tick.
     pub fn has_tick(&self) -> bool {
         self.options.tick.is_some()
     }
 
-    /// What is said of the runs of `system`; `without` is what the second one leaves out.
+    /// The answer about the runs of `system`; `without` names the parts that the second run leaves
+    /// out.
     pub fn new(
         system: &'a System,
         how: &How,

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `weir check` says can happen at worst, beside what did happen.
+//! The bounds of `weir check`, beside the worst that happened.
 use serde::Serialize;
 use weir_arrivals::Pattern;
 use weir_model::{Rate, System};
 use weir_sim::tally::Gaps;
 use weir_sim::{Compensation, Defer, Options, Tally, Target};
 
-/// The bounds, and whether they hold for a run as it was made.
+/// The bounds, and whether they apply to a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Bounds<'a> {
-    /// Why the run may do worse than the bounds, a clause each; if there is none, it may not.
+    /// Reasons why the bounds do not apply to the run, a clause each; empty if they apply.
     pub not_for_this_run: Vec<String>,
     pub tasks: Vec<TaskBound<'a>>,
 }
 
-/// A task's.
+/// Bound of a task.
 #[derive(Debug, Serialize)]
 pub(super) struct TaskBound<'a> {
     pub name: &'a str,
-    /// The worst response; none: there is no bound.
+    /// The worst response; none: it is not bounded.
     pub bound_cycles: Option<u64>,
-    /// The worst that was seen as described.
+    /// The worst response in the run as described.
     pub seen_cycles: Option<u64>,
 }
 
 impl Bounds<'_> {
-    /// The tasks that did worse than the analysis says is possible: then Weir is wrong.
+    /// Tasks that took longer than the analysis says is possible. Then Weir has a defect.
     pub fn broken(&self) -> impl Iterator<Item = &TaskBound<'_>> {
         self.tasks.iter().filter(|task| {
             let both = task.bound_cycles.zip(task.seen_cycles);
@@ -34,7 +34,7 @@ impl Bounds<'_> {
     }
 }
 
-/// The bounds for `system`, beside `tally` of the run as it is described, if that was made.
+/// The bounds of `system`, beside the `tally` of the run as described, if there is one.
 pub(super) fn bounds<'a>(
     system: &'a System,
     options: &Options,
@@ -57,7 +57,7 @@ pub(super) fn bounds<'a>(
     }
 }
 
-/// Which assumptions of the analysis the run did not keep to.
+/// Assumptions of the analysis that do not hold in the run.
 fn broken_assumptions(system: &System, options: &Options, tally: &Tally) -> Vec<String> {
     let mut broken = Vec::new();
     for (source, did) in system.sources.iter().zip(&tally.sources) {
@@ -104,7 +104,7 @@ fn broken_assumptions(system: &System, options: &Options, tally: &Tally) -> Vec<
     broken
 }
 
-/// Was nothing nearer to what came before than a rate allows?
+/// Whether no two arrivals were closer to each other than the rate allows.
 fn keeps(gaps: &Gaps, rate: Option<Rate>, system: &System) -> bool {
     match (gaps.least(), rate) {
         (Some(gap), Some(rate)) => gap >= rate.least_cycles(system.cpu.clock_hz),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a system is simulated, as the command line says it.
+//! The options of a simulation.
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use weir_model::{Duration, System, did_you_mean};
 use weir_sim::feeds::{Feeds, FloodError, feeds};
 use weir_sim::{Compensation, CostSpreads, Defer, Deferral, Options, Spread, Tick, Ties};
 
-/// How a system is simulated.
+/// Options of a simulation.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct How {
     /// What misbehaves, and how: `eth=20kHz`, `eth=poisson:20kHz`, `eth=trace:eth0.pcap`; without a
@@ -56,7 +56,7 @@ pub(crate) struct How {
     pub closed_loops: Vec<ClosedLoop>,
 }
 
-/// Which costs a spread is of.
+/// Costs that a spread applies to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CostsOf {
     kind: WorkKind,
@@ -88,7 +88,7 @@ impl FromStr for CostsOf {
     }
 }
 
-/// A tick's period and cost.
+/// Period and cost of a clock tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TickText {
     period: Duration,
@@ -141,10 +141,10 @@ impl FromStr for ClosedLoop {
     }
 }
 
-/// Beyond this, sums of instants would overflow.
+/// Longest time in cycles: beyond it, sums of instants would overflow.
 const MOST_CYCLES: u64 = 1 << 62;
 
-/// The cycles of a time that an option gives.
+/// Converts the time that an option gives to cycles.
 fn cycles(option: &str, time: Duration, system: &System) -> miette::Result<u64> {
     let cycles = time
         .cycles(system.cpu.clock_hz)
@@ -183,11 +183,11 @@ fn choose<T: ValueEnum>(value: &str) -> Result<T, String> {
 }
 
 impl How {
-    /// The options that [`Self::set`] knows.
+    /// Names of the options that [`Self::set`] knows.
     pub(crate) const KEYS: &str = "flood.TARGET, seed, duration, costs, costs-of.KIND, defer, ties, tick, compensation and closed-loop.RECEIVER";
 
-    /// Sets one option by its name: `seed`, `flood.eth`. A flood and a tick may be `none`. None: no
-    /// option is called so.
+    /// Sets one option by its name: `seed`, `flood.eth`. A flood and a tick may be `none`. Returns
+    /// none if no option has this name.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
         let none = value == "none";
         Some(match key.split_once('.') {
@@ -226,11 +226,11 @@ impl How {
         })
     }
 
-    /// What a run of `system` is told, and what of it arrives where.
+    /// Options of a run of `system`, and the names of its arrivals.
     ///
     /// # Errors
-    /// A time that is less than a cycle, or too long; a flood or a closed loop of what does not
-    /// exist; a flood that cannot be made.
+    /// Fails if a time is less than a cycle or too long, a flood or a closed loop names something
+    /// that does not exist, or a flood cannot be made.
     pub(crate) fn options(&self, system: &System) -> miette::Result<(Options, Feeds)> {
         let feeds = feeds(system, &self.floods).map_err(|error| of_flood(&error))?;
         let options = Options {

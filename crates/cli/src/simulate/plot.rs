@@ -5,7 +5,7 @@ use weir_report::{Colour, RangeRow, Ranges, Stroke};
 
 use super::answer::{Answer, RunAnswer};
 
-/// Of each task its responses in each run, beside the bound of `check` and the deadline.
+/// Draws each task's responses in each run, beside the bound of `check` and the deadline.
 pub(super) fn plot(system: &System, answer: &Answer) -> Ranges {
     let seconds = |cycles: u64| cycles as f64 / system.cpu.clock_hz as f64;
     let runs: Vec<&RunAnswer> = answer.runs.made().collect();

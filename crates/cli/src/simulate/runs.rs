@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The runs, side by side: the system as it is described, and without what Weir does for it.
+//! The two runs: the system as described, and the system without Weir.
 use miette::IntoDiagnostic;
 use weir_model::{Policy, System};
 use weir_report::{UnfinishedFile, WriteError};
@@ -8,7 +8,8 @@ use weir_sim::{Defer, Observer, Options, SimulationEvent, Tally};
 
 use crate::output::Patience;
 
-/// What a run that leaves all of Weir out leaves out, in a word each; nothing if there is nothing.
+/// The parts of Weir that the run without Weir leaves out, a word each; empty if the system uses
+/// none.
 pub(super) fn parts(system: &System, options: &Options) -> Vec<&'static str> {
     let limits = system
         .sources
@@ -30,8 +31,8 @@ pub(super) fn parts(system: &System, options: &Options) -> Vec<&'static str> {
     .collect()
 }
 
-/// The same run with every limit and moderation off, and every bottom half right after its
-/// interrupt.
+/// Options of the same run with every limit and moderation off, and with every bottom half right
+/// after its interrupt.
 pub(crate) fn without(options: &Options) -> Options {
     Options {
         limits: false,
@@ -41,23 +42,23 @@ pub(crate) fn without(options: &Options) -> Options {
     }
 }
 
-/// The runs that were made.
+/// The runs that were made, and their timeline.
 pub(super) struct FinishedRuns {
     pub as_described: Option<Tally>,
     pub without: Option<Tally>,
-    /// Written, but not in its place yet.
+    /// A complete file that has not taken its name yet.
     pub timeline: Option<UnfinishedFile>,
 }
 
-/// Parts of a run that the progress bar counts.
+/// Steps of the progress bar for one run.
 const PARTS: u64 = 50;
 
 impl FinishedRuns {
-    /// Makes the runs side by side: as described, and without those `parts` if there are any; only
-    /// that if `only_without`. The timeline is that of the first.
+    /// Makes the runs side by side: one as described, and one without the `parts` if there are any;
+    /// only the latter if `only_without`. The timeline is that of the first.
     ///
     /// # Errors
-    /// What they cannot be made with; a timeline that cannot be written.
+    /// Fails if the simulation cannot be made with the options, or the timeline cannot be written.
     pub fn new(
         system: &System,
         options: &Options,
@@ -91,7 +92,7 @@ impl FinishedRuns {
     }
 }
 
-/// Watches a run for whoever waits for it, and for the timeline.
+/// Observer of a run for the progress bar and the timeline.
 struct Watch<'a> {
     timeline: Option<PerfettoTrace<UnfinishedFile>>,
     patience: &'a Patience,

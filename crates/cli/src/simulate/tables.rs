@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables: tasks, sources, flows, stages, charges. What was run twice has two lines.
+//! The tables of tasks, sources, flows, stages and charges. If there are two runs, each row has two
+//! lines.
 use weir_report::{Align, Emphasis, Grid, count, percent, time};
 use weir_sim::tally::Stage;
 
@@ -10,14 +11,14 @@ use crate::words::CycleClock;
 use Align::{Left, Right};
 use weir_report::terminal::wrapped;
 
-/// Rows of each kind that are shown of a large system.
+/// Most rows of each table of a large system.
 const MOST_TASKS: usize = 20;
 const MOST_OTHERS: usize = 10;
 const DIGITS: u8 = 3;
 
 type Cell = (String, Emphasis);
 
-/// A run beside what its lines are called.
+/// The runs with the labels of their lines.
 fn runs<'a>(answer: &'a Answer) -> Vec<(&'static str, &'a RunAnswer<'a>)> {
     let runs = &answer.runs;
     let described = runs.as_described.iter().map(|run| ("with", run));
@@ -25,8 +26,8 @@ fn runs<'a>(answer: &'a Answer) -> Vec<(&'static str, &'a RunAnswer<'a>)> {
     described.chain(without).collect()
 }
 
-/// The table of what there is several of: of each of `shown` a line per run, which says which it is
-/// if there are two.
+/// Builds a table with a line per run for each of `shown`. If there are two runs, each line says
+/// which one it is about.
 fn lines(
     answer: &Answer,
     columns: &[(&str, Align)],
@@ -57,7 +58,7 @@ fn lines(
     grid.text()
 }
 
-/// Which of `count` are shown: the `most` of the least `worth`.
+/// Indices, of `count` in all, that are shown: the `most` with the least `worth`.
 fn shown(count: usize, most: usize, format: Format, worth: impl Fn(usize) -> f64) -> Vec<usize> {
     let all: Vec<usize> = (0..count).collect();
     let shown = fold(&all, format.most(most), |&index| worth(index));
@@ -68,7 +69,7 @@ fn number(of: u64) -> Cell {
     plain(count(of))
 }
 
-/// A number that should be 0.
+/// A cell for a number that should be 0.
 fn bad(of: u64) -> Cell {
     let emphasis = match of {
         0 => Emphasis::Plain,
@@ -84,7 +85,7 @@ fn missed(of: u64, deadline: Option<u64>) -> Cell {
     }
 }
 
-/// How the tasks responded, beside what `check` says.
+/// The responses of the tasks, beside the bounds of `check`.
 pub(super) fn tasks(answer: &Answer, duration: u64, clock: CycleClock, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();
@@ -153,7 +154,7 @@ fn late(task: &TaskAnswer, duration: u64) -> Cell {
     or_none(is_known.then(|| time(share, DIGITS)))
 }
 
-/// What the sources asked for and what they got.
+/// The requests of the sources, and what became of them.
 pub(super) fn sources(answer: &Answer, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();
@@ -213,7 +214,7 @@ fn lost(all: &[LossCount]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// What became of the packets.
+/// The packets of the flows, and what became of them.
 pub(super) fn flows(answer: &Answer, clock: CycleClock, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();
@@ -268,7 +269,7 @@ pub(super) fn flows(answer: &Answer, clock: CycleClock, format: Format) -> Strin
     format!("{text}{hidden}")
 }
 
-/// Where the time went.
+/// The time that each stage took.
 pub(super) fn stages(answer: &Answer, duration: u64, format: Format) -> String {
     let runs = runs(answer);
     let mut columns = vec![("processor's time", Left)];
@@ -310,7 +311,7 @@ fn name(stage: Stage) -> &'static str {
     }
 }
 
-/// What was taken from each receiver, and what was done for it.
+/// The time that was taken from each receiver, and the time that was spent for it.
 pub(super) fn charges(answer: &Answer, duration: u64, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();

@@ -9,7 +9,7 @@ use super::{tables, verdict};
 use crate::tables::Format;
 use crate::words::{CycleClock, list, title};
 
-/// Everything that is printed.
+/// The whole text.
 pub(super) fn text(system: &System, duration: u64, answer: &Answer, format: Format) -> String {
     let clock = CycleClock::of(system);
     let mut parts = vec![
@@ -44,7 +44,7 @@ fn sentence(answer: &Answer, format: Format) -> String {
     painted(&wrapped(&answer.sentence, "", "  "), emphasis, format)
 }
 
-/// What must never happen.
+/// Defects of Weir itself, which must never occur.
 fn defects(answer: &Answer, clock: CycleClock, format: Format) -> String {
     let told = answer.bounds.broken().map(|task| {
         let (seen, bound) = clock.times_apart(
@@ -61,7 +61,7 @@ fn defects(answer: &Answer, clock: CycleClock, format: Format) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// What was simulated.
+/// The arrivals that were simulated.
 fn arrivals(system: &System, duration: u64, answer: &Answer) -> String {
     let seconds = duration as f64 / system.cpu.clock_hz as f64;
     let mut lines = vec![format!("{}, for {}", title(system), time(seconds, 6))];
@@ -87,7 +87,7 @@ fn arrivals(system: &System, duration: u64, answer: &Answer) -> String {
     lines.join("\n")
 }
 
-/// Why the bounds of the table are not for this run.
+/// The reason why the bounds of the table do not apply to this run.
 fn bounds(answer: &Answer) -> String {
     let why = &answer.bounds.not_for_this_run;
     if why.is_empty() || answer.runs.as_described.is_none() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verdict in one sentence: whose deadlines were missed, and what Weir does about it.
+//! The verdict in one sentence: which deadlines were missed, and what Weir changes about that.
 use std::cmp::Reverse;
 
 use weir_report::count;
@@ -7,18 +7,18 @@ use weir_report::count;
 use super::answer::{RunAnswer, Runs};
 use crate::words::list;
 
-/// Something with a deadline, and how often it was missed.
+/// Missed deadlines of a task, a source or a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DeadlineCount {
     name: String,
     missed: u64,
     of: u64,
-    /// It is a flow: its packets have the deadlines.
+    /// Whether it is a flow, whose packets have the deadlines.
     packets: bool,
 }
 
-/// What is judged in a run: the tasks, the more urgent first; the sources; the flows that are not
-/// flooded themselves. Only what has deadlines.
+/// The tasks of a run, the most urgent first, then its sources, then its flows that are not flooded
+/// themselves; only those with deadlines.
 fn judged(run: &RunAnswer) -> Vec<DeadlineCount> {
     let mut tasks: Vec<_> = run.tasks.iter().collect();
     tasks.sort_by_key(|task| Reverse(task.urgency));
@@ -52,17 +52,17 @@ fn judged(run: &RunAnswer) -> Vec<DeadlineCount> {
     tasks.chain(sources).chain(flows).collect()
 }
 
-/// How many deadlines were missed.
+/// Number of deadlines that were missed.
 pub(crate) fn missed(run: &RunAnswer) -> u64 {
     judged(run).iter().map(|of| of.missed).sum()
 }
 
-/// Was a deadline missed?
+/// Whether a deadline was missed.
 pub(super) fn misses(run: &RunAnswer) -> bool {
     missed(run) > 0
 }
 
-/// The sentence. `without` are the words for what the second run leaves out.
+/// The sentence. `without` names the parts that the second run leaves out.
 pub(super) fn sentence(runs: &Runs, without: &[&str]) -> String {
     let what = list(without);
     match (&runs.as_described, &runs.without) {
@@ -120,7 +120,7 @@ fn both(with: &[DeadlineCount], without: &[DeadlineCount], what: &str, them: &st
     }
 }
 
-/// The first that misses deadlines, and how many more do.
+/// The first entry that misses deadlines, and the number of further ones.
 fn first(run: &[DeadlineCount]) -> Option<(&DeadlineCount, usize)> {
     let mut late = run.iter().filter(|of| of.missed > 0);
     let first = late.next()?;

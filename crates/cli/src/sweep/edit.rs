@@ -4,19 +4,19 @@ use miette::miette;
 use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value};
 use weir_model::did_you_mean;
 
-/// The sections of a system file that have a name each.
+/// Sections of a system file whose entries have a name each.
 const NAMED: [&str; 4] = ["source", "timer", "receiver", "flow"];
 
-/// Is this a key of a system file?
+/// Whether `key` is a key of a system file.
 pub(super) fn is_key(key: &str) -> bool {
     let section = key.split('.').next().unwrap_or_default();
     key.contains('.') && (section == "cpu" || NAMED.contains(&section))
 }
 
-/// Sets `key` in a system file. A value that is TOML is that; else it is the text of one.
+/// Sets `key` in a system file. A value that is not valid TOML is taken as a text.
 ///
 /// # Errors
-/// A name that does not exist; a key below something that has no keys.
+/// Fails if a name does not exist, or if the key is below something that has no keys.
 pub(super) fn set(file: &mut DocumentMut, key: &str, value: &str) -> miette::Result<()> {
     let mut path = key.split('.');
     let section = path.next().unwrap_or_default();
@@ -46,7 +46,7 @@ fn of(text: &str) -> Value {
     text.parse().unwrap_or_else(|_| Value::from(text))
 }
 
-/// The table below `table` that is called `name`; a new one, if there is none.
+/// Finds the table `name` below `table`, or adds it.
 fn child<'a>(
     table: &'a mut dyn TableLike,
     name: &str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a sweep varies: every combination of the values of its parameters.
+//! The grid of a sweep: every combination of the values of its parameters.
 use std::str::FromStr;
 
 use miette::{IntoDiagnostic, WrapErr, miette};
@@ -33,17 +33,17 @@ impl FromStr for Vary {
     }
 }
 
-/// The parameter that says which of the two runs of `weir simulate` is made.
+/// Parameter that selects one of the two runs of `weir simulate`.
 const RUN: &str = "run";
 
-/// All that a sweep runs.
+/// All runs of a sweep.
 #[derive(Debug)]
 pub(super) struct Grid {
-    /// The file's name and text.
+    /// Name of the system file.
     name: String,
     file: DocumentMut,
     how: How,
-    /// The last one changes fastest.
+    /// Parameters; the last one changes fastest.
     pub vary: Vec<Vary>,
     rows: u64,
 }
@@ -53,14 +53,14 @@ pub(super) struct Point {
     pub system: System,
     pub options: Options,
     pub feeds: Feeds,
-    /// It is the system as described, not without Weir.
+    /// Whether the run has Weir, as the system is described.
     pub with: bool,
 }
 
 impl Grid {
     /// # Errors
-    /// A parameter that does not exist or stands there twice; an option's value that cannot be
-    /// used; a first combination that is no system.
+    /// Fails if a parameter does not exist or is given twice, an option's value cannot be used, or
+    /// the first combination is no system.
     pub fn new(name: &str, text: &str, how: &How, vary: Vec<Vary>) -> miette::Result<Self> {
         let mut rows = 1_u64;
         for (place, of) in vary.iter().enumerate() {
@@ -92,8 +92,8 @@ impl Grid {
             for (index, value) in of.values.iter().enumerate() {
                 let mut choice = first.clone();
                 choice[place] = index;
-                // Whether a value suits the file may depend on the others' values; what an option's
-                // can be does not.
+                // Whether the file accepts a value may depend on other values. Whether an option
+                // accepts it does not, so all are checked here.
                 let (_, how, _) = grid.chosen(&choice)?;
                 if !edit::is_key(&of.key) {
                     let named = || format!("{}={value}", of.key);
@@ -104,12 +104,12 @@ impl Grid {
         Ok(grid)
     }
 
-    /// How many combinations there are.
+    /// Number of combinations.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Of each parameter the place of its value in this combination.
+    /// Index of each parameter's value in this combination.
     fn choice(&self, row: u64) -> Vec<usize> {
         let mut left = row;
         let mut choice: Vec<usize> = self
@@ -127,7 +127,7 @@ impl Grid {
         choice
     }
 
-    /// The values of a combination.
+    /// Values of a combination.
     pub fn values(&self, row: u64) -> impl Iterator<Item = &str> {
         let choice = self.choice(row).into_iter();
         self.vary
@@ -137,12 +137,12 @@ impl Grid {
     }
 
     /// # Errors
-    /// What is wrong with this combination.
+    /// Fails if this combination is no system.
     pub fn row(&self, row: u64) -> miette::Result<Point> {
         self.point(&self.choice(row))
     }
 
-    /// The file and the options of a combination, and whether Weir is in it.
+    /// The file and the options of a combination, and whether the run has Weir.
     fn chosen(&self, choice: &[usize]) -> miette::Result<(DocumentMut, How, bool)> {
         let (mut file, mut how, mut with) = (self.file.clone(), self.how.clone(), true);
         for (of, &index) in self.vary.iter().zip(choice) {
@@ -196,7 +196,7 @@ impl Grid {
         })
     }
 
-    /// What tells this sweep from others.
+    /// Text that distinguishes this sweep from others.
     pub fn identity(&self) -> String {
         let mut text = format!("{}\n{:?}\n", self.file, self.how);
         for of in &self.vary {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A table that grows line by line, survives the end of its program, and takes its name when it is
-//! whole.
+//! A table that is written line by line, survives the end of its program, and takes its name when
+//! it is complete.
 //!
-//! `results.csv.partial` holds the lines so far; `results.csv.sweep` says of which sweep. Whoever
-//! begins the same sweep again goes on behind the last whole line.
+//! `results.csv.partial` holds the lines so far, and `results.csv.sweep` identifies the sweep. If
+//! the same sweep is started again, it continues after the last complete line.
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use miette::{IntoDiagnostic, miette};
 use weir_report::{UnfinishedFile, WriteError};
 
-/// What is written is on the disk at the latest after this time, and the end of what runs then.
+/// Longest time between two flushes to the disk, apart from the run that is under way.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
-/// A table under way.
+/// A table that is not complete yet.
 pub(super) struct Partial {
     target: PathBuf,
     path: PathBuf,
@@ -36,10 +36,11 @@ fn fail(path: &Path) -> impl FnOnce(io::Error) -> miette::Report {
 }
 
 impl Partial {
-    /// Begins the table at `target`, or goes on with it: then tells how many whole lines it has.
+    /// Begins the table at `target`, or continues it. Returns the number of complete lines that it
+    /// has.
     ///
     /// # Errors
-    /// A table of another sweep is under way there; a place that cannot be written.
+    /// Fails if the table there is of another sweep, or cannot be written.
     pub fn open(target: &Path, of: &str) -> miette::Result<(Self, u64)> {
         if fs::metadata(target).is_ok_and(|is| !is.is_file()) {
             return Err(miette!(
@@ -80,10 +81,10 @@ impl Partial {
         Ok((partial, lines))
     }
 
-    /// Adds whole lines.
+    /// Adds complete lines.
     ///
     /// # Errors
-    /// A full disk, for example: what was written before is kept.
+    /// Fails if the disk is full, for example. The lines before are kept.
     pub fn add(&mut self, lines: &[u8]) -> miette::Result<()> {
         self.write(lines).map_err(fail(&self.path))
     }
@@ -97,20 +98,20 @@ impl Partial {
         Ok(())
     }
 
-    /// The table is whole and takes its name.
+    /// Gives the complete table its name.
     ///
     /// # Errors
-    /// It cannot be written to the disk, or not renamed.
+    /// Fails if the table cannot be flushed to the disk or renamed.
     pub fn finish(self) -> miette::Result<()> {
         self.file.sync_all().map_err(fail(&self.path))?;
         fs::rename(&self.path, &self.target).map_err(fail(&self.target))?;
-        // Left behind it does no harm: without a table under way nobody reads it.
+        // A file that is left behind does no harm: nobody reads it without a table beside it.
         let _ = fs::remove_file(&self.identity);
         Ok(())
     }
 }
 
-/// Cuts off what stands behind the last end of a line, and counts the lines.
+/// Removes what follows the last end of a line, and returns the number of lines.
 fn cut(path: &Path) -> io::Result<u64> {
     let mut file = BufReader::new(File::options().read(true).write(true).open(path)?);
     let (mut lines, mut whole, mut line) = (0, 0, Vec::new());

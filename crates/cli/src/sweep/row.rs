@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rows of the table: the values of the parameters, then what the run did (docs/sweep.md).
-//! Times are in seconds.
+//! The rows of the table: the values of the parameters, then the results of the run
+//! (docs/sweep.md). Times are in seconds.
 use miette::IntoDiagnostic;
 use weir_analysis::units::Part;
 use weir_model::{Diagnostics, Problem, System};
@@ -12,7 +12,7 @@ use crate::simulate::answer::{
 };
 use crate::simulate::verdict;
 
-/// The cells of a row, or the names of the columns, as a line of CSV.
+/// Formats the cells of a row, or the names of the columns, as a line of CSV.
 pub(super) fn line(cells: &[String]) -> miette::Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(cells).into_diagnostic()?;
@@ -51,7 +51,7 @@ const OF_FLOW: [&str; 6] = [
     "latency_max_s",
 ];
 
-/// The names of the columns.
+/// Names of the columns.
 pub(super) fn columns(grid: &Grid, system: &System) -> Vec<String> {
     let mut names: Vec<String> = grid.vary.iter().map(|of| of.key.clone()).collect();
     names.extend(["error", "missed", "interrupts"].map(str::to_owned));
@@ -71,8 +71,8 @@ pub(super) fn columns(grid: &Grid, system: &System) -> Vec<String> {
     names
 }
 
-/// The row of a combination, made by running it. What is no system has its reason in the column
-/// `error`, and nothing in those behind it.
+/// Runs a combination and returns its row. If it is no system, the column `error` has the reason,
+/// and those after it are empty.
 pub(super) fn row(grid: &Grid, index: u64, columns: usize) -> miette::Result<Row> {
     let mut cells: Vec<String> = grid.values(index).map(str::to_owned).collect();
     let ran = grid.row(index).and_then(|point| results(&point));
@@ -91,7 +91,7 @@ pub(super) fn row(grid: &Grid, index: u64, columns: usize) -> miette::Result<Row
     })
 }
 
-/// What is wrong, in a line.
+/// The error in one line.
 fn reason(error: &miette::Report) -> String {
     let text = match error.downcast_ref::<Diagnostics>() {
         Some(diagnostics) => {
@@ -106,7 +106,7 @@ fn reason(error: &miette::Report) -> String {
 /// A line of the table.
 pub(super) struct Row {
     pub line: Vec<u8>,
-    /// It is no system.
+    /// Whether the combination is no system.
     pub failed: bool,
 }
 

@@ -2,13 +2,13 @@
 //! The values of a parameter, as the command line lists them: `1kHz,2kHz`, `1kHz..20kHz:1kHz`,
 //! `poisson:{1kHz..20kHz:1kHz}`.
 
-/// More values than this are a slip of the hand.
+/// Most values of a parameter: more are a mistake in typing.
 const MOST: f64 = 1e6;
 
-/// The values that `text` lists, in its order.
+/// Values that `text` lists, in its order.
 ///
 /// # Errors
-/// What is wrong and what would be right.
+/// A message that says what is wrong and what would be right.
 pub(super) fn values(text: &str) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     for item in items(text) {
@@ -26,7 +26,7 @@ pub(super) fn values(text: &str) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// What stands between commas, those in brackets and quotes apart.
+/// Splits `text` at commas that are outside brackets and quotes.
 fn items(text: &str) -> Vec<&str> {
     let (mut items, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_usize, None);
     for (at, letter) in text.char_indices() {
@@ -47,7 +47,7 @@ fn items(text: &str) -> Vec<&str> {
     items
 }
 
-/// An item is a range, has one in braces, or is a value.
+/// Adds the values of an item: a range, a text with a range in braces, or a value.
 fn expand(item: &str, all: &mut Vec<String>) -> Result<(), String> {
     if let Some(range) = ValueRange::read(item)? {
         all.extend(range.values());
@@ -71,7 +71,7 @@ fn expand(item: &str, all: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// Numbers of one unit, a step apart.
+/// Numbers with the same unit and the same step.
 struct ValueRange {
     first: f64,
     count: u32,
@@ -80,7 +80,7 @@ struct ValueRange {
 }
 
 impl ValueRange {
-    /// None: the text is no range.
+    /// Reads a range; none: the text is none.
     fn read(text: &str) -> Result<Option<Self>, String> {
         let is_number = text
             .trim_start()
@@ -111,7 +111,8 @@ impl ValueRange {
         if steps > MOST {
             return Err(wrong("has more than a million values"));
         }
-        // A last value that rounding has put a hair beyond the end belongs to it.
+        // Rounding may have put the last value slightly beyond the end. It still belongs to the
+        // range.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -129,20 +130,21 @@ impl ValueRange {
     fn values(&self) -> impl Iterator<Item = String> {
         (0..self.count).map(|index| {
             let value = self.first + f64::from(index) * self.step;
-            // Twelve digits, so that ten tenths are one.
+            // Round to twelve digits, so that ten tenths are one.
             let rounded = format!("{value:.11e}").parse().unwrap_or(value);
             format!("{rounded}{}", self.unit)
         })
     }
 }
 
-/// Units that go together, each with how often the smallest is in it.
+/// Units that can be converted into each other, each with its multiple of the smallest.
 const FAMILIES: [&[(&str, f64)]; 2] = [
     &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6)],
     &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
 ];
 
-/// The smallest of three units, and how often it is in each of them. None: they do not go together.
+/// The smallest of three units, and each unit's multiple of it; none if they cannot be converted
+/// into each other.
 fn smallest(units: [&str; 3]) -> Option<(&str, [f64; 3])> {
     if units.iter().all(|unit| *unit == units[0]) {
         return Some((units[0], [1.0; 3]));

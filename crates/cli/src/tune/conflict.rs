@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why there are no limits, in words.
+//! The reason why there are no limits, in words.
 use weir_report::{percent, rate, time};
 use weir_tune::{Conflict, Demand, Session};
 
 use super::text::wrapped;
 
-/// Digits that tell quantities of a file apart.
+/// Digits with which quantities of a file look different.
 const DIGITS: u8 = 4;
 
-/// A demand for the reader.
+/// A demand of the system file, in words.
 #[derive(Debug)]
 pub(super) struct DemandText {
-    /// `deadline` or `rate`.
+    /// Kind of the demand: `deadline` or `rate`.
     pub kind: &'static str,
-    /// Of which task or source.
+    /// Name of the task or source.
     pub name: String,
-    /// `2 ms`, `11.5 kHz`.
+    /// Value with its unit: `2 ms`, `11.5 kHz`.
     pub value: String,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<DemandText>
         .collect()
 }
 
-/// One sentence of what cannot hold together, one of why, and what would help.
+/// Says in a sentence what cannot hold together, in another why, and then what would help.
 pub(super) fn tell(session: &Session, conflict: &Conflict) -> String {
     let demands = demands(session, conflict);
     let of_kind = |kind: &str| -> Vec<String> {
@@ -105,7 +105,7 @@ pub(super) fn tell(session: &Session, conflict: &Conflict) -> String {
     told.join("\n")
 }
 
-/// What the user pinned.
+/// The options by which the user has restricted the search.
 fn pins(session: &Session) -> String {
     let options = session.task().options;
     let clock = session.system().cpu.clock_hz as f64;
@@ -118,7 +118,7 @@ fn pins(session: &Session) -> String {
     timer.unwrap_or_default() + &delay.unwrap_or_default()
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins names: `a`, `a and b`, `a, b and c`.
 fn and(names: &[String]) -> String {
     match names {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),

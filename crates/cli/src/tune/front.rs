@@ -55,8 +55,8 @@ fn to_axes(label: &str, colour: Colour, stroke: Stroke, (x, y): (f64, f64)) -> C
     }
 }
 
-/// Between two points the worse of both holds: what is as quick as the second is as dear as the
-/// first.
+/// Turns the front into steps. Between two points the worse values of both hold: a choice as quick
+/// as the second point costs as much as the first.
 fn stairs(front: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for &(x, y) in front {

@@ -7,7 +7,7 @@ use weir_tune::{Conflict, Session};
 use super::conflict::demands;
 use super::summary::Summary;
 
-/// `{"feasible": true, "system": …, "sources": […], …}`.
+/// The answer if there are limits: `{"feasible": true, "system": …, "sources": […], …}`.
 #[derive(Serialize)]
 pub(super) struct TuneAnswer<'a> {
     pub feasible: bool,
@@ -15,8 +15,8 @@ pub(super) struct TuneAnswer<'a> {
     pub summary: &'a Summary,
 }
 
-/// `{"feasible": false, "system": …, "conflict": [{"deadline": "control"}, {"rate": "uart"}],
-/// "told": "…"}`.
+/// The answer if there are none: `{"feasible": false, "system": …, "conflict": [{"deadline":
+/// "control"}, {"rate": "uart"}], "told": "…"}`.
 pub(super) fn conflict(session: &Session, conflict: &Conflict, told: &str) -> Value {
     let demands: Vec<_> = demands(session, conflict)
         .into_iter()

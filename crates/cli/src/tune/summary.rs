@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was chosen, as data: the text, the JSON and the plot show the same.
+//! The result as data, from which the text, the JSON and the plot are made.
 use serde::Serialize;
 use weir_model::{Expiry, Limit, Place, Policy, System};
 use weir_tune::{Choice, Measure, MeasureKey, Outcome, Session, TuningSolution, TuningTask, hertz};
@@ -7,32 +7,32 @@ use weir_tune::{Choice, Measure, MeasureKey, Outcome, Session, TuningSolution, T
 /// A tuned system.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
-    /// What the file calls it.
+    /// Name of the system in its file.
     pub system: String,
     /// Cycles per second.
     pub clock_hz: u64,
-    /// Do the limits differ from those of the file?
+    /// Whether the limits differ from those of the file.
     pub changed: bool,
-    /// Does any source state a tolerated rate? Else the scale means nothing.
+    /// Whether any source states a tolerated rate. Else the scale has no meaning.
     pub scaled: bool,
-    /// What the choice is worth.
+    /// Measure of the choice.
     pub measure: Measure,
-    /// The limits.
+    /// The sources with their limits.
     pub sources: Vec<TunedSource>,
     /// The timers that they share.
     pub timers: Vec<TunedTimer>,
-    /// The choices of which none is both cheaper and less in the way of tasks, and the chosen one;
-    /// by their longest delay.
+    /// The choices of which none has both less overhead and a shorter delay, and the chosen one; in
+    /// the order of their longest delays.
     pub front: Vec<Alternative>,
-    /// The limits that the file has, if there are some for all and every deadline holds with them.
+    /// The limits of the file; none unless every source has one and every deadline holds with them.
     pub before: Option<Alternative>,
-    /// Does any deadline bound the bursts?
+    /// Whether any deadline bounds the bursts.
     pub has_deadlines: bool,
-    /// Sources whose work per interrupt is not stated: nothing is proven.
+    /// Sources whose work per interrupt is not stated, so that nothing is proven.
     pub without_max_work: Vec<String>,
-    /// Sources with a rate that could be limited, if their interrupt could be.
+    /// Sources whose rate could be limited if a timer could reach their interrupt.
     pub out_of_reach: Vec<String>,
-    /// Timers of the file that clear no source any more.
+    /// Timers of the file that no limit uses any more.
     pub idle_timers: Vec<String>,
 }
 
@@ -64,12 +64,12 @@ pub(super) struct TunedTimer {
     pub prescaler: u64,
 }
 
-/// A choice that would do, too.
+/// Another possible choice.
 #[derive(Debug, Serialize)]
 pub(super) struct Alternative {
     #[serde(flatten)]
     pub measure: Measure,
-    /// In words: who shares which timer, and who has which limiter of its own.
+    /// The limits in words: which sources share a timer, and which have a limiter of their own.
     pub limits: String,
     pub chosen: bool,
 }
@@ -177,13 +177,14 @@ fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> TunedSou
     }
 }
 
-/// Those of which none other has both less overhead and a shorter delay; and the chosen one.
+/// The choices of which none has both less overhead and a shorter delay than another, and the
+/// chosen one.
 fn front(task: &TuningTask, tuned: &Outcome) -> Vec<Alternative> {
     let mut all: Vec<&TuningSolution> = tuned.alternatives.iter().collect();
     let chosen: MeasureKey = tuned.found.measure.key();
     all.push(&tuned.found);
-    // By delay, of equals the cheapest first; what stands before is quicker, so only a cheaper one
-    // is worth a row.
+    // They are sorted by delay, and equal ones by cost. All earlier ones are quicker, so only a
+    // cheaper one is worth a row.
     all.sort_by(|a, b| {
         let delay = |of: &TuningSolution| of.measure.longest_delay.unwrap_or(u64::MAX);
         delay(a)
@@ -210,10 +211,10 @@ fn front(task: &TuningTask, tuned: &Outcome) -> Vec<Alternative> {
     front
 }
 
-/// A row that saves less than this share of the overhead says nothing new.
+/// Least share of the overhead that a row must save beside the row before it.
 const LEAST_GAIN: f64 = 0.02;
 
-/// `3 on a timer of 110 Hz (bursts 3, 2, 7); uart strict`.
+/// The limits in words: `3 on a timer of 110 Hz (bursts 3, 2, 7); uart strict`.
 fn words(task: &TuningTask, found: &TuningSolution) -> String {
     let mut parts = Vec::new();
     let bursts: Vec<String> = found

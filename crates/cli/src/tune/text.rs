@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The result for the terminal: at most 100 columns.
+//! The result as text of at most 100 columns.
 use std::path::Path;
 
 use weir_report::terminal;
@@ -12,13 +12,13 @@ const DIGITS: u8 = 4;
 /// Rows of the front that are shown; the others are in the JSON and in the plot.
 const MOST_ROWS: usize = 8;
 
-/// The file, and where its limits went.
+/// The system file, and the file that the limits were written to.
 pub(super) struct File<'a> {
     pub name: &'a Path,
     pub written: Option<&'a Path>,
 }
 
-/// Everything.
+/// The whole text.
 pub(super) fn text(summary: &Summary, file: &File, coloured: bool) -> String {
     let mut parts = vec![
         format!("{}: every deadline holds with these limits", summary.system),
@@ -211,7 +211,7 @@ fn row(summary: &Summary, of: &Alternative, mark: &str) -> [String; 6] {
     ]
 }
 
-/// The rows that are shown: evenly spread, the chosen one among them.
+/// Indices of the rows that are shown: evenly spread, with the chosen one.
 fn shown(summary: &Summary) -> Vec<usize> {
     let all = summary.front.len();
     if all <= MOST_ROWS {

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The division itself: whose packets interrupt time was spent on. Arithmetic of whole ns and
-//! nothing else; what is divided adds up to the ns.
+//! The division of interrupt time over the packets that it was spent on. It computes with whole ns,
+//! and the parts add up exactly.
 use std::collections::BTreeMap;
 
-/// What was spent at one place, a CPU in the time of one host, between two readings.
+/// Time that was spent at one place (a CPU in the time of one host) between two readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pool<R> {
-    /// In whose time, or who did the work; the division does not look at it.
+    /// The host whose time was used, or the thread that did the work; the division ignores it.
     pub host: u32,
     /// The CPU.
     pub cpu: u32,
-    /// ns that packets are the reason of.
+    /// Time in ns that was spent because of packets.
     pub time: u64,
-    /// ns that they are not: timers, other devices.
+    /// Time in ns that was spent for timers and other devices.
     pub apart: u64,
-    /// Packets that were taken from devices here.
+    /// Packets that were taken from devices at the place.
     pub polled: u64,
-    /// Packets that sockets got here, by receiver.
+    /// Packets that sockets received at the place, by receiver.
     pub delivered: BTreeMap<R, u64>,
 }
 
-/// How a pool's ns are divided; together they are its `time` and `apart`.
+/// Shares of a pool's time; together they are its `time` and `apart`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shares<R> {
-    /// By receiver.
+    /// Time in ns by receiver.
     pub received: BTreeMap<R, u64>,
-    /// For packets that no socket got.
+    /// Time in ns for packets that no socket received.
     pub orphans: u64,
-    /// For no packet that is known.
+    /// Time in ns for no known packet.
     pub unattributed: u64,
-    /// How many packets no socket got.
+    /// Number of packets that no socket received.
     pub orphan_packets: u64,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Shares<R> {
 /// exact share. All are 0 if all weights are.
 pub(super) fn apportion(total: u64, weights: impl IntoIterator<Item = u64> + Clone) -> Vec<u64> {
     let sum: u128 = weights.clone().into_iter().map(u128::from).sum();
-    // So that the product below has no more than 128 bits, however many weights there are.
+    // Shift so that the product below fits into 128 bits, however many weights there are.
     let shift = (u128::BITS - sum.leading_zeros()).saturating_sub(u64::BITS);
     let (mut until, mut given) = (0_u128, 0_u64);
     let reach = |until: u128| {
         let product = u128::from(total) * (until >> shift);
-        // At most `total`, since `until` is at most `sum`.
+        // The quotient is at most `total`, since `until` is at most `sum`.
         product.checked_div(sum >> shift).unwrap_or(0) as u64
     };
     weights
@@ -55,7 +55,7 @@ pub(super) fn apportion(total: u64, weights: impl IntoIterator<Item = u64> + Clo
         .collect()
 }
 
-/// Splits `total` over receivers by their weights.
+/// Splits `total` over receivers in proportion to their weights.
 fn over<R: Copy + Ord>(total: u64, weights: &BTreeMap<R, u64>) -> BTreeMap<R, u64> {
     let parts = apportion(total, weights.values().copied());
     weights.keys().copied().zip(parts).collect()
@@ -68,7 +68,7 @@ fn add<R: Copy + Ord>(to: &mut BTreeMap<R, u64>, more: impl IntoIterator<Item = 
     }
 }
 
-/// Packets by whom they were for; `nobody` got the rest.
+/// Packets by receiver; those of `nobody` are the rest.
 #[derive(Debug, Clone)]
 struct Weights<R> {
     delivered: BTreeMap<R, u64>,
@@ -99,16 +99,16 @@ impl<R: Copy + Ord> Weights<R> {
     }
 }
 
-/// Divides the time of each pool over the packets that were handled there (zhang2006 §3.1: the cost
-/// of a bottom half is its time by its packets).
+/// Divides the time of each pool over the packets that were handled there (zhang2006 §3.1: a bottom
+/// half costs its time divided by its packets).
 ///
-/// A packet that was taken from a device at one place may get to its socket at another: by RPS, by
-/// the threads of classes, by the devices of containers. So what sockets got at places that had not
-/// taken it from a device went on from where it was taken; `handed` says better than that what went
-/// on, where it is known. Only what is left then was for nobody.
+/// A packet may be taken from a device at one place and reach its socket at another: by RPS, by the
+/// threads of classes, by the devices of containers. So packets that sockets received at places
+/// which had not taken them from a device were handed on by places which had. `handed` knows
+/// exactly what was handed on, where it is known. Only the packets that remain were for nobody.
 ///
-/// A place without packets, such as a process that an interrupt only came to so as to wake a
-/// thread, has the packets of its CPU, or else of all.
+/// A place without packets, such as a process during which an interrupt only woke a thread, is
+/// divided by the packets of its CPU, or else by all packets.
 pub(super) fn divide<R: Copy + Ord>(
     pools: &[Pool<R>],
     handed: Option<&BTreeMap<R, u64>>,
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_to_another_cpu_is_no_orphan() {
-        // RPS: CPU 0 takes them, CPU 1 delivers them.
+        // With RPS, CPU 0 takes the packets and CPU 1 delivers them.
         let shares = divide(&[pool(0, 100, 10, &[]), pool(1, 900, 0, &[(1, 8)])], None);
         assert_eq!(received(&shares[0]), [(1, 80)]);
         assert_eq!((shares[0].orphans, shares[0].orphan_packets), (20, 2));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened between two readings of the counters: a pool for each place, ready to be divided.
+//! The differences between two readings of the counters: a pool for each place, ready to be
+//! divided.
 use std::collections::BTreeMap;
 
 use super::divide::{Pool, apportion};
@@ -7,20 +8,20 @@ use super::layout::{Delivery, HandlerPlace, MapOverflow, SocketKey, Spent, since
 use super::programs::Counters;
 use crate::receivers::{PacketKey, Protocol};
 
-/// In place of a CPU: a thread ran there that no interrupt and no packet was seen of.
+/// Stands for a CPU where it is not known on which one a thread ran.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// Whom packets were for, as far as the kernel tells.
+/// Receiver of packets, as far as the kernel knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum To {
-    /// A socket that got them.
+    /// A socket that received them.
     Socket(SocketKey),
-    /// Whoever reads that key: a program gave them to the key's class.
+    /// The readers of a key: a program gave the packets to the key's class.
     Key(PacketKey),
 }
 
 impl To {
-    /// None: neither TCP nor UDP.
+    /// Protocol and port; none: neither TCP nor UDP.
     pub fn key(self) -> Option<PacketKey> {
         match self {
             Self::Key(key) => Some(key),
@@ -32,21 +33,21 @@ impl To {
     }
 }
 
-/// The kernel threads that do the work of interrupts, with what each ran, in ns.
+/// Kernel threads that do the work of interrupts, with the run time of each in ns.
 pub(super) type Workers = BTreeMap<u32, Ran>;
 
-/// What a kernel thread ran.
+/// Run time of a kernel thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Ran {
-    /// ns, as the kernel tells them.
+    /// Time in ns, as the kernel reports it.
     pub time: u64,
-    /// Whether these are without handlers of devices that interrupted it.
+    /// Whether the time excludes device handlers that interrupted the thread.
     pub without_handlers: bool,
-    /// Whether they are without soft interrupts in its context.
+    /// Whether the time excludes soft interrupts in the thread's context.
     pub without_soft: bool,
 }
 
-/// What the measured time consists of, in ns.
+/// The parts of the measured time, in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Breakdown {
     pub device: u64,
@@ -83,14 +84,14 @@ impl Breakdown {
     }
 }
 
-/// What happened between two readings.
+/// The differences between two readings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Interval {
     pub parts: Breakdown,
     pub pools: Vec<Pool<To>>,
     pub interrupts: u64,
     pub lost: MapOverflow,
-    /// What has not changed since the reading before.
+    /// Counters that have not changed since the reading before.
     pub idle_places: Vec<HandlerPlace>,
     pub idle_deliveries: Vec<Delivery>,
 }
@@ -108,8 +109,8 @@ impl IntervalCounts {
     }
 }
 
-/// The differences of two readings, and what threads ran in between. Each interrupt took `overhead`
-/// ns beside what was measured of it.
+/// Computes the differences of two readings, with the run times of threads in between. Each
+/// interrupt took `overhead` ns in addition to its measured time.
 pub(super) fn between(
     before: &Counters,
     now: &Counters,
@@ -163,7 +164,7 @@ pub(super) fn between(
         } = counted.spent;
         let added = interrupts.saturating_mul(overhead);
         interval.parts.overhead += added;
-        // Those of network devices are most of them, wherever there are any.
+        // If there are interrupts of network devices, most interrupts are theirs.
         let (with_packets, without) = if device > 0 { (added, 0) } else { (0, added) };
         interval.parts.device += device;
         interval.parts.others += others;
@@ -192,8 +193,8 @@ fn pool(place: HandlerPlace, time: u64, apart: u64, counted: IntervalCounts) -> 
 }
 
 impl Interval {
-    /// The pools of a thread: what it ran is known as a whole, and is divided over the CPUs that it
-    /// was seen on by its packets there.
+    /// The pools of a thread. Its run time is known as a sum, which is divided over CPUs in
+    /// proportion to its packets there.
     fn worker(&mut self, host: u32, ran: Ran, mut places: Vec<(u32, IntervalCounts)>) {
         if places.is_empty() {
             if ran.time == 0 {
@@ -228,7 +229,7 @@ impl Interval {
         }
     }
 
-    /// The CPUs, each with the ns that interrupts had of it.
+    /// The CPUs, each with its interrupt time in ns.
     pub fn cpus(&self) -> BTreeMap<u32, u64> {
         let mut cpus = BTreeMap::new();
         for pool in &self.pools {
@@ -349,7 +350,7 @@ mod tests {
         let interval = with(ran);
         assert_eq!(times(&interval), [(740, 10), (250, 0)]);
         assert_eq!(interval.parts.total(), 1000);
-        // What the kernel has left out is added.
+        // The time that the kernel has excluded is added.
         let interval = with(Ran {
             without_handlers: true,
             without_soft: true,

@@ -1,66 +1,65 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Twins of what `src/bpf/account.h` declares, read from the bytes of the maps.
+//! Counterparts of the structures of `src/bpf/account.h`, read from the bytes of the maps.
 use std::ops::{AddAssign, Sub};
 
-/// Where interrupts were handled: on which CPU, and in whose time.
+/// Place of interrupt work: a CPU, and the host whose time was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HandlerPlace {
     pub cpu: u32,
-    /// The process that was interrupted or the kernel thread that did the work; 0: the CPU was
-    /// idle.
+    /// The interrupted process, or the kernel thread that did the work; 0: the CPU was idle.
     pub host: u32,
-    /// It is a kernel thread, which may have ended by now.
+    /// Whether it is a kernel thread, which may have ended by now.
     pub is_kernel: bool,
 }
 
-/// WEIR_ACCOUNT_KERNEL.
+/// The bit WEIR_ACCOUNT_KERNEL.
 const KERNEL: u32 = 1 << 31;
 
-/// What was spent at a place: ns, each without the interrupts that came in between, and counts.
+/// Time in ns that was spent at a place, without nested interrupts, and counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Spent {
-    /// In handlers of network devices.
+    /// Time in handlers of network devices.
     pub device: u64,
-    /// In handlers of other devices.
+    /// Time in handlers of other devices.
     pub others: u64,
-    /// In the soft interrupt that receives.
+    /// Time in the soft interrupt that receives.
     pub receive: u64,
-    /// In the other soft interrupts.
+    /// Time in other soft interrupts.
     pub soft: u64,
-    /// How many handlers ran.
+    /// Number of handlers that ran.
     pub interrupts: u64,
     /// Packets that were taken from devices.
     pub polled: u64,
 }
 
-/// To whom packets were delivered, and where.
+/// Delivery of packets: to whom, and at which place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Delivery {
     pub place: HandlerPlace,
     pub socket: SocketKey,
 }
 
-/// A socket as packets find it.
+/// A socket as it is found for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SocketKey {
-    /// 0: any of the port.
+    /// Cookie of the socket; 0: any socket of the port.
     pub cookie: u64,
-    /// The index of the interface that its packets came from, in its network namespace.
+    /// Index of the interface that the packets came from, in its network namespace.
     pub interface: u32,
     pub port: u16,
-    /// 17 (UDP), 6 (TCP) or another.
+    /// Protocol number: 17 (UDP), 6 (TCP) or another.
     pub protocol: u16,
 }
 
-/// What found no room in the maps.
+/// Work for which the maps had no room.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MapOverflow {
-    /// ns.
+    /// Time in ns.
     pub time: u64,
     pub packets: u64,
 }
 
-/// A field of `bytes`, or none if there are too few.
+/// Reads a field of `bytes`; none if there are too few.
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
@@ -110,7 +109,7 @@ impl Spent {
 }
 
 impl Delivery {
-    /// Their length in bytes.
+    /// Length of the structure in bytes.
     pub const LENGTH: usize = 24;
 
     pub fn decode(bytes: &[u8]) -> Option<Self> {
@@ -146,8 +145,8 @@ impl MapOverflow {
     }
 }
 
-/// What a counter has counted since it stood at `before`. One that stands lower was made anew in
-/// between, and began at 0.
+/// Difference of a counter since it was `before`. A lower value means that the counter was created
+/// again in between and began at 0.
 pub(super) fn since(now: u64, before: u64) -> u64 {
     now.checked_sub(before).unwrap_or(now)
 }

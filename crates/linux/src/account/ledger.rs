@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The books: what each process received, and what was taken from it, by core's account
-//! (`core/include/weir/account.h`, zhang2006 §3.1). A pool is a clock tick to it: what was handled
-//! in it, for whom, and in whose time.
+//! The books of the interrupt time that each process received and that was taken from it, kept by
+//! core's account (`core/include/weir/account.h`, zhang2006 §3.1). Each pool is a clock tick for
+//! that account: the work that was done in it, the receivers that it was for, and the process whose
+//! time it took.
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_core_sys::account::{Account, Config, Mode};
@@ -11,32 +12,33 @@ use super::interval::{Interval, To};
 use super::layout::SocketKey;
 use crate::receivers::PacketKey;
 
-/// A clock tick of the kernel as /proc tells its times, in ns: sysconf(_SC_CLK_TCK) is 100 on all
-/// processors that this runs on.
+/// Resolution of the times in /proc, in ns: sysconf(_SC_CLK_TCK) is 100 on all processors that this
+/// runs on.
 const TICK: u64 = 10_000_000;
-/// The only device of core's account: what its measured mode keeps of them is not asked for here.
+/// The only device in core's account: its measured mode, which distinguishes devices, is not used
+/// here.
 const DEVICE: usize = 0;
 
-/// What is booked for a process, in ns and packets.
+/// The account of a process, in ns and packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// Spent for it, in whomever's time.
+    /// Time that was spent for it, in the time of any process.
     pub received: u64,
-    /// Of that, in its own time.
+    /// The part of it that was its own time.
     pub own: u64,
-    /// Handled in its time, for whomever.
+    /// Interrupt time in its own time, for any process.
     pub hosted: u64,
-    /// That its sockets got.
+    /// Packets that its sockets received.
     pub packets: u64,
 }
 
 impl Sums {
-    /// Spent for it while others ran, or nobody.
+    /// Time that was spent for it while others ran, or nobody.
     pub fn charged(&self) -> u64 {
         self.received - self.own
     }
 
-    /// Taken from it for others.
+    /// Time that was taken from it for others.
     pub fn taken(&self) -> u64 {
         self.hosted - self.own
     }
@@ -49,21 +51,21 @@ impl Sums {
     }
 }
 
-/// What a port got from an interface.
+/// Packets for a port from an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PortFlow {
-    /// None: not of TCP or UDP.
+    /// Protocol and port; none: neither TCP nor UDP.
     pub key: Option<PacketKey>,
-    /// The interface's index in the network namespace; 0: not known.
+    /// Index of the interface in its network namespace; 0: not known.
     pub interface: u32,
-    /// That namespace, by its cookie; 0: not known.
+    /// Cookie of that namespace; 0: not known.
     pub namespace: u64,
 }
 
-/// Who gets what is for a receiver.
+/// The processes that receive packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Whose {
-    /// The network namespace of the socket, by its cookie; 0: not known.
+    /// Cookie of the socket's network namespace; 0: not known.
     pub namespace: u64,
     /// The processes, each once.
     pub readers: BTreeSet<u32>,
@@ -87,16 +89,16 @@ impl PortFlow {
     }
 }
 
-/// What was spent for a flow, in ns and packets.
+/// Costs of a flow, in ns and packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct OfFlow {
     pub time: u64,
-    /// That sockets got.
+    /// Packets that sockets received.
     pub packets: u64,
     pub readers: BTreeSet<u32>,
 }
 
-/// All that was measured, by what became of it.
+/// Sums of all that was measured, by what became of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub received: u64,
@@ -106,7 +108,7 @@ pub(super) struct Totals {
     pub orphan_packets: u64,
 }
 
-/// What one interval brought.
+/// Bookings of one interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Bookings {
     pub flows: BTreeMap<PortFlow, OfFlow>,
@@ -116,7 +118,7 @@ pub(super) struct Bookings {
 /// The books of the machine.
 pub(super) struct Ledger {
     account: Account,
-    /// Where core's account has a process.
+    /// Index in core's account of each process.
     slots: BTreeMap<u32, usize>,
     free: Vec<usize>,
     packets: BTreeMap<u32, u64>,
@@ -144,9 +146,9 @@ impl Ledger {
         }
     }
 
-    /// Books an interval. `whose` knows who gets what was for a receiver, `is_process` which hosts
-    /// are processes: kernel threads and the idle task are not, and nothing is taken from anybody
-    /// in their time.
+    /// Books an interval. `whose` names the processes that a packet was for. `is_process` says
+    /// which hosts are processes: kernel threads and the idle task are not, and nothing is taken
+    /// from anybody in their time.
     pub fn book(
         &mut self,
         interval: &Interval,
@@ -179,7 +181,7 @@ impl Ledger {
                     continue;
                 }
                 totals.received += time;
-                // Who of them reads which packet is known only when they have read it.
+                // Which of them reads a packet is known only afterwards, so they share it equally.
                 let equal = readers.iter().map(|_| 1);
                 let (times, counts) = (apportion(*time, equal.clone()), apportion(packets, equal));
                 for ((reader, time), count) in readers.iter().zip(times).zip(counts) {
@@ -189,7 +191,7 @@ impl Ledger {
                 }
             }
             let host = is_process(pool.host).then(|| self.slot(pool.host));
-            // A stock kernel has nothing that ticks could be given back to.
+            // A stock kernel has nothing to which the ticks could be returned.
             let _ = self.account.tick(host);
         }
         totals.unattributed += interval.lost.time;
@@ -213,12 +215,12 @@ impl Ledger {
         slot
     }
 
-    /// Everyone that has an account.
+    /// Numbers of all processes that have an account.
     pub fn processes(&self) -> impl Iterator<Item = u32> + '_ {
         self.slots.keys().copied()
     }
 
-    /// What is booked for a process; nothing for one that has no account.
+    /// Account of a process; zero if it has none.
     pub fn of(&self, pid: u32) -> Sums {
         let Some(slot) = self.slots.get(&pid) else {
             return Sums::default();
@@ -232,7 +234,7 @@ impl Ledger {
         }
     }
 
-    /// The process has ended: its account is added to that of all that have.
+    /// Adds the account of a process that has ended to the sum of all that have.
     pub fn end(&mut self, pid: u32) {
         let sums = self.of(pid);
         let Some(slot) = self.slots.remove(&pid) else {
@@ -245,7 +247,7 @@ impl Ledger {
         self.ended_processes += 1;
     }
 
-    /// How many processes have ended, and what was booked for them.
+    /// Number of processes that have ended, and the sum of their accounts.
     pub fn ended(&self) -> (u64, Sums) {
         (self.ended_processes, self.ended)
     }

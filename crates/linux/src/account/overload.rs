@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When an overload begins and ends, and who is the cause: told once for each overload, however
-//! long it lasts.
+//! Detects the begin and the end of an overload, and its cause. Each overload is reported once,
+//! however long it lasts.
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -10,23 +10,24 @@ use weir_report::{count, percent};
 
 use crate::receivers::PacketKey;
 
-/// What an overload is.
+/// Limits above which there is an overload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// The share of a CPU that interrupts have, above 0 and at most 1.
+    /// Share of a CPU that interrupts may take, above 0 and at most 1.
     pub share: f64,
-    /// The share of an interface's packets that are dropped before the kernel has spent more on
-    /// them than the top half, above 0.
+    /// Share of an interface's packets that may be dropped before the kernel has spent more than
+    /// the top half on them, above 0.
     pub dropped: f64,
-    /// An overload has ended when all of it has been below this part of its limits for `quiet`: so
-    /// it does not end and begin with every burst.
+    /// An overload ends when all values have been below this part of their limits for `quiet`, so
+    /// that it does not end and begin with every burst.
     pub end: f64,
-    /// See `end`.
+    /// Time below the limits after which an overload ends.
     pub quiet: Duration,
 }
 
 impl Default for Limits {
-    /// Half of a CPU, or 1 % dropped; ended after 5 s below 80 % of that.
+    /// The limits are half of a CPU and 1 % dropped; the overload ends after 5 s below 80 % of
+    /// them.
     fn default() -> Self {
         Self {
             share: 0.5,
@@ -37,34 +38,33 @@ impl Default for Limits {
     }
 }
 
-/// What an interface, or the queues of mode exact together, did in an interval.
+/// Packets of an interface, or of the queues of mode exact together, in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Traffic {
-    /// Packets that came in.
+    /// Packets that arrived.
     pub received: u64,
-    /// Packets that there was no room for.
+    /// Packets that were dropped for lack of room.
     pub dropped: u64,
-    /// What the system file says the system can do without, in packets a second (`rate.tolerated`
-    /// of its sources).
+    /// Packets a second that the system file tolerates (`rate.tolerated` of the sources).
     pub tolerated: Option<f64>,
 }
 
-/// What came in less says nothing of a rate: two packets in 17 ms are not 119 a second.
+/// Least time for a rate: two packets in 17 ms are not 119 a second.
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// What was seen in an interval.
+/// Measurements of an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LoadSample {
-    /// How long it was.
+    /// Length of the interval.
     pub elapsed: Duration,
-    /// The share of each CPU that interrupts had.
+    /// Share of each CPU that interrupts took.
     pub shares: BTreeMap<u32, f64>,
-    /// By name.
+    /// Traffic by the name of its interface.
     pub traffic: BTreeMap<String, Traffic>,
 }
 
 impl LoadSample {
-    /// What was seen in both, one after the other.
+    /// Joins the measurements of two consecutive intervals.
     fn and(mut self, next: &Self) -> Self {
         let elapsed = self.elapsed + next.elapsed;
         let part = |of: Duration| of.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -86,31 +86,31 @@ impl LoadSample {
     }
 }
 
-/// What makes an overload.
+/// Cause of an overload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Cause {
-    /// Interrupts have too much of a CPU.
+    /// Interrupts take too much of a CPU.
     Cpu {
-        /// Which.
+        /// Number of the CPU.
         cpu: u32,
-        /// How much.
+        /// Share of the CPU.
         share: f64,
     },
     /// Packets are dropped.
     Drops {
-        /// Where.
+        /// Name of the interface or queue.
         at: String,
-        /// Packets a second.
+        /// Dropped packets a second.
         hertz: f64,
     },
-    /// More comes in than the system file tolerates.
+    /// More packets arrive than the system file tolerates.
     Rate {
-        /// From where.
+        /// Name of the interface.
         at: String,
-        /// Packets a second.
+        /// Arriving packets a second.
         hertz: f64,
-        /// What the file tolerates.
+        /// Packets a second that the file tolerates.
         tolerated: f64,
     },
 }
@@ -142,27 +142,27 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The flow that most of the interrupt time was spent for.
+/// The flow for which most of the interrupt time was spent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Culprit {
-    /// None: packets that no socket gets.
+    /// Protocol and port; none: packets that no socket receives.
     pub key: Option<PacketKey>,
-    /// The interface's name, if it is known.
+    /// Name of the interface, if it is known.
     pub interface: Option<String>,
     /// Packets a second.
     pub hertz: f64,
-    /// Of the interrupt time, at most 1.
+    /// Share of the interrupt time, at most 1.
     pub share: f64,
-    /// Who receives it; the first, if there are several.
+    /// The receiving process; the first if there are several.
     pub receiver: Option<ReceiverProcess>,
-    /// How many others receive it, too.
+    /// Number of further receivers.
     pub others: usize,
 }
 
 /// A process that receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReceiverProcess {
-    /// Its number.
+    /// Number of the process.
     pub pid: u32,
     /// The name of its program.
     pub command: String,
@@ -199,19 +199,19 @@ impl fmt::Display for Culprit {
     }
 }
 
-/// Something to be told.
+/// An event that should be reported.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// An overload begins.
     Begins {
-        /// What it is; the first, if it is several things.
+        /// Its first cause.
         cause: Cause,
-        /// Who it is, if anything was counted.
+        /// The flow that most time was spent for, if packets were counted.
         culprit: Option<Culprit>,
     },
     /// It has ended.
     Ends {
-        /// How long it lasted.
+        /// Duration of the overload.
         after: Duration,
     },
 }
@@ -241,9 +241,9 @@ impl fmt::Display for Event {
 #[derive(Debug)]
 pub(super) struct Watch {
     limits: Limits,
-    /// What was seen that was not judged yet.
+    /// Measurements that have not been judged yet.
     pending: LoadSample,
-    /// How long it has lasted, and how long nothing of it was seen; none: there is none.
+    /// Duration of the overload, and time since its limits were last exceeded; none: no overload.
     overload: Option<(Duration, Duration)>,
 }
 
@@ -256,8 +256,8 @@ impl Watch {
         }
     }
 
-    /// Looks at an interval, and tells what is to be told of it; who it is comes from whoever asks.
-    /// A short one is judged together with what follows.
+    /// Judges an interval and returns an event if there is one; the caller adds the culprit. A
+    /// short interval is judged together with the following ones.
     pub fn look(&mut self, seen: &LoadSample) -> Option<Event> {
         let seen = std::mem::take(&mut self.pending).and(seen);
         if seen.elapsed < SHORTEST {
@@ -288,14 +288,14 @@ impl Watch {
         Some(Event::Ends { after })
     }
 
-    /// Is there an overload?
+    /// Whether there is an overload now.
     pub fn is_overloaded(&self) -> bool {
         self.overload.is_some()
     }
 }
 
 impl Limits {
-    /// What is above this part of the limits: the worst CPU, else the first interface.
+    /// The first value above this part of the limits: the worst CPU, else the first interface.
     fn cause(&self, seen: &LoadSample, part: f64) -> Option<Cause> {
         let worst = seen.shares.iter().max_by(|a, b| a.1.total_cmp(b.1));
         if let Some((&cpu, &share)) = worst.filter(|(_, share)| **share >= self.share * part) {
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(watch.look(&share(0.49)), None);
         let event = watch.look(&share(0.5));
         assert_eq!(begins(event), "interrupts have 50.0 % of CPU 1");
-        // Neither more of it, nor a short rest, nor what is a little below the limit.
+        // A further rise, a short rest and a value slightly below the limit cause no event.
         for seen in [0.9, 0.1, 0.1, 0.1, 0.1, 0.45, 0.1, 0.1, 0.1, 0.1] {
             assert_eq!(watch.look(&share(seen)), None, "{seen}");
             assert!(watch.is_overloaded());
@@ -381,11 +381,11 @@ mod tests {
             ..seen
         };
         let mut watch = Watch::new(Limits::default());
-        // 119 packets a second, and all of a CPU.
+        // Two packets in 17 ms are 119 a second, and all of a CPU.
         assert_eq!(watch.look(&brief(traffic(2, 0, Some(100.0)), 17)), None);
         assert_eq!(watch.look(&brief(share(1.0), 17)), None);
         assert_eq!(watch.look(&traffic(90, 0, Some(100.0))), None);
-        // As often as one likes, a quarter of a second each.
+        // Intervals of a quarter of a second are judged together.
         let event = (0..8).find_map(|_| watch.look(&brief(share(0.6), 250)));
         assert_eq!(begins(event), "interrupts have 60.0 % of CPU 1");
         let quarter = brief(traffic(26, 0, Some(100.0)), 250);

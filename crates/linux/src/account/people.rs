@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who is who: processes and kernel threads by their numbers, as /proc tells them.
+//! Processes and kernel threads by their numbers, as /proc shows them.
 use std::collections::BTreeMap;
 
 use procfs::process::Process;
@@ -8,14 +8,14 @@ use crate::receivers::cgroup;
 use crate::sched::Tid;
 use crate::threads::{KERNEL_THREAD, Thread, Work};
 
-/// A process, or a thread of the kernel.
+/// A process or a kernel thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Person {
-    /// None: it had ended before it could be looked at.
+    /// The thread; none: it ended before it could be examined.
     pub thread: Option<Thread>,
     pub command: String,
     pub cgroup: String,
-    /// A thread of the kernel; the idle task is one.
+    /// Whether it is a kernel thread, or the idle task.
     pub is_kernel: bool,
 }
 
@@ -49,26 +49,26 @@ impl Person {
         }
     }
 
-    /// What it does for interrupts, if it is a thread of the kernel that does.
+    /// The work for interrupts that it does, if it is such a kernel thread.
     pub fn work(&self) -> Option<Work> {
         Work::of(&self.command).filter(|_| self.is_kernel)
     }
 }
 
-/// All that were asked for.
+/// All processes and threads that were asked for.
 #[derive(Debug, Default)]
 pub(super) struct People {
     known: BTreeMap<u32, Person>,
 }
 
 impl People {
-    /// Whoever has this number, as it was when it was first asked for.
+    /// The process or thread with this number, as it was when it was first asked for.
     pub fn of(&mut self, pid: u32) -> &Person {
         self.host(pid, false)
     }
 
-    /// The same of one in whose time interrupts were handled, of whom is known whether it is a
-    /// thread of the kernel, also after it has ended.
+    /// The same for the host of interrupts, of which is known whether it is a kernel thread, even
+    /// if it has ended.
     pub fn host(&mut self, pid: u32, is_kernel: bool) -> &Person {
         self.known.entry(pid).or_insert_with(|| {
             let person = Person::of(pid);
@@ -79,16 +79,16 @@ impl People {
         })
     }
 
-    /// The same of one that was asked for before.
+    /// The same for one that was asked for before.
     pub fn known(&self, pid: u32) -> Option<&Person> {
         self.known.get(&pid)
     }
 
-    /// Forgets those that have ended, and returns their numbers.
+    /// Removes those that have ended, and returns their numbers.
     pub fn forget_ended(&mut self) -> Vec<u32> {
         let is_there = |person: &Person| {
             let exists = person.thread.map(Thread::exists);
-            // If /proc does not tell, it stays until it does.
+            // If /proc gives no answer, it stays for now.
             exists.is_some_and(|exists| exists.unwrap_or(true))
         };
         let ended: Vec<u32> = self
@@ -103,7 +103,7 @@ impl People {
         ended
     }
 
-    /// Looks again where they are and what they are called.
+    /// Reads control groups and names again.
     pub fn look_again(&mut self) {
         for (pid, person) in &mut self.known {
             let now = Person::of(*pid);
@@ -133,7 +133,7 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(people.forget_ended(), [pid]);
         assert_eq!(people.known(pid), None);
-        // Nothing was taken from a thread of the kernel, however short it lived.
+        // Nothing is taken from a kernel thread, however short it lived.
         assert!(!people.host(pid, false).is_kernel);
         assert_eq!(people.forget_ended(), [pid]);
         assert!(people.host(pid, true).is_kernel);

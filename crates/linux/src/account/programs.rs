@@ -12,7 +12,7 @@ use crate::receivers::cgroup;
 /// The only program that runs for each packet.
 const DELIVERED: &str = "account_delivered";
 
-/// The counters as they stand.
+/// Values of the counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     pub spent: BTreeMap<HandlerPlace, Spent>,
@@ -20,7 +20,7 @@ pub(super) struct Counters {
     pub lost: MapOverflow,
 }
 
-/// The programs, attached; they are gone with this, and with the process however it ends.
+/// The attached programs. They are detached when this is dropped, and when the process ends.
 pub(super) struct AccountPrograms {
     spent: MapHandle,
     deliveries: MapHandle,
@@ -37,7 +37,7 @@ fn map(object: &Object, name: &str) -> Result<MapHandle, Error> {
 }
 
 impl AccountPrograms {
-    /// Loads and attaches them; the one that counts each packet only if `packets`.
+    /// Loads and attaches the programs; the one that counts each packet only if `packets`.
     pub fn load(packets: bool) -> Result<Self, Error> {
         let mut open = ObjectBuilder::default()
             .open_memory(include_bytes!(concat!(env!("OUT_DIR"), "/account.bpf.o")))?;
@@ -66,7 +66,7 @@ impl AccountPrograms {
         })
     }
 
-    /// Which interrupts, by their numbers, are those of network devices.
+    /// Tells the programs the numbers of the network devices' interrupts.
     pub fn name_interrupts(&self, numbers: &BTreeSet<u32>) -> Result<(), Error> {
         for number in numbers {
             let (key, yes) = (number.to_ne_bytes(), [1]);
@@ -75,7 +75,7 @@ impl AccountPrograms {
         Ok(())
     }
 
-    /// The counters now.
+    /// Reads the counters.
     pub fn read(&self) -> Result<Counters, Error> {
         let of_cpus = self
             .lost
@@ -92,7 +92,7 @@ impl AccountPrograms {
         })
     }
 
-    /// Makes room: these are counted from 0 if they come again.
+    /// Removes counters to make room; they begin at 0 if they are needed again.
     pub fn forget(&self, places: &[HandlerPlace], deliveries: &[Delivery]) -> Result<(), Error> {
         for place in places {
             self.spent.delete(&place.encode())?;
@@ -104,7 +104,7 @@ impl AccountPrograms {
     }
 }
 
-/// All elements of a map, in one call.
+/// Reads all elements of a map with one call.
 fn all<K: Ord, V>(
     map: &MapHandle,
     key: impl Fn(&[u8]) -> Option<K>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account as it is shown, and told to other programs: `weir linux status --json` has it under
-//! `account`. All times are in ns since the account began, and only grow; whoever wants rates takes
-//! the difference of two reports.
+//! The account as it is printed and passed to other programs: `weir linux status --json` has it
+//! under `account`. All times are in ns since the account began and never decrease; rates are the
+//! differences of two reports.
 use serde::{Deserialize, Serialize};
 
 use crate::receivers::Protocol;
@@ -12,63 +12,61 @@ use crate::receivers::Protocol;
 /// over `processes` and `ended`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountReport {
-    /// How long it has been kept.
+    /// Time since the account began.
     pub elapsed_ns: u64,
-    /// Whether packets are counted; else nothing is attributed but what mode exact counts.
+    /// Whether packets are counted; else only packets that mode exact counts are attributed.
     pub counts_packets: bool,
-    /// Whether the kernel's own times (`used_ns`) are without the interrupts in them:
-    /// CONFIG_IRQ_TIME_ACCOUNTING.
+    /// Whether the kernel's own times (`used_ns`) exclude interrupts: CONFIG_IRQ_TIME_ACCOUNTING.
     pub used_without_interrupts: bool,
     /// All interrupt time.
     pub measured: InterruptTime,
-    /// Spent for processes that are known.
+    /// Time spent for known processes.
     pub received_ns: u64,
-    /// Spent for packets that no socket got: for nobody, ARP, ICMP, forwarded.
+    /// Time spent for packets that no socket received: for nobody, ARP, ICMP, forwarded.
     pub orphans_ns: u64,
-    /// Spent for no packet that is known of: timers, other devices, sockets whose process is not
-    /// known.
+    /// Time spent for no known packet: timers, other devices, sockets of unknown processes.
     pub unattributed_ns: u64,
-    /// That sockets got.
+    /// Packets that sockets received.
     pub packets: u64,
-    /// That no socket got.
+    /// Packets that no socket received.
     pub orphan_packets: u64,
-    /// That were delivered, but not counted for anybody, since there was no room.
+    /// Packets that were delivered, but not counted for anybody for lack of room.
     pub lost_packets: u64,
-    /// Handlers of devices that ran.
+    /// Number of device handlers that ran.
     pub interrupts: u64,
-    /// By number.
+    /// CPUs in the order of their numbers.
     pub cpus: Vec<Cpu>,
-    /// Kernel threads that do the work of interrupts, by number.
+    /// Kernel threads that do the work of interrupts, in the order of their numbers.
     pub threads: Vec<KernelThread>,
-    /// Those that interrupts were handled for, or in whose time; what cost most comes first.
+    /// Processes that interrupts were handled for, or in whose time; the most expensive first.
     pub processes: Vec<Process>,
-    /// All processes that have ended.
+    /// Sums of all processes that have ended.
     pub ended: EndedProcesses,
-    /// Of `processes`; what cost most comes first.
+    /// Control groups of `processes`; the most expensive first.
     pub cgroups: Vec<Cgroup>,
-    /// What cost most comes first.
+    /// Flows; the most expensive first.
     pub flows: Vec<FlowReport>,
 }
 
-/// What the interrupt time consists of.
+/// Parts of the interrupt time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterruptTime {
-    /// All of it.
+    /// Sum of all parts.
     pub total_ns: u64,
-    /// In handlers of network devices.
+    /// Time in handlers of network devices.
     pub device_ns: u64,
-    /// In handlers of other devices.
+    /// Time in handlers of other devices.
     pub other_devices_ns: u64,
-    /// In the soft interrupt that receives.
+    /// Time in the soft interrupt that receives.
     pub receive_ns: u64,
-    /// In other soft interrupts.
+    /// Time in other soft interrupts.
     pub other_soft_ns: u64,
-    /// On the way into interrupts and out of them, as the system file says (`interrupt_overhead`);
-    /// not in the time of threads, which have it already.
+    /// Time for entering and leaving interrupts, as the system file states it
+    /// (`interrupt_overhead`); not for interrupts of threads, whose time includes it.
     pub overhead_ns: u64,
-    /// In kernel threads that do such work, with the interrupts in their time.
+    /// Time of kernel threads that do such work, with the interrupts in it.
     pub threads_ns: u64,
-    /// Of places for which there was no room.
+    /// Time at places for which there was no room.
     pub lost_ns: u64,
 }
 
@@ -77,7 +75,7 @@ pub struct InterruptTime {
 pub struct Cpu {
     /// Its number.
     pub cpu: u32,
-    /// Interrupts, and threads that do their work.
+    /// Time of interrupts, and of threads that do their work.
     pub interrupts_ns: u64,
 }
 
@@ -88,7 +86,7 @@ pub struct KernelThread {
     pub tid: u32,
     /// Its name.
     pub name: String,
-    /// What it has run since the account began.
+    /// Run time since the account began.
     pub ran_ns: u64,
 }
 
@@ -97,71 +95,71 @@ pub struct KernelThread {
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// When it was started, in ticks since boot: tells processes of one number apart.
+    /// Start, in ticks since boot; it distinguishes processes with the same number.
     pub started: u64,
-    /// The name of its program: the first 15 bytes.
+    /// Name of the program: its first 15 bytes.
     pub command: String,
     /// Its control group.
     pub cgroup: String,
-    /// Processor time that the kernel has booked for it since it was started.
+    /// Processor time that the kernel has booked for the process since its start.
     pub used_ns: u64,
-    /// Interrupts for it while others ran, or nobody.
+    /// Interrupt time for it while others ran, or nobody.
     pub charged_ns: u64,
-    /// Interrupts for it in its own time.
+    /// Interrupt time for it in its own time.
     pub own_ns: u64,
-    /// Interrupts in its time that were not for it. A stock scheduler cannot give that back.
+    /// Interrupt time in its time that was not for it. A stock scheduler cannot give it back.
     pub taken_ns: u64,
-    /// Packets that its sockets got.
+    /// Packets that its sockets received.
     pub packets: u64,
 }
 
-/// Processes that have ended.
+/// Sums of processes that have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedProcesses {
-    /// How many.
+    /// Number of the processes.
     pub processes: u64,
-    /// As of a process.
+    /// Sum of [`Process::charged_ns`].
     pub charged_ns: u64,
-    /// As of a process.
+    /// Sum of [`Process::own_ns`].
     pub own_ns: u64,
-    /// As of a process.
+    /// Sum of [`Process::taken_ns`].
     pub taken_ns: u64,
-    /// As of a process.
+    /// Sum of [`Process::packets`].
     pub packets: u64,
 }
 
-/// The processes of one control group that interrupts have to do with.
+/// Sums of the processes of one control group.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cgroup {
-    /// Its path.
+    /// Path of the control group.
     pub cgroup: String,
-    /// The sum over these processes.
+    /// Sum of [`Process::used_ns`].
     pub used_ns: u64,
-    /// The sum over these processes.
+    /// Sum of [`Process::charged_ns`].
     pub charged_ns: u64,
-    /// The sum over these processes.
+    /// Sum of [`Process::taken_ns`].
     pub taken_ns: u64,
-    /// The sum over these processes.
+    /// Sum of [`Process::packets`].
     pub packets: u64,
 }
 
-/// What one port got from one interface.
+/// Traffic from one interface to one port.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReport {
-    /// None: of another protocol.
+    /// Protocol; none: neither TCP nor UDP.
     pub protocol: Option<Protocol>,
     /// The destination port; 0 without a protocol.
     pub port: u16,
-    /// The interface's name, or its index where it is another network namespace's; none: not known.
+    /// Name of the interface, or its index if it is in another network namespace; none: not known.
     pub interface: Option<String>,
-    /// Interrupts for it.
+    /// Interrupt time for the traffic.
     pub interrupts_ns: u64,
-    /// That sockets got.
+    /// Packets that sockets received.
     pub packets: u64,
 }
 
 impl AccountReport {
-    /// Does what was measured add up to what became of it?
+    /// Whether the parts add up to what was measured.
     #[must_use]
     pub fn adds_up(&self) -> bool {
         let of_processes: u64 = self

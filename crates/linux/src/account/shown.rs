@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes the report of what the accountant has.
+//! Makes the report from the accountant's data.
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -11,7 +11,7 @@ use super::report::{
 use super::{Accountant, sources};
 use crate::sched::Tid;
 
-/// The name of the interface that a flow comes from, `#NUMBER` in a network namespace other than
+/// Name of the interface that a flow comes from, or `#NUMBER` in a network namespace other than
 /// `own`; none if it is not known.
 pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
     let index = flow.interface;

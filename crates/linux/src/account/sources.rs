@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the kernel itself tells: the time of threads and processes, which interrupts are network
-//! devices', and how it books interrupts.
+//! Sources in the kernel: the run times of threads and processes, the interrupts of network
+//! devices, and whether run times include interrupts.
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -12,9 +12,9 @@ use nix::unistd::Pid;
 
 use crate::sched::Tid;
 
-/// The processor time of a process or a kernel thread until now, in ns; none if it is gone.
+/// Processor time of a process or a kernel thread so far, in ns; none if it has ended.
 ///
-/// The kernel adds what has run since its last tick, so this is exact while it runs.
+/// The kernel includes the time since its last tick, so this is exact even while it runs.
 pub(super) fn run_time(pid: Tid) -> Option<u64> {
     let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(pid)).ok()?;
     let time = clock.now().ok()?;
@@ -23,13 +23,13 @@ pub(super) fn run_time(pid: Tid) -> Option<u64> {
     Some(seconds * 1_000_000_000 + part)
 }
 
-/// Whether the time of a process is without the interrupts that were handled in it
-/// (CONFIG_IRQ_TIME_ACCOUNTING): the kernel has a type for that then.
+/// Whether the time of a process excludes the interrupts that were handled in it
+/// (CONFIG_IRQ_TIME_ACCOUNTING): only then the kernel has a type for that.
 pub(super) fn is_without_interrupts() -> bool {
     Btf::from_vmlinux().is_ok_and(|types| types.type_by_name::<Struct<'_>>("irqtime").is_some())
 }
 
-/// The numbers of the interrupts that network devices of this process's network namespace have.
+/// Numbers of the interrupts of the network devices in this process's network namespace.
 pub(super) fn network_interrupts() -> BTreeSet<u32> {
     let mut numbers = BTreeSet::new();
     let mut names = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn network_interrupts() -> BTreeSet<u32> {
         let Ok(device) = fs::canonicalize(folder.join("device")) else {
             continue;
         };
-        // A virtio device has those of the bus device that it is behind.
+        // The interrupts of a virtio device belong to the bus device behind it.
         for holder in [Some(&*device), device.parent()].into_iter().flatten() {
             let listed = entries(&holder.join("msi_irqs"));
             numbers.extend(listed.iter().filter_map(|name| name.parse::<u32>().ok()));
@@ -63,14 +63,14 @@ pub(super) fn network_interrupts() -> BTreeSet<u32> {
     numbers
 }
 
-/// Whether drivers call a handler so that serves the device `name`: `eth0`, `eth0-rx-1`,
+/// Whether a handler with this name serves the device `name`: `eth0`, `eth0-rx-1`,
 /// `virtio0-input.0`.
 fn is_of(action: &str, name: &str) -> bool {
     let rest = action.strip_prefix(name);
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
-/// The names in a folder; none if there is no such folder.
+/// Names of the entries of a folder; none if there is no such folder.
 fn entries(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -97,7 +97,7 @@ mod tests {
         let own = nix::unistd::getpid().as_raw();
         let before = run_time(own).unwrap();
         while run_time(own).unwrap() == before {}
-        // Above the largest that Linux gives.
+        // The number is above the largest that Linux uses.
         assert_eq!(run_time(4_194_305), None);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel threads that do the work of interrupts: what each has run is interrupt time, and the
-//! kernel knows it to the ns.
+//! The kernel threads that do the work of interrupts. Everything that they run is interrupt time,
+//! which the kernel knows to the ns.
 use std::collections::BTreeMap;
 
 use procfs::ProcResult;
@@ -10,18 +10,18 @@ use super::layout::since;
 use super::sources;
 use crate::threads::{self, Thread, Work};
 
-/// One of them.
+/// A kernel thread.
 #[derive(Debug, Clone)]
 struct Worker {
     thread: Thread,
     work: Work,
-    /// What it had run when it was last asked.
+    /// Its run time at the last query.
     run: u64,
-    /// What it has run since it was first asked.
+    /// Its run time since the first query.
     sum: u64,
 }
 
-/// All of them.
+/// All such kernel threads.
 #[derive(Debug)]
 pub(super) struct Crew {
     without_interrupts: bool,
@@ -29,7 +29,8 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// Those that there are now. `without_interrupts`: whether the kernel's times are.
+    /// Finds the threads that exist now. `without_interrupts` says whether the kernel's times
+    /// exclude interrupts.
     pub fn find(without_interrupts: bool) -> ProcResult<Self> {
         let mut crew = Self {
             without_interrupts,
@@ -58,7 +59,7 @@ impl Crew {
         }
     }
 
-    /// Looks for those that nothing was seen of yet.
+    /// Finds threads that were not known yet.
     pub fn look_again(&mut self) -> ProcResult<()> {
         for found in threads::all()? {
             self.join(found.thread, &found.work);
@@ -66,13 +67,13 @@ impl Crew {
         Ok(())
     }
 
-    /// One that was not there when the account began, so that all that it has run is of this
-    /// account.
+    /// Adds a thread that did not exist when the account began, so that all of its run time belongs
+    /// to the account.
     pub fn join(&mut self, thread: Thread, work: &Work) {
         self.add(thread, work.clone(), 0);
     }
 
-    /// What each has run since it was last asked; those that are gone are left out from now on.
+    /// Run time of each thread since the last call. Threads that have ended are removed.
     pub fn run(&mut self) -> Workers {
         let mut ran = Workers::new();
         let without = self.without_interrupts;
@@ -82,7 +83,7 @@ impl Crew {
             };
             let time = since(now, std::mem::replace(&mut worker.run, now));
             worker.sum += time;
-            // The kernel books soft interrupts of ksoftirqd for it in any case.
+            // The kernel books the soft interrupts of ksoftirqd for it in any case.
             let without_soft = without && !matches!(worker.work, Work::SoftIrq { .. });
             let of = Ran {
                 time,
@@ -95,12 +96,12 @@ impl Crew {
         ran
     }
 
-    /// Whether the kernel's times are without interrupts.
+    /// Whether the kernel's times exclude interrupts.
     pub fn is_without_interrupts(&self) -> bool {
         self.without_interrupts
     }
 
-    /// By number: the name, and what it has run since it was first asked.
+    /// Number, name and run time since the first query of each thread.
     pub fn sums(&self) -> impl Iterator<Item = (u32, String, u64)> + '_ {
         let workers = self.workers.iter();
         workers.map(|(tid, worker)| (*tid, worker.work.to_string(), worker.sum))

@@ -37,7 +37,7 @@ urgent thread. The costs in the draft are guesses.";
 /// Carries the command out.
 ///
 /// # Errors
-/// When the receivers cannot be found out, or the file cannot be written.
+/// Fails when the receivers cannot be found, or the file cannot be written.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let receivers = receivers::inspect(RuleSet::default()).into_diagnostic()?;
     let mut found = Vec::new();
@@ -66,10 +66,11 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// None of the loopback interface, which no card interrupts for, and of one that is down.
+/// Examines an interface. The loopback interface, which has no card, and interfaces that are down
+/// are left out.
 fn interface(name: &str, receivers: &[SocketReader]) -> miette::Result<Option<DraftInterface>> {
     let failed = |error| miette::miette!("the interface `{name}` cannot be looked at: {error}");
-    // Not from /sys, which may show another network namespace.
+    // /sys may show another network namespace.
     let interface = NetDevice::find(name, None).map_err(failed)?;
     let open = interface.open().map_err(failed)?;
     let reach = Reach::of_interface(&interface).map_err(failed)?;
@@ -86,7 +87,7 @@ fn interface(name: &str, receivers: &[SocketReader]) -> miette::Result<Option<Dr
     let of_interface =
         |work: &Work| matches!(work, Work::Napi { interface, .. } if interface == name);
     for thread in threads::which(of_interface).into_diagnostic()? {
-        // One that has ended meanwhile is not there.
+        // A thread that has ended meanwhile is left out.
         if let Ok(policy) = sched::get(thread.thread.tid) {
             threads.push(format!("{} ({policy})", thread.work));
         }

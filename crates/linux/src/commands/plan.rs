@@ -27,10 +27,10 @@ pub(super) struct Args {
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that is no system for Linux; what this machine does not have.
+/// Fails if the file is no system for Linux, or this machine lacks something.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let node = arguments.system.node()?;
-    // What cannot be seen is among the costs.
+    // Checksums that cannot be checked are listed among the costs.
     able(&node, true)?;
     let plan = RunPlan::of(&node).into_diagnostic()?;
     if arguments.json {
@@ -78,7 +78,7 @@ fn text(plan: &RunPlan, coloured: bool) -> String {
     blocks.join("\n\n")
 }
 
-/// What is attached, and what that costs.
+/// The program that is attached, and its costs.
 fn attached(attached: &AttachmentPlan) -> String {
     let driver = match &attached.driver {
         Some(driver) => format!(" (driver {driver})"),
@@ -103,7 +103,7 @@ fn attached(attached: &AttachmentPlan) -> String {
     lines.join("\n")
 }
 
-/// What all processes of the machine meet while it runs.
+/// Programs that affect all processes of the machine during the run.
 fn programs(programs: &[Program]) -> Option<String> {
     let of = |root_cgroup| {
         let all = programs
@@ -209,7 +209,7 @@ fn share(share: &Share) -> String {
     lines.join("\n")
 }
 
-/// What can be taken, and what waits.
+/// Packets that can be received, and packets that wait.
 fn capacity(share: &Share, rate: f64) -> Vec<String> {
     let packets = |number: f64| count(number.round() as u64);
     let each = share.period.map_or_else(String::new, |period| {

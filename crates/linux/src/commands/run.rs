@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux run`: carries a system out until it is told to stop, and puts everything back.
+//! `weir linux run`: carries out a system until it is asked to stop, and restores everything.
 use std::fs::File;
 use std::iter;
 use std::mem;
@@ -59,13 +59,13 @@ somebody else has set it since, 1 if something could not be put back, and 2 if i
 /// Carries the command out.
 ///
 /// # Errors
-/// A file that is no system for Linux; what this machine does not have; a setting that is refused.
-/// Everything is put back then.
+/// Fails if the file is no system for Linux, this machine lacks something, or a setting is refused.
+/// Everything is restored then.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut node = arguments.node()?;
-    // What was carried out before the file was read anew.
+    // The system that was carried out before the file was read again.
     let mut before = None;
-    // Before anything is changed, since without it Ctrl-C would put nothing back.
+    // Signals are received before anything is changed: otherwise Ctrl-C would restore nothing.
     let signals = Signals::new()?;
     let mut said = Said::new(arguments.json);
     loop {
@@ -73,7 +73,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         match end {
             End::Stopped if is_whole => return Ok(Outcome::Good),
             End::Stopped => return Ok(Outcome::Bad),
-            // What could not be put back is tried again as that of a crashed run.
+            // Settings that could not be restored are tried again like those of a crashed run.
             End::Another(new) => before = Some(mem::replace(&mut node, *new)),
             End::NotBegun(error) => {
                 let Some(last) = before.take() else {
@@ -93,7 +93,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 }
 
 impl Args {
-    /// What the file asks for, if this machine can do it and whoever asks has agreed to it.
+    /// Reads the file and checks that this machine can carry it out and that the user has agreed.
     fn node(&self) -> miette::Result<Node> {
         let node = self.system.node()?;
         able(&node, self.yes_checksums)?;
@@ -104,17 +104,17 @@ impl Args {
     }
 }
 
-/// Why a system is not carried out any longer.
+/// Reason why a system is not carried out any longer.
 enum End {
-    /// Somebody has asked for that.
+    /// Somebody has asked for the end.
     Stopped,
     /// The file asks for something else.
     Another(Box<Node>),
-    /// It could not begin, and nothing of it stays.
+    /// The system could not be started, and nothing of it stays.
     NotBegun(miette::Report),
 }
 
-/// Carries `node` out, and puts everything back: whether all of it could be.
+/// Carries out `node`, restores everything, and returns whether all could be restored.
 fn carry_out(
     node: &Node,
     arguments: &Args,
@@ -140,7 +140,7 @@ fn carry_out(
             }
             until_told(node, arguments, signals, &mut journal, said)
         });
-    // Also after an error: what cannot be put back then is not passed over.
+    // This is done after an error, too, and reports what cannot be restored.
     let restoration = journal.restore();
     let remarks = restored::remarks(&restoration);
     remarks.iter().for_each(|line| said.line(line));
@@ -160,8 +160,8 @@ fn carry_out(
     Ok((end, restoration.is_complete()))
 }
 
-/// Carries `node` out until something else is asked for; all but what is in the journal has ended
-/// then. Returns how it stood, too.
+/// Carries out `node` until something else is asked for, and ends everything except for the changes
+/// in the journal. Returns the last status, too.
 fn until_told(
     node: &Node,
     arguments: &Args,
@@ -198,7 +198,7 @@ fn until_told(
             }
         }
         if parts.turn(journal, said)? {
-            // A disk that is full is no reason to end: what is to be put back is noted already.
+            // A full disk is no reason to end: the settings are recorded already.
             if let Err(error) = told.tell(parts.status()) {
                 said.once(&format!("others are not told how it stands: {error:#}"));
             }
@@ -207,7 +207,7 @@ fn until_told(
     Ok((end, parts.status()))
 }
 
-/// Changes what `node` asks for, and lets other commands know.
+/// Makes the changes for `node`, and writes the file for other commands.
 fn begin<'a>(
     node: &Node,
     arguments: &'a Args,
@@ -224,7 +224,7 @@ fn begin<'a>(
     Ok((told, parts))
 }
 
-/// Tells what becomes of a reload.
+/// Reports the result of a reload.
 fn tell_reload(node: &Node, said: &Said, text: &str) {
     said.step(
         "reloading",
@@ -233,7 +233,7 @@ fn tell_reload(node: &Node, said: &Said, text: &str) {
     );
 }
 
-/// What the file says now; none if that is what is carried out already, or cannot be.
+/// Reads the file again; none if it asks for the same as before, or cannot be carried out.
 fn reloaded(node: &Node, arguments: &Args, said: &Said) -> Option<Box<Node>> {
     let times = NotifyState::monotonic_usec_now().ok();
     let reloading: Vec<_> = iter::once(NotifyState::Reloading).chain(times).collect();
@@ -243,7 +243,7 @@ fn reloaded(node: &Node, arguments: &Args, said: &Said) -> Option<Box<Node>> {
     let new = if file.is_file() {
         arguments.node()
     } else {
-        // A pipe would be waited for.
+        // Reading a pipe would block.
         Err(miette::miette!("{} is no file", file.display()))
     };
     let with_room = new.and_then(|new| {
@@ -285,7 +285,7 @@ fn not_agreed(node: &Node) -> miette::Report {
     )
 }
 
-/// What somebody has asked the process for.
+/// A request to the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SignalRequest {
     Nothing,
@@ -293,16 +293,16 @@ enum SignalRequest {
     ToReload,
 }
 
-/// The signals that ask for something.
+/// Signals that carry requests.
 struct Signals {
     descriptor: SignalFd,
-    /// Whether there was a terminal from which it was started, which may go.
+    /// Whether it was started from a terminal, which may disappear.
     had_terminal: bool,
 }
 
 impl Signals {
-    /// Receives them from now on; to be called before there are other threads, which would receive
-    /// them else.
+    /// Receives the signals from now on. It must be called before other threads exist, which would
+    /// receive them instead.
     fn new() -> miette::Result<Self> {
         let all = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         all.thread_block().into_diagnostic()?;
@@ -313,9 +313,9 @@ impl Signals {
         })
     }
 
-    /// What the signals since the last time have asked for.
+    /// The request of the signals since the last call.
     fn asked(&self) -> miette::Result<SignalRequest> {
-        /// The sender of a hang-up is the kernel if the terminal has gone.
+        /// If the terminal has disappeared, the kernel is the sender of the hang-up.
         const SI_KERNEL: i32 = 0x80;
         let mut asked = SignalRequest::Nothing;
         while let Some(signal) = self.descriptor.read_signal().into_diagnostic()? {
@@ -336,7 +336,7 @@ fn has_terminal() -> bool {
     File::open("/dev/tty").is_ok()
 }
 
-/// Waits until there is something to do, and tells what was asked for.
+/// Waits until there is work or a request, and returns the latter.
 fn wait(signals: &Signals, parts: &RunParts) -> miette::Result<SignalRequest> {
     let watchdog = sd_notify::watchdog_enabled();
     if watchdog.is_some() {
@@ -346,7 +346,7 @@ fn wait(signals: &Signals, parts: &RunParts) -> miette::Result<SignalRequest> {
     if let Some(most) = watchdog {
         time = time.min(most / 3);
     }
-    // A part of a millisecond is waited for as a whole, not by asking again and again.
+    // A part of a millisecond counts as a whole one, so that the wait is not repeated without end.
     let timeout = PollTimeout::try_from(time + Duration::from_micros(999)).into_diagnostic()?;
     let of = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
     let mut all: Vec<PollFd<'_>> = iter::once(signals.descriptor.as_fd())
@@ -359,13 +359,13 @@ fn wait(signals: &Signals, parts: &RunParts) -> miette::Result<SignalRequest> {
     }
 }
 
-/// Systemd, if it has started this.
+/// Notifies systemd, if it has started this process.
 fn notify(states: &[NotifyState<'_>]) {
-    // Whether it listens changes nothing here.
+    // It makes no difference here whether systemd listens.
     let _ = sd_notify::notify(states);
 }
 
-/// Lets other commands know of this run, until it is dropped.
+/// The file by which other commands know this run, until it is dropped.
 struct RunNotice<'a> {
     folder: &'a Path,
     run: Run,
@@ -401,7 +401,7 @@ impl<'a> RunNotice<'a> {
 
 impl Drop for RunNotice<'_> {
     fn drop(&mut self) {
-        // A file that stays is taken for that of a crashed run, which it then is.
+        // A file that stays is taken for that of a crashed run, which is right.
         let _ = self.run.forget(self.folder);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux status`: what runs on this machine, and what a crash left.
+//! `weir linux status`: shows the runs on this machine, and what a crash has left.
 mod text;
 
 use serde::Serialize;
@@ -22,19 +22,19 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// A run, and whether it goes on.
+/// A run with its state.
 #[derive(Debug, Serialize)]
 struct Shown {
     #[serde(flatten)]
     run: Run,
-    /// Else it crashed, and what it changed is still changed.
+    /// Whether it runs; else it crashed, and its changes are still there.
     running: bool,
 }
 
 /// Carries the command out.
 ///
 /// # Errors
-/// When the folder of the runs cannot be read.
+/// Fails when the folder of the runs cannot be read.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let systems: Vec<Shown> = instance::all(&arguments.state.state)?
         .into_iter()

@@ -12,7 +12,7 @@ use crate::instance::{self, Run};
 use crate::restored;
 use crate::settings::{Journal, Restoration};
 
-/// A run that is asked to end puts back some tens of settings.
+/// Longest time for a run to end, which restores some tens of settings.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// End what runs on this machine and put everything back, also what a crash or kill -9 left
@@ -37,7 +37,7 @@ pub(super) struct Args {
 /// Carries the command out.
 ///
 /// # Errors
-/// When a run does not end, or the journals cannot be read.
+/// Fails when a run does not end, or the journals cannot be read.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let folder = &arguments.state.state;
     let is_meant = |run: &Run| {
@@ -58,12 +58,13 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let until = Instant::now() + PATIENCE;
     let mut restorations = Vec::new();
     let kept = loop {
-        // Those that ended in order have left nothing. What could not be put back is tried again.
+        // Runs that ended in order have left nothing. Settings that could not be restored are tried
+        // again.
         restorations.retain(Restoration::is_complete);
         restorations.extend(Journal::recover(folder).into_diagnostic()?);
         restored::forget_crashed(folder)?;
         let kept = kept(folder)?;
-        // A run that begins or ends has a journal before others know of it, or for longer.
+        // A run that begins or ends has a journal while other commands do not know it.
         if kept.is_empty() || Instant::now() >= until {
             break kept;
         }
@@ -95,8 +96,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         }
         lines.extend(remarks);
         match &arguments.system {
-            // So an end that is asked for twice is none that fails; a name that is mistyped is
-            // told.
+            // Ending a run twice is no error. If another run goes on, the name may be a mistake,
+            // and is reported.
             Some(wanted) if ended.is_empty() && !running.is_empty() => lines.push(format!(
                 "no system `{wanted}` runs; what runs is {}",
                 running.join(", ")
@@ -111,8 +112,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::good_if(is_whole))
 }
 
-/// Journals that a process has though no run is known to go on: what they tell of is still changed,
-/// and stays so.
+/// Journals that a process keeps locked although no run is known: their settings stay changed.
 fn kept(folder: &Path) -> miette::Result<Vec<String>> {
     let runs = instance::all(folder)?;
     let is_known = |pid: &u32| {

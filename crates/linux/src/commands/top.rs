@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux top`: whom interrupts are for and whom they are taken from, live.
+//! `weir linux top`: shows for whom interrupts are, and from whom they are taken, live.
 mod screen;
 mod view;
 
@@ -17,9 +17,9 @@ use crate::receivers::{self, Follower, RuleSet};
 use view::View;
 use weir_report::terminal::{Outcome, is_coloured, print, print_json, print_more};
 
-/// How often a run tells how its account stands.
+/// Period in which a run writes its account.
 const PERIOD: Duration = Duration::from_secs(2);
-/// Processes in a table that is printed.
+/// Most processes in a printed table.
 const MOST: usize = 40;
 
 /// Show whom interrupts are for, and whom they are taken from, as it changes
@@ -48,7 +48,7 @@ output is no terminal, each interval is printed as text. The exit code is 0, or 
 /// Carries the command out.
 ///
 /// # Errors
-/// When no run keeps an account and none can be kept here.
+/// Fails when no run keeps an account and none can be kept here.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut source = AccountSource::find(&arguments.state.state)?;
     let mut before = source.report()?;
@@ -86,15 +86,15 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     }
 }
 
-/// Where accounts come from.
+/// Source of accounts.
 enum AccountSource {
-    /// A run keeps it, and tells of it in a folder.
+    /// A run keeps it, and writes it to a folder.
     Run { run: Box<Run>, folder: PathBuf },
-    /// It is kept here.
+    /// This process keeps it.
     Own(Box<(Follower, Accountant)>),
 }
 
-/// The account that a run tells of.
+/// The account that a run has written.
 fn account_of(run: &Run) -> Option<AccountReport> {
     let account: Option<&Value> = run.status.get("account");
     account.and_then(|account| serde_json::from_value(account.clone()).ok())
@@ -120,7 +120,7 @@ impl AccountSource {
         Ok(Self::Own(Box::new((follower, accountant))))
     }
 
-    /// The account as it stands.
+    /// The account until now.
     fn report(&mut self) -> miette::Result<AccountReport> {
         match self {
             Self::Run { run, folder } => {

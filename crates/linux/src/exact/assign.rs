@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which urgencies have a class of their own, since there are eight at most, and which class each
-//! receiver's packets get.
+//! The urgencies that have a class of their own, since there are at most eight classes, and the
+//! class of each receiver.
 use std::collections::BTreeSet;
 
 use super::layout::CLASSES;
 use crate::urgency::Urgency;
 
-/// The classes' urgencies, ascending, the first that of ordinary processes: those of the classes
-/// that there are `now`, those that the system file has `stated`, and those of the receivers that
-/// are `present`. Where these are more than eight, what nobody has any longer goes first, then the
-/// least urgent of those that are not stated, then the least urgent. They are never fewer than
-/// those `now`, so that threads are not ended and begun with each receiver.
+/// Urgencies of the classes, ascending, the first for ordinary processes: those of the classes that
+/// exist `now`, those that the system file has `stated`, and those of the receivers that are
+/// `present`. If there are more than eight, those without any user are removed first, then the
+/// least urgent without a statement, then the least urgent. There are never fewer than `now`, so
+/// that threads are not ended and started with each receiver.
 #[must_use]
 pub fn classes(
     now: &[Urgency],
@@ -36,12 +36,12 @@ pub fn classes(
     all
 }
 
-/// The class of a receiver of this urgency: its own, or the next one below, since no bottom half is
-/// to run above its receiver. `classes` begins with that of ordinary processes.
+/// Class of a receiver of this urgency: its own, or the next one below, since no bottom half may
+/// run above its receiver. `classes` begins with that of ordinary processes.
 #[must_use]
 pub fn class_of(classes: &[Urgency], urgency: Urgency) -> u8 {
     let above = classes.partition_point(|class| *class <= urgency);
-    // There are eight at most.
+    // There are at most eight classes.
     above.saturating_sub(1) as u8
 }
 

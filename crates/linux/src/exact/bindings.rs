@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps a [`Table`] in step with who receives: each key that somebody reads is bound there, in the
-//! class of its most urgent reader. Where there is no room, the less urgent make it: a process with
+//! Updates a [`Table`] from the receivers: each key that somebody reads is bound in the class of
+//! its most urgent reader. If the table is full, less urgent keys are unbound, so a process with
 //! very many sockets keeps no more urgent one out.
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,16 +12,16 @@ use super::{Table, TableError};
 use crate::receivers::Family;
 use crate::urgency::Urgency;
 
-/// What is bound: a key, for what comes by one family.
+/// A key for packets of one family.
 pub type Bindable = (Family, Key);
 
-/// What is bound.
+/// All bindings.
 #[derive(Debug, Default)]
 pub struct Bindings {
     bound: BTreeMap<Bindable, Binding>,
-    /// The same by each family, which has a table of its own; the least urgent first.
+    /// The bindings of each family, which has a table of its own; the least urgent first.
     least: BTreeMap<Family, BTreeSet<(Urgency, Key)>>,
-    /// Numbers that no binding has any longer; all from `next` on have not had one.
+    /// Numbers of removed bindings; all from `next` on are unused.
     free: Vec<u16>,
     next: u16,
     /// Keys for which the table has no room, with their urgencies.
@@ -30,15 +30,15 @@ pub struct Bindings {
 
 #[derive(Debug, Clone, Copy)]
 struct Binding {
-    /// The core's name for whoever reads the key. Each key has one of its own: a process can be of
-    /// another urgency at each, by the rules of the system file.
+    /// Core's name for the reader of the key. Each key has one of its own: by the rules of the
+    /// system file, a process can have another urgency at each.
     reader: u16,
     urgency: Urgency,
     class: u8,
 }
 
 impl Bindings {
-    /// How many keys are bound, for all families by which somebody reads them.
+    /// Number of bound keys, counted for each family by which somebody reads them.
     #[must_use]
     pub fn len(&self) -> usize {
         let waiting = self.without_room();
@@ -50,43 +50,43 @@ impl Bindings {
         self.waiting.keys().map(|(_, key)| *key).collect()
     }
 
-    /// Whether none is bound.
+    /// Whether no key is bound.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bound.is_empty()
     }
 
-    /// How many keys wait for room in the table: their packets are left to the kernel.
+    /// Number of keys for which the table has no room: their packets are left to the kernel.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.without_room().len()
     }
 
-    /// The keys that somebody reads.
+    /// Keys that somebody reads.
     pub fn keys(&self) -> impl Iterator<Item = Bindable> + '_ {
         self.bound.keys().chain(self.waiting.keys()).copied()
     }
 
-    /// The urgencies that there are.
+    /// Urgencies of the bound keys.
     #[must_use]
     pub fn urgencies(&self) -> BTreeSet<Urgency> {
         let bound = self.bound.values().map(|bound| bound.urgency);
         bound.chain(self.waiting.values().copied()).collect()
     }
 
-    /// Brings `table` up to date: `wanted` are the keys of which something may have changed, each
-    /// with the urgency of its most urgent reader, none if nobody reads it; `classes` are the
-    /// classes' urgencies. The table is to be published then.
+    /// Updates `table`. `wanted` are the keys that may have changed, each with the urgency of its
+    /// most urgent reader, none if nobody reads it. `classes` are the urgencies of the classes. The
+    /// table must be published afterwards.
     ///
     /// # Errors
-    /// When the table refuses for another reason than that it is full.
+    /// Fails when the table refuses a change for any reason except that it is full.
     pub fn update(
         &mut self,
         table: &mut Table,
         classes: &[Urgency],
         wanted: &BTreeMap<Bindable, Option<Urgency>>,
     ) -> Result<(), TableError> {
-        // What goes makes room for what comes.
+        // Removals come first to make room.
         for key in wanted
             .iter()
             .filter(|(_, urgency)| urgency.is_none())
@@ -124,10 +124,10 @@ impl Bindings {
         waiting.sort_by_key(|(_, urgency)| Reverse(*urgency));
         let mut full = BTreeSet::new();
         for (key, urgency) in waiting {
-            // What comes later is not more urgent.
+            // The following keys are not more urgent.
             while !full.contains(&key.0) && !self.bind(table, classes, key, urgency)? {
-                // The table is full for a key when all places are taken that it could have, so it
-                // may take some hundred to go.
+                // The table is full for a key when all of its possible places are taken. So some
+                // hundred other keys may have to go.
                 if !self.evict(table, key.0, urgency)? {
                     full.insert(key.0);
                 }
@@ -136,8 +136,8 @@ impl Bindings {
         Ok(())
     }
 
-    /// Unbinds one of the least urgent keys of `family`, if it is less urgent than `urgency`;
-    /// whether there was one. It waits for room then.
+    /// Unbinds one of the least urgent keys of `family`, if it is less urgent than `urgency`. The
+    /// key then waits for room. Returns whether there was one.
     fn evict(
         &mut self,
         table: &mut Table,
@@ -164,7 +164,7 @@ impl Bindings {
         Ok(())
     }
 
-    /// Binds a key that waits; whether there was room.
+    /// Binds a key that waits, and returns whether there was room.
     fn bind(
         &mut self,
         table: &mut Table,

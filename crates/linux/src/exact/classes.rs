@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The classes' kernel threads: one for each class and CPU, scheduled as the class's receivers are.
+//! Kernel threads of the classes: one for each class and CPU, with the class's urgency.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -16,9 +16,9 @@ use crate::urgency::Urgency;
 pub struct ClassThread {
     /// The class.
     pub class: u8,
-    /// The CPU that it is bound to.
+    /// CPU that it is bound to.
     pub cpu: u32,
-    /// Which it is.
+    /// The thread.
     pub thread: Thread,
 }
 
@@ -26,25 +26,25 @@ pub struct ClassThread {
 #[derive(Debug)]
 pub(super) struct ThreadClass {
     pub urgency: Urgency,
-    /// Its CPUMAP and that one's number.
+    /// Its CPUMAP, and the map's number.
     map: MapHandle,
     pub number: u32,
-    /// The CPUs that it has threads on.
+    /// CPUs on which it has threads.
     cpus: BTreeSet<u32>,
-    /// They, as they were found when they were last scheduled.
+    /// Its threads as they were when their policy was set last.
     pub threads: Vec<ClassThread>,
-    /// Packets that the queue of each holds.
+    /// Length of each thread's queue, in packets.
     queue: u32,
-    /// Whether all these are scheduled at its urgency.
+    /// Whether all threads have its urgency.
     is_scheduled: bool,
 }
 
-/// The CPUs that work now.
+/// CPUs that are online.
 pub(super) fn online() -> Result<Cpus, ExactError> {
     listed("online")
 }
 
-/// Those and the ones that are offline now, but can come.
+/// CPUs that are online or can come online.
 pub(super) fn present() -> Result<Cpus, ExactError> {
     listed("present")
 }
@@ -61,7 +61,7 @@ fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> ExactError {
     |source| ExactError::System { what, source }
 }
 
-/// Where a class is to have threads.
+/// CPUs on which a class needs threads.
 pub(super) fn wanted(placement: &Placement, class: usize, online: &Cpus) -> BTreeSet<u32> {
     let is_online = |cpu: &u32| online.contains(*cpu as usize);
     match placement {
@@ -90,15 +90,15 @@ impl ThreadClass {
         })
     }
 
-    /// Makes threads, with queues of `queue` packets, where the class `class` is to have them, and
-    /// ends the others.
+    /// Starts threads, with queues of `queue` packets, where the class `class` needs them, and ends
+    /// the others.
     pub fn settle(
         &mut self,
         class: u8,
         wanted: &BTreeSet<u32>,
         queue: u32,
     ) -> Result<(), ExactError> {
-        // A thread with another queue is another thread.
+        // Another length of the queue takes another thread.
         if self.queue != queue {
             self.end(&self.cpus.clone())?;
             self.queue = queue;
@@ -106,7 +106,7 @@ impl ThreadClass {
         self.end(&self.cpus.difference(wanted).copied().collect())?;
         for cpu in wanted {
             if !self.cpus.contains(cpu) {
-                // struct bpf_cpumap_val: the queue's size, and no further program.
+                // The structure bpf_cpumap_val: the size of the queue, and no further program.
                 let value = [queue.to_ne_bytes(), 0_u32.to_ne_bytes()].concat();
                 self.map.update(&cpu.to_ne_bytes(), &value, MapFlags::ANY)?;
                 self.cpus.insert(*cpu);
@@ -120,7 +120,7 @@ impl ThreadClass {
         }
     }
 
-    /// Ends its threads on `cpus`. What is in their queues is still delivered.
+    /// Ends its threads on `cpus`. The packets in their queues are still delivered.
     fn end(&mut self, cpus: &BTreeSet<u32>) -> Result<(), ExactError> {
         for cpu in cpus {
             self.map.delete(&cpu.to_ne_bytes())?;
@@ -129,7 +129,7 @@ impl ThreadClass {
         Ok(())
     }
 
-    /// Has all its threads scheduled at its urgency.
+    /// Sets the policy of all its threads.
     pub fn schedule(&mut self, class: u8) -> Result<(), ExactError> {
         self.is_scheduled = false;
         self.threads = find(&[(class, self.number)])?;
@@ -138,7 +138,7 @@ impl ThreadClass {
                 cpu: *cpu,
                 map: self.number,
             };
-            // One that has ended may be there for a moment.
+            // A thread that has ended may still exist for a moment.
             let of_cpu = self.threads.iter().filter(|thread| thread.cpu == *cpu);
             let found = of_cpu.max_by_key(|of| (of.thread.started, of.thread.tid));
             let found = found.ok_or_else(|| ExactError::NoThread(name.to_string()))?;
@@ -150,7 +150,7 @@ impl ThreadClass {
     }
 }
 
-/// The threads of some classes, which are given with the numbers of their CPUMAPs.
+/// Threads of some classes, which are given with the numbers of their CPUMAPs.
 pub(super) fn find(classes: &[(u8, u32)]) -> Result<Vec<ClassThread>, ExactError> {
     let classes: BTreeMap<u32, u8> = classes.iter().map(|(class, map)| (*map, *class)).collect();
     let found = threads::which(

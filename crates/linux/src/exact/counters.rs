@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the XDP program has counted.
+//! Counters of the XDP program.
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::layout::{CLASSES, COUNTS_WORDS, DROPPED_AT, LEFT_AT, PORTS, REASONS};
 use crate::object::Memory;
 
-/// Why a packet is left to the kernel, as if no program were attached; the numbers are those of
-/// `src/bpf/table.h`.
+/// Reason for leaving a packet to the kernel, as if no program were attached. The numbers are those
+/// of `src/bpf/table.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum DemuxReason {
-    /// Nothing that the packet names is bound.
+    /// No key of the packet is bound.
     NoReceiver = 0,
-    /// It is ARP.
+    /// The packet is ARP.
     Arp = 1,
-    /// It belongs to a clock (IEEE 1588): EtherType 0x88f7, UDP ports 319 and 320.
+    /// The packet belongs to a clock (IEEE 1588): EtherType 0x88f7, UDP ports 319 and 320.
     Ptp = 2,
-    /// It is a fragment, of which only the first tells its port.
+    /// The packet is a fragment; only the first fragment has the port.
     Fragment = 3,
-    /// It lies in several buffers: a jumbo frame, or what the card put together.
+    /// The packet lies in several buffers: a jumbo frame, or packets that the card has joined.
     MultiBuffer = 4,
-    /// It ends before its headers do.
+    /// The packet ends before its headers do.
     Truncated = 5,
-    /// Its headers contradict themselves.
+    /// The headers contradict each other.
     Malformed = 6,
-    /// It has more extension headers than are looked behind.
+    /// The packet has too many extension headers.
     TooDeep = 7,
-    /// Its class has no kernel thread on the CPU that it should go to.
+    /// The class has no kernel thread on the packet's CPU.
     NoThread = 8,
 }
 
 impl DemuxReason {
-    /// All, in the order of their numbers.
+    /// All reasons in the order of their numbers.
     pub const ALL: [Self; REASONS] = [
         Self::NoReceiver,
         Self::Arp,
@@ -68,18 +68,18 @@ impl fmt::Display for DemuxReason {
 /// Packets of one class since the program was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassCount {
-    /// Given to the class's kernel thread.
+    /// Packets given to the class's kernel thread.
     pub given: u64,
-    /// Of these, dropped at once since the thread's queue was full.
+    /// Packets of these that were dropped at once, since the thread's queue was full.
     pub dropped: u64,
 }
 
 /// Packets since the program was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// By class; those that there are not have none.
+    /// Packets by class; zero for classes that do not exist.
     pub classes: [ClassCount; CLASSES],
-    /// Left to the kernel, by reason: in the order of [`DemuxReason::ALL`].
+    /// Packets left to the kernel, by reason: in the order of [`DemuxReason::ALL`].
     #[serde(serialize_with = "by_reason")]
     pub left: [u64; REASONS],
 }
@@ -89,13 +89,13 @@ fn by_reason<S: Serializer>(left: &[u64; REASONS], serializer: S) -> Result<S::O
 }
 
 impl Counts {
-    /// How many were left to the kernel for one reason.
+    /// Number of packets that were left to the kernel for one reason.
     #[must_use]
     pub fn left(&self, reason: DemuxReason) -> u64 {
         self.left[reason as usize]
     }
 
-    /// All packets that the program has seen.
+    /// Number of all packets that the program has seen.
     #[must_use]
     pub fn seen(&self) -> u64 {
         let given = self.classes.iter().map(|class| class.given);
@@ -119,16 +119,16 @@ impl std::iter::Sum for Counts {
     }
 }
 
-/// The UDP or TCP port that packets were for.
+/// Destination port of packets, of UDP or TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct TransportPort {
-    /// 17 (UDP) or 6 (TCP).
+    /// Protocol number: 17 (UDP) or 6 (TCP).
     pub protocol: u8,
-    /// Destination.
+    /// Number of the port.
     pub port: u16,
 }
 
-/// The program's counters, read while it counts. Each CPU has its own, by its number.
+/// Counters of the program, which can be read while it counts. Each CPU has its own, by its number.
 #[derive(Debug)]
 pub struct Counters {
     counts: Memory<AtomicU64>,
@@ -140,7 +140,7 @@ impl Counters {
         Self { counts, ports }
     }
 
-    /// What each CPU has counted: packets that came in on it.
+    /// Counters of each CPU: packets that arrived on it.
     pub fn of_cpus(&self) -> impl Iterator<Item = Counts> + '_ {
         self.counts
             .elements()
@@ -157,14 +157,14 @@ impl Counters {
             })
     }
 
-    /// What all CPUs have counted.
+    /// Sum of the counters of all CPUs.
     #[must_use]
     pub fn total(&self) -> Counts {
         self.of_cpus().sum()
     }
 
-    /// The packets for a port that were given to a kernel thread; what has no receiver is not among
-    /// them.
+    /// Packets by port that were given to a kernel thread; packets without a receiver are not
+    /// included.
     #[must_use]
     pub fn port(&self, port: TransportPort) -> u64 {
         let at = usize::from(port.protocol == 6) * PORTS / 2 + usize::from(port.port);
@@ -172,15 +172,15 @@ impl Counters {
         rows.map(|row| row[at].load(Ordering::Relaxed)).sum()
     }
 
-    /// The ports that packets which came in on one CPU were for, with their numbers; none for a CPU
-    /// that the machine did not have, not even offline, when the program was loaded.
+    /// Packets by port that arrived on one CPU. None if the machine did not have the CPU, not even
+    /// offline, when the program was loaded.
     pub fn ports_of(&self, cpu: usize) -> impl Iterator<Item = (TransportPort, u64)> + '_ {
         let row = self.ports.elements().chunks_exact(PORTS).nth(cpu);
         let all = row.unwrap_or_default().iter().enumerate();
         all.filter_map(|(at, count)| {
             let count = count.load(Ordering::Relaxed);
             let protocol = if at < PORTS / 2 { 17 } else { 6 };
-            // What is above 16 bits is the protocol.
+            // The upper 16 bits are the protocol.
             let port = (at & 0xffff) as u16;
             (count != 0).then_some((TransportPort { protocol, port }, count))
         })

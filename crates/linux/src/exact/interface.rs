@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attaching the program to an interface, as long as this process lives and nobody else's program
-//! is there.
+//! Attaches the program to an interface for as long as this process lives, unless another program
+//! is attached.
 use std::ffi::CString;
 use std::fmt;
 use std::io;
@@ -11,13 +11,13 @@ use super::ExactError;
 use crate::settings::namespace::inside;
 use libbpf_rs::{ProgramHandle, XdpFlags, libbpf_sys};
 
-/// An interface, by its name and where it is.
+/// An interface, by its name and its network namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterfaceName {
-    /// Its name there.
+    /// Name in that namespace.
     pub name: String,
-    /// Its network namespace, such as `/run/netns/NAME` or `/proc/PID/ns/net`; none: this
-    /// process's.
+    /// Path of its network namespace, such as `/run/netns/NAME` or `/proc/PID/ns/net`; none: that
+    /// of this process.
     pub namespace: Option<PathBuf>,
 }
 
@@ -39,8 +39,7 @@ impl fmt::Display for InterfaceName {
     }
 }
 
-/// That the program is attached; it is not any more when this is dropped, or the process ends
-/// however it does.
+/// An attached program. It is detached when this is dropped, or the process ends in whatever way.
 #[derive(Debug)]
 pub(super) struct XdpAttachment {
     pub interface: InterfaceName,
@@ -48,7 +47,7 @@ pub(super) struct XdpAttachment {
 }
 
 impl XdpAttachment {
-    /// Attaches `program`, natively or `generic`ally.
+    /// Attaches `program` in native mode, or in `generic` mode.
     pub fn new(
         program: BorrowedFd<'_>,
         interface: InterfaceName,
@@ -62,7 +61,7 @@ impl XdpAttachment {
         let link = match interface.namespace.clone() {
             None => attach(program, &interface, mode),
             Some(path) => {
-                // What is refused inside is no failure of the namespace.
+                // An error inside is none of the namespace.
                 let attached = inside(&path, || Ok(attach(program, &interface, mode)));
                 attached.map_err(|source| ExactError::Namespace { path, source })?
             }
@@ -70,7 +69,7 @@ impl XdpAttachment {
         Ok(Self { interface, link })
     }
 
-    /// Whether the interface is still there; the kernel detaches the program when it vanishes.
+    /// Whether the interface still exists; the kernel detaches the program when it vanishes.
     pub fn is_there(&self) -> io::Result<bool> {
         let mut info = libbpf_sys::bpf_link_info::default();
         let mut size = u32::try_from(size_of_val(&info)).map_err(io::Error::other)?;
@@ -85,13 +84,13 @@ impl XdpAttachment {
         if failed < 0 {
             return Err(io::Error::from_raw_os_error(-failed));
         }
-        // SAFETY: of a link of XDP the kernel fills in this member; all others are integers in the
-        // same place.
+        // SAFETY: for a link of XDP the kernel fills in this member. All other members are integers
+        // at the same place.
         Ok(unsafe { info.__bindgen_anon_1.xdp.ifindex } != 0)
     }
 }
 
-/// Attaches in the network namespace of this thread.
+/// Attaches the program in the network namespace of this thread.
 fn attach(
     program: BorrowedFd<'_>,
     interface: &InterfaceName,
@@ -121,14 +120,14 @@ fn attach(
         )
     };
     if link >= 0 {
-        // SAFETY: a new descriptor that nobody else knows.
+        // SAFETY: the kernel has just created the descriptor for this call.
         return Ok(unsafe { OwnedFd::from_raw_fd(link) });
     }
     match -link {
         libc::EOPNOTSUPP if mode.contains(XdpFlags::DRV_MODE) => {
             Err(ExactError::NotNative(interface.clone()))
         }
-        // Somebody was faster.
+        // Another program was attached meanwhile.
         libc::EBUSY | libc::EEXIST => Err(occupied(interface, index)
             .unwrap_or_else(|| refused(io::Error::from_raw_os_error(-link)))),
         error => Err(refused(io::Error::from_raw_os_error(error))),
@@ -137,25 +136,25 @@ fn attach(
 
 fn index_of(name: &str) -> Option<i32> {
     let name = CString::new(name).ok()?;
-    // SAFETY: a string of C.
+    // SAFETY: the name is a string of C.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     i32::try_from(index).ok().filter(|index| *index > 0)
 }
 
-/// What the kernel says of an interface before anything is attached.
+/// XDP of an interface, before the program is attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct There {
-    /// The name and the number of the XDP program that is attached, in whichever mode.
+    /// Name and number of the XDP program that is attached, in any mode.
     pub program: Option<(String, u32)>,
     /// Whether the driver has native XDP; `None`: the kernel does not tell (before 6.3).
     pub native: Option<bool>,
 }
 
 impl There {
-    /// For the interface `name` of the network namespace of this thread.
+    /// Examines the interface `name` of the network namespace of this thread.
     ///
     /// # Errors
-    /// ENODEV when there is none; the kernel's answer else.
+    /// Fails with ENODEV when there is none, otherwise with the kernel's error.
     pub fn of(name: &str) -> io::Result<Self> {
         let index = index_of(name).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
         Self::at(index)
@@ -166,7 +165,7 @@ impl There {
             sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as libbpf_sys::size_t,
             ..Default::default()
         };
-        // SAFETY: libbpf writes to the options, which outlive the call and whose size they say.
+        // SAFETY: libbpf writes to the options, which outlive the call and contain their size.
         let failed = unsafe { libbpf_sys::bpf_xdp_query(index, 0, &raw mut there) };
         if failed < 0 {
             return Err(io::Error::from_raw_os_error(-failed));
@@ -186,16 +185,16 @@ impl There {
 }
 
 /// NETDEV_XDP_ACT_BASIC and _REDIRECT of <linux/netdev.h>: the driver runs programs, and these may
-/// give packets to others.
+/// redirect packets.
 const NATIVE: u64 = 3;
 
-/// Whether the kernel says which XDP drivers have: from 6.3 on.
+/// Whether the kernel reports the XDP features of drivers: from 6.3 on.
 fn tells_features() -> bool {
     procfs::sys::kernel::Version::current()
         .is_ok_and(|version| (version.major, version.minor) >= (6, 3))
 }
 
-/// What the program of this number is named; `?` if that may not be asked.
+/// Name of the program with this number; `?` if it may not be read.
 fn name_of(number: u32) -> String {
     ProgramHandle::from_prog_id(number).map_or_else(
         |_| "?".to_owned(),
@@ -203,7 +202,7 @@ fn name_of(number: u32) -> String {
     )
 }
 
-/// Whose program is attached to the interface, in whichever mode.
+/// The error that names the program which is attached to the interface, in any mode.
 fn occupied(interface: &InterfaceName, index: i32) -> Option<ExactError> {
     let (name, number) = There::at(index).ok()?.program?;
     Some(ExactError::Occupied {

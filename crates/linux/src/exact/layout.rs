@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Twins of what `src/bpf/table.h` declares.
+//! Counterparts of the declarations in `src/bpf/table.h`.
 use weir_core_sys::demux::{Head, Slot};
 
-/// Slots of a table: twice as many sockets as are always taken.
+/// Slots of a table: twice the number of sockets that always find room.
 pub const SLOTS: usize = 16_384;
-/// Tables, one for each family.
+/// Number of tables, one for each family.
 pub const FAMILIES: usize = 2;
-/// Classes at most.
+/// Most classes.
 pub const CLASSES: usize = 8;
-/// Why packets are left to the kernel: so many reasons.
+/// Number of reasons for leaving packets to the kernel.
 pub const REASONS: usize = 9;
-/// Ports that are counted: UDP's, then TCP's.
+/// Number of ports that are counted: UDP's, then TCP's.
 pub const PORTS: usize = 131_072;
-/// In place of a CPU: the one that the packet came in on.
+/// Stands for the CPU on which the packet arrived.
 pub const SAME_CPU: u32 = u32::MAX;
 
-/// `weir_xdp_table_t`.
+/// The structure `weir_xdp_table_t`.
 #[repr(C)]
 struct RawTable {
     head: Head,
@@ -25,7 +25,7 @@ struct RawTable {
     slots: [Slot; SLOTS],
 }
 
-/// `weir_xdp_counts_t`, in words.
+/// The structure `weir_xdp_counts_t`, in words.
 #[repr(C)]
 struct RawCounts {
     given: [u64; CLASSES],
@@ -38,9 +38,9 @@ struct RawCounts {
 pub const TABLE_WORDS: usize = size_of::<RawTable>() / 8;
 /// Words of `weir_xdp_counts_t`.
 pub const COUNTS_WORDS: usize = size_of::<RawCounts>() / 8;
-/// Where in it the counts of what was dropped begin.
+/// Word at which the counts of dropped packets begin.
 pub const DROPPED_AT: usize = std::mem::offset_of!(RawCounts, dropped) / 8;
-/// Where in it the counts of what was left begin.
+/// Word at which the counts of packets that were left to the kernel begin.
 pub const LEFT_AT: usize = std::mem::offset_of!(RawCounts, left) / 8;
 
 // The C side asserts the same numbers.
@@ -60,8 +60,7 @@ fn word(bytes: impl IntoIterator<Item = u8>) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-/// The words of a `weir_xdp_table_t`. The kernel reads them one by one, so they are made one by
-/// one.
+/// Words of a `weir_xdp_table_t`. The kernel reads them one by one, so they are made one by one.
 pub fn table<'a>(
     head: &Head,
     slots: &'a [Slot],

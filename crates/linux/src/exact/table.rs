@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table that the XDP program looks receivers up in.
+//! The table of receivers for the XDP program.
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,38 +10,37 @@ use super::layout::{self, CLASSES, FAMILIES, SAME_CPU, SLOTS, TABLE_WORDS};
 use crate::object::Memory;
 use crate::receivers::Family;
 
-/// Why a table is not changed; nothing is then.
+/// Reason why a table was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// There are not so many classes.
+    /// There are fewer classes.
     #[error("class {class}: there are {classes}, from 0 (the least urgent) on")]
     Class {
-        /// What was asked for.
+        /// The class that was asked for.
         class: u8,
-        /// How many there are.
+        /// Number of classes.
         classes: u8,
     },
-    /// The core's table refuses.
+    /// Core's table refuses the change.
     #[error(transparent)]
     Demux(#[from] DemuxError),
-    /// The kernel does not take the new table; the old one stays in use.
+    /// The kernel refuses the new table; the old one stays in use.
     #[error("the kernel does not take the new table: {0}")]
     Publish(#[from] libbpf_rs::Error),
 }
 
-/// One of the two sets of tables that the program knows.
+/// One of the two sets of tables that the program has.
 #[derive(Debug)]
 struct Copy {
     map: MapHandle,
     memory: Memory<AtomicU64>,
 }
 
-/// Who receives what, and in which class; [`publish`](Table::publish) makes changes known to the
-/// program.
+/// The receivers with their classes. [`publish`](Table::publish) passes changes to the program.
 ///
-/// The core's tables in this process, one for IPv4 and what is no IP, and one for IPv6, are the
-/// originals. The program has two copies of both: it looks up in one, and the other is overwritten
-/// and then put in its place, so a lookup never sees half of a change.
+/// The originals are core's tables in this process: one for IPv4 and packets without IP, and one
+/// for IPv6. The program has two copies of both: it looks up in one, while the other is overwritten
+/// and then takes its place. So a lookup never sees an incomplete change.
 #[derive(Debug)]
 pub struct Table {
     originals: [Demux; FAMILIES],
@@ -55,16 +54,16 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table. `copies` are the program's two, of which it uses the first; `map` has the
-    /// numbers of the classes' CPUMAPs.
+    /// Creates an empty table. `copies` are the two of the program, which uses the first; `map` has
+    /// the numbers of the classes' CPUMAPs.
     pub(super) fn new(
         copies: [MapHandle; 2],
         in_use: MapHandle,
         classes: u8,
         map: [u32; CLASSES],
     ) -> std::io::Result<Self> {
-        // What has no receiver is no class's: the program leaves it to the kernel. A reader more
-        // than there are slots for could not be found by the program.
+        // Packets without a receiver have no class: the program leaves them to the kernel. The
+        // program could not find a reader with a number above that of the slots.
         let original =
             Demux::new(SLOTS, usize::from(u16::MAX), None, None).map_err(std::io::Error::other)?;
         let originals = [original.clone(), original];
@@ -85,7 +84,7 @@ impl Table {
         })
     }
 
-    /// How many classes there are from now on.
+    /// Sets the number of classes.
     pub(super) fn set_classes(&mut self, classes: u8) {
         self.classes = classes;
     }
@@ -103,13 +102,13 @@ impl Table {
         &mut self.originals[usize::from(family == Family::V6)]
     }
 
-    /// `reader`, the caller's name for a process, reads what comes for `key` by `family` from now
-    /// on. It has one class, the one told last, in all its sockets; a socket that several read has
-    /// that of the most urgent one.
+    /// Lets `reader`, the caller's name for a process, read packets for `key` of `family`. A reader
+    /// has one class, the latest one, in all its sockets. A socket with several readers has the
+    /// class of the most urgent one.
     ///
     /// # Errors
-    /// No such class or key, or no room: 8,192 sockets of a family always have it, up to 16,384
-    /// may.
+    /// Fails when there is no such class or key, or no room: 8,192 sockets of a family always find
+    /// room, up to 16,384 may.
     pub fn bind_in(
         &mut self,
         family: Family,
@@ -123,10 +122,10 @@ impl Table {
         Ok(())
     }
 
-    /// The same by either family.
+    /// Does the same for both families.
     ///
     /// # Errors
-    /// As [`bind_in`](Self::bind_in); nothing is changed then.
+    /// Fails as [`bind_in`](Self::bind_in) does; then nothing is changed.
     pub fn bind(&mut self, key: Key, reader: u16, class: u8) -> Result<(), TableError> {
         self.bind_in(Family::V4, key, reader, class)?;
         let other = self.bind_in(Family::V6, key, reader, class);
@@ -136,29 +135,29 @@ impl Table {
         other
     }
 
-    /// `reader` does not read what comes for `key` by `family` any more.
+    /// Stops `reader` from reading packets for `key` of `family`.
     ///
     /// # Errors
-    /// It does not read it.
+    /// Fails when it does not read them.
     pub fn unbind_in(&mut self, family: Family, key: Key, reader: u16) -> Result<(), TableError> {
         self.original(family).unbind(key, reader)?;
         self.is_changed = true;
         Ok(())
     }
 
-    /// The same by either family.
+    /// Does the same for both families.
     ///
     /// # Errors
-    /// It does not read one of them.
+    /// Fails when it does not read one of them.
     pub fn unbind(&mut self, key: Key, reader: u16) -> Result<(), TableError> {
         let both = Family::ALL.map(|family| self.unbind_in(family, key, reader));
         both.into_iter().collect()
     }
 
-    /// The class of `reader` changes, in all its sockets.
+    /// Changes the class of `reader` in all its sockets.
     ///
     /// # Errors
-    /// No such class, or it reads no socket.
+    /// Fails when there is no such class, or it reads no socket.
     pub fn set_class(&mut self, reader: u16, class: u8) -> Result<(), TableError> {
         self.check(class)?;
         let done = Family::ALL.map(|family| self.original(family).set_class(reader, class));
@@ -169,13 +168,13 @@ impl Table {
         Ok(())
     }
 
-    /// Where a class's bottom half runs from the next [`publish`](Table::publish) on.
+    /// Sets the CPU of a class's bottom half from the next [`publish`](Table::publish) on.
     pub(super) fn place(&mut self, class: usize, cpu: u32) {
         self.is_changed |= self.cpu[class] != cpu;
         self.cpu[class] = cpu;
     }
 
-    /// Whom a frame is for, once all changes are published.
+    /// Receiver of a frame, once all changes are published.
     #[must_use]
     pub fn classify(&self, packet: &Packet) -> Found {
         /// The EtherType of IPv6.
@@ -183,14 +182,14 @@ impl Table {
         self.originals[usize::from(packet.ethertype() == V6)].classify(packet)
     }
 
-    /// Makes all changes since the last time known to the program, at once. Without changes it does
+    /// Passes all changes since the last call to the program at once. Without changes it does
     /// nothing.
     ///
     /// It returns when no CPU looks up in the former table any more, after some milliseconds to
-    /// some tens of them: change much, then publish once.
+    /// some tens of them. So many changes should be published together.
     ///
     /// # Errors
-    /// [`TableError::Publish`]; to call it again tries again.
+    /// Fails with [`TableError::Publish`]; another call tries again.
     pub fn publish(&mut self) -> Result<(), TableError> {
         if !self.is_changed {
             return Ok(());
@@ -202,13 +201,13 @@ impl Table {
             layout::table(head, slots, &self.cpu, &self.map)
         });
         for (to, from) in copy.memory.elements().iter().zip(words) {
-            // What is the same stays in the caches of the other CPUs.
+            // Words that are equal are not written, so that they stay in the caches of other CPUs.
             if to.load(Ordering::Relaxed) != from {
                 to.store(from, Ordering::Relaxed);
             }
         }
-        // The kernel returns from a change of a map of maps when the programs that were running
-        // then have ended.
+        // The kernel returns from a change of a map of maps when all programs that were running
+        // have ended.
         self.in_use.update(
             &0_u32.to_ne_bytes(),
             &copy.map.as_fd().as_raw_fd().to_ne_bytes(),

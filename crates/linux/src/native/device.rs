@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wanted of one interface, and the settings and threads that it is wanted of.
+//! The wanted state of one interface, and the settings and threads that belong to it.
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,47 +15,47 @@ use crate::settings::{
 use crate::threads::{KernelThread, Thread, Work};
 use crate::urgency::Urgency;
 
-/// How many polls without a packet end a deferral: after them the interface waits for an interrupt
-/// again.
+/// Number of polls without a packet that end a deferral. After them the interface waits for an
+/// interrupt again.
 const EMPTY_POLLS: u32 = 2;
 
-/// The least run time of SCHED_DEADLINE that the kernel takes.
+/// Shortest run time of SCHED_DEADLINE that the kernel accepts.
 pub(super) const LEAST_RUNTIME: Duration = Duration::from_nanos(1024);
 
-/// What is wanted of one interface.
+/// Wanted state of one interface.
 #[derive(Debug, Clone)]
 pub struct Device {
-    /// Which.
+    /// The interface.
     pub interface: NetDevice,
-    /// The urgency of the most urgent of its receivers.
+    /// Urgency of the most urgent of its receivers.
     pub urgency: Urgency,
-    /// What its threads may do; `None`: they have `urgency`.
+    /// Limit or urgency of its threads; `None`: they have `urgency`.
     pub top_half: Option<TopHalf>,
-    /// Its threads follow its receivers, up to this urgency, so that their policies are left alone
-    /// here (the mode predicted); `None`: they do not.
+    /// Highest urgency of threads that follow receivers (the mode predicted); their policies are
+    /// not set here. `None`: they do not follow.
     pub follows: Option<Urgency>,
-    /// How long packets may wait for the next poll instead of an interrupt each; `None`: this is
-    /// left as it is.
+    /// Time for which packets may wait for the next poll instead of an interrupt each; `None`: it
+    /// is not changed.
     pub deferral: Option<Duration>,
-    /// How long the card gathers packets before an interrupt, in whole microseconds; `None`: this
-    /// is left as it is. The queue of `steered` does not gather.
+    /// Time for which the card gathers packets before an interrupt, in whole microseconds; `None`:
+    /// it is not changed. The queue of `steered` does not gather.
     pub gathering: Option<Duration>,
-    /// Packets that each receive queue of the card has room for at least, or as many as it can
-    /// have; `None`: this is left as it is.
+    /// Packets for which each receive queue of the card has room at least, or as many as it can
+    /// have; `None`: it is not changed.
     pub ring: Option<u32>,
-    /// Packets that get the last receive queue for themselves, where the card can steer and has
-    /// more than one.
+    /// Packets that get the last receive queue for themselves, if the card can steer and has more
+    /// than one queue.
     pub steered: Vec<FlowSpec>,
-    /// The urgency of the most urgent receiver of other packets than those: what the threads of the
-    /// other queues have, where it is known which they are.
+    /// Urgency of the most urgent receiver of all other packets, which the threads of the other
+    /// queues get if these are known.
     pub others: Urgency,
-    /// The CPUs that do the stack's work for it, where the card does not spread it itself (veth);
-    /// `None`: this is left as it is.
+    /// CPUs that run the stack for it, if the card does not spread packets itself (veth); `None`:
+    /// it is not changed.
     pub spread: Option<Cpus>,
 }
 
 impl Device {
-    /// An interface whose most urgent receiver is of `urgency`, with nothing else wanted.
+    /// An interface whose most urgent receiver has `urgency`; nothing else is wanted.
     #[must_use]
     pub fn new(interface: NetDevice, urgency: Urgency) -> Self {
         Self {
@@ -72,14 +72,14 @@ impl Device {
         }
     }
 
-    /// Whether the thread of a queue for the most urgent packets is scheduled otherwise than the
-    /// rest. A stated place or cap is that of all of them.
+    /// Whether the thread of a queue for the most urgent packets has a policy of its own. A stated
+    /// urgency or cap applies to all threads.
     pub(super) fn tells_queues_apart(&self) -> bool {
         self.top_half.is_none() && self.follows.is_none() && self.others < self.urgency
     }
 
-    /// What each of its `number` receiving threads is scheduled by: a cap is that of all together,
-    /// since all can run on one CPU.
+    /// Policy of each of its `number` receiving threads. A cap is divided between them, since all
+    /// can run on one CPU.
     pub(super) fn policy(&self, number: usize) -> SchedPolicy {
         match self.top_half {
             None => self.urgency.policy(),
@@ -88,7 +88,8 @@ impl Device {
             }
             Some(TopHalf::Cap { runtime, period }) => {
                 let parts = u32::try_from(number.max(1)).unwrap_or(u32::MAX);
-                // A part that is too short for the kernel is the same share of a longer period.
+                // A share that is too short for the kernel becomes the same share of a longer
+                // period.
                 let (mut runtime, mut period) = (runtime / parts, period);
                 while runtime < LEAST_RUNTIME && !runtime.is_zero() {
                     runtime *= 2;
@@ -103,14 +104,15 @@ impl Device {
         }
     }
 
-    /// The kernel threads that do its work now: those of its NAPI instances, and those of its
-    /// interrupts where they have threads (PREEMPT_RT).
+    /// Kernel threads that work for it now: those of its NAPI instances, and those of its
+    /// interrupts if they have threads (PREEMPT_RT).
     ///
-    /// Those of NAPI have the interface's name. One of another network namespace may be named
-    /// alike, and any user may make it so: from Linux 6.8 on the kernel tells whose they are.
+    /// NAPI's threads have the interface's name. An interface of another network namespace may have
+    /// the same name, and any user can create one. From Linux 6.8 on the kernel reports which
+    /// threads belong to it.
     ///
     /// # Errors
-    /// When /proc cannot be read.
+    /// Fails when /proc cannot be read.
     pub fn threads(&self) -> Result<Vec<KernelThread>, SettingError> {
         let open = self.interface.open().ok();
         let numbers = open.as_ref().map(interrupts).unwrap_or_default();
@@ -121,11 +123,11 @@ impl Device {
         })?;
         let index = self.interface.index;
         let Ok(instances) = self.interface.inside(|| netlink::threads(index)) else {
-            // The kernel does not tell.
+            // The kernel does not report them.
             return Ok(named);
         };
-        // Of one that is down it tells none. What is no device has either none with a number or
-        // all.
+        // The kernel reports no instances of an interface that is down. For an interface without a
+        // device, either none of the instances has a number or all have.
         let has_numberless = open.is_some_and(|open| {
             let is_device = || open.list("device").is_ok_and(|of| !of.is_empty());
             open.is_up().is_ok_and(|up| up) && (instances.is_empty() || is_device())
@@ -133,8 +135,8 @@ impl Device {
         Ok(own(named, &instances, has_numberless))
     }
 
-    /// The policies that `threads`, its own, are to have, if the NAPI instance `own` serves the
-    /// most urgent packets alone.
+    /// Policies of `threads`, which are its own, if the NAPI instance `own` serves only the most
+    /// urgent packets.
     pub(super) fn policies(
         &self,
         threads: &[KernelThread],
@@ -143,7 +145,7 @@ impl Device {
         let is_own =
             |thread: &KernelThread| matches!(thread.work, Work::Napi { id, .. } if Some(id) == own);
         if self.tells_queues_apart() && threads.iter().any(is_own) {
-            // The threads of interrupts wake those of all queues.
+            // Threads of interrupts wake the threads of all queues.
             let of = |thread: &KernelThread| {
                 if is_napi(thread) && !is_own(thread) {
                     self.others.policy()
@@ -155,12 +157,12 @@ impl Device {
             return policies.collect();
         }
         let of_napi = || threads.iter().filter(|thread| is_napi(thread));
-        // Where all look as if they only sent (tunnels), they receive.
+        // If all instances seem to send only (tunnels), they receive.
         let all_send = of_napi().all(only_sends);
         let receives = |thread: &KernelThread| is_napi(thread) && (all_send || !only_sends(thread));
         let of_receiving = self.policy(threads.iter().filter(|thread| receives(thread)).count());
-        // A thread of an interrupt wakes NAPI's and does no more, and what is sent is no flood's:
-        // they precede nobody whom the interface's receivers do not precede, and take no part of a
+        // Threads of interrupts only wake NAPI's threads, and sent packets belong to no flood. So
+        // these threads precede only what the interface's receivers precede, and get no part of a
         // cap.
         let of_others = match of_receiving {
             SchedPolicy::Deadline { .. } => self.urgency.policy(),
@@ -180,11 +182,12 @@ impl Device {
     }
 }
 
-/// Those of `named` that are an interface's own, which has these NAPI instances with these threads.
+/// The threads of `named` that belong to an interface with these NAPI instances and their threads.
 ///
-/// If it may have threads of instances without a number, too, these are made together with those of
-/// others: beside each of these the one that was made closest to it is taken, if that was in the
-/// same second. Where no instance has a number (tunnels), nothing tells them apart.
+/// If the interface may have threads of instances without a number, too, they were created together
+/// with the others: for each of those, the thread that was created closest to it is included, if
+/// that was within the same second. If no instance has a number (tunnels), nothing distinguishes
+/// them.
 fn own(
     named: Vec<KernelThread>,
     instances: &BTreeMap<u32, Option<u32>>,
@@ -215,7 +218,7 @@ fn own(
         {
             own.push(numberless.remove(at));
         }
-        // One that was made before its instance had a number has none in its name.
+        // A thread that was created before its instance had a number has none in its name.
         if let (Some(number), Work::Napi { id, .. }) = (number_of(&of), &mut of.work) {
             *id = number;
         }
@@ -225,19 +228,19 @@ fn own(
     own
 }
 
-/// Whether it is of a NAPI instance; else it serves an interrupt.
+/// Whether the thread serves a NAPI instance; else it serves an interrupt.
 pub(super) fn is_napi(thread: &KernelThread) -> bool {
     matches!(thread.work, Work::Napi { .. })
 }
 
-/// Whether it only cleans up after what was sent: the kernel gives instances that nobody may poll
-/// for packets no number.
+/// Whether the thread only cleans up after sending. The kernel gives no number to instances that
+/// nobody may poll for packets.
 fn only_sends(thread: &KernelThread) -> bool {
     matches!(thread.work, Work::Napi { id: 0, .. })
 }
 
-/// The interface's own settings. The time of a deferral is set before the number that turns it on,
-/// and put back after it.
+/// Settings of the interface itself. The time of a deferral is set before the number that turns it
+/// on, and restored after it.
 pub(super) fn settings(
     device: &Device,
     notes: &mut Vec<Note>,
@@ -266,7 +269,7 @@ pub(super) fn settings(
         }
     }
     file("threaded".into(), "1".into());
-    // Drivers make their queues anew for it, so it comes first, and is put back last.
+    // Drivers create their queues anew for this, so it comes first, and is restored last.
     if let Some(packets) = device.ring {
         wanted.insert(0, ring(interface, &open, packets));
     }
@@ -280,18 +283,18 @@ pub(super) fn settings(
 }
 
 /// Room for `packets` in each receive queue, or for as many as the card can have; never less than
-/// there is.
+/// now.
 fn ring(interface: &NetDevice, open: &OpenInterface, packets: u32) -> (Setting, Value) {
     let setting = Setting::Ring {
         interface: interface.clone(),
     };
-    // Where it cannot be read it cannot be set: the caller notes that it is not there.
+    // If it cannot be read it cannot be set, and the caller notes that it is missing.
     let wanted = ethtool::ring(open).map_or(packets, |ring| ring.at_least(packets));
     (setting, Value::Packets(wanted))
 }
 
-/// Lets each queue but `steered` gather packets for `time`, or the whole card where its queues have
-/// no settings of their own and none is steered.
+/// Lets each queue except `steered` gather packets for `time`. The whole card does if its queues
+/// have no settings of their own and none is steered.
 fn gathering(
     device: &Device,
     open: &OpenInterface,
@@ -315,17 +318,17 @@ fn gathering(
             interface: device.interface.clone(),
             queue,
         };
-        // Where it cannot be read it cannot be set: the caller notes that it is not there.
+        // If it cannot be read it cannot be set, and the caller notes that it is missing.
         let now = ethtool::coalescing(open, queue).unwrap_or_default();
         let value = Value::Coalescing(now.with_receive_microseconds(microseconds));
         wanted.push((setting, value));
     }
 }
 
-/// The numbers of an interface's interrupts; none for one that is no device.
+/// Numbers of an interface's interrupts; empty if it has no device.
 fn interrupts(open: &OpenInterface) -> Vec<u32> {
-    // The PCI device below a virtio device has the interrupts; above a PCI device is a bridge,
-    // whose interrupts are its own.
+    // The interrupts of a virtio device belong to the PCI device behind it. Behind a PCI device is
+    // a bridge, whose interrupts are its own.
     let folder = if open.read("device/class").is_ok() || open.read("device/features").is_err() {
         "device"
     } else {
@@ -339,7 +342,7 @@ fn interrupts(open: &OpenInterface) -> Vec<u32> {
     listed
         .chain(single)
         .filter_map(|number| number.trim().parse().ok())
-        // 0 stands for none.
+        // The number 0 means that there is none.
         .filter(|number| *number != 0)
         .collect()
 }
@@ -361,7 +364,7 @@ mod tests {
                 thread(1, 5_000, "napi/eth0-0"),
                 thread(7, 9_000, "napi/eth0-8193"),
                 thread(8, 9_001, "napi/eth0-0"),
-                // Of an instance that got its number later.
+                // This instance got its number later.
                 thread(9, 9_001, "napi/eth0-0"),
                 thread(10, 9_002, "napi/eth0-0"),
                 thread(20, 9_003, "napi/eth0-0"),
@@ -386,7 +389,8 @@ mod tests {
             told.iter().map(|of| of.thread.tid).collect::<Vec<_>>(),
             [7, 9, 30]
         );
-        // Not yet threaded, and one that has none but those.
+        // One instance is not threaded yet; the second interface has only instances without a
+        // number.
         assert_eq!(tids(&[(4, None)]), [30]);
         assert_eq!(tids(&[]), [1, 8, 9, 10, 20, 30]);
         assert_eq!(own(named(), &BTreeMap::new(), false).len(), 1);
@@ -471,7 +475,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(priorities(&device, Some(8194)), [10, 40, 40]);
-        // It is not known which thread that is, or not there.
+        // The thread of the queue is unknown, or does not exist.
         assert_eq!(priorities(&device, None), [40, 40, 40]);
         assert_eq!(priorities(&device, Some(9)), [40, 40, 40]);
         let placed = Device {

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A receive queue of the most urgent packets' own: rules bring them there, the card spreads the
-//! rest over the other queues, and the thread that serves it need not be the others'.
+//! A receive queue for the most urgent packets alone: rules bring them there, the card spreads the
+//! rest over the other queues, and its thread can have a policy of its own.
 use super::{Device, Note};
 use crate::settings::steering::{self, FlowSpec, Rule, RuleTable};
 use crate::settings::{OpenInterface, Setting, Value, netlink};
 
-/// The queue that the packets of [`Device::steered`] get.
+/// The queue for the packets of [`Device::steered`].
 #[derive(Debug)]
 pub(super) struct Own {
-    /// Its number: the last.
+    /// Number of the queue: the last one.
     pub queue: u32,
-    /// What is to be set for that; nothing once it is so.
+    /// Settings that are needed for it; empty once they are made.
     pub wanted: Vec<(Setting, Value)>,
-    /// The number of the NAPI instance that serves it; none: the driver does not tell.
+    /// Number of the NAPI instance that serves it; none: the driver does not tell.
     pub instance: Option<u32>,
 }
 
 impl Own {
-    /// That of `device`; none where nothing is to be steered, or the card cannot, which is noted.
+    /// Finds the queue of `device`; none if nothing is steered, or if the card cannot steer, which
+    /// is noted.
     pub(super) fn of(device: &Device, open: &OpenInterface, notes: &mut Vec<Note>) -> Option<Self> {
         if device.steered.is_empty() {
             return None;
@@ -78,7 +79,7 @@ impl Own {
     }
 }
 
-/// `table` with the places of `queue` given to the others in turn; none if it has none.
+/// Gives the places of `queue` in `table` to the other queues in turn; none if it has no places.
 fn without(table: &[u32], queue: u32) -> Option<Vec<u32>> {
     let mut others = (0..queue).cycle();
     let other = |of: &u32| {

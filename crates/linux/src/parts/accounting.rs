@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account in a run: kept once a second, told in the status, and said when an overload begins
-//! or ends.
+//! The account in a run: updated once a second, shown in the status, and the source of messages
+//! when an overload begins or ends.
 use std::time::{Duration, Instant};
 
 use miette::IntoDiagnostic as _;
@@ -10,14 +10,14 @@ use super::Said;
 use crate::account::{self, Accountant, DemuxCounts, Event};
 use crate::receivers::ReceiverTable;
 
-/// How often what was counted is divided and booked.
+/// Period in which counters are divided and booked.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Whom interrupts were for, and whom they were taken from.
+/// The part that keeps the account.
 pub struct Accounting {
     accountant: Accountant,
     due: Instant,
-    /// What was said of the overload that there is.
+    /// Message about the present overload.
     overload: Option<String>,
 }
 
@@ -31,12 +31,12 @@ impl Accounting {
         })
     }
 
-    /// When it is to have a turn.
+    /// Time of the next turn.
     pub fn due(&self) -> Instant {
         self.due
     }
 
-    /// Books what was counted, if it is time to. `given` is asked only then.
+    /// Books the counters if it is time. `given` is called only then.
     pub fn turn(
         &mut self,
         receivers: Option<&ReceiverTable>,
@@ -47,7 +47,7 @@ impl Accounting {
         let Some(receivers) = receivers.filter(|_| now >= self.due) else {
             return Ok(());
         };
-        // Also if it fails: to try again at once would be to try for ever.
+        // The next turn is a period later even after an error, so that it is not tried without end.
         self.due = now + PERIOD;
         let event = self.accountant.turn(receivers, given().as_ref());
         if let Some(event) = event.into_diagnostic()? {
@@ -70,9 +70,9 @@ impl Accounting {
         Ok(())
     }
 
-    /// How it stands, and what was said of the overload that there is.
+    /// Status of the account, with the message about the present overload.
     pub fn status(&self) -> Value {
-        // It has no maps with keys that JSON does not have, so it can be written.
+        // The account has no maps with keys that JSON cannot have, so it can be written.
         let mut status = serde_json::to_value(self.accountant.report()).unwrap_or(Value::Null);
         status["overload"] = json!(self.overload);
         status

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode exact in a run: the program on each interface, its table in step with the receivers,
-//! its classes with their urgencies.
+//! The mode exact in a run: the program on each interface, the table with the receivers, and the
+//! classes with their urgencies.
 use std::collections::{BTreeMap, BTreeSet};
 
 use miette::IntoDiagnostic as _;
@@ -17,31 +17,32 @@ use crate::system::Node;
 use crate::urgency::Urgency;
 use crate::veth::Checksums;
 
-/// How the mode stands, as the status has it.
+/// Status of the mode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Those that have the program.
+    /// Names of the interfaces with the program.
     pub interfaces: Vec<String>,
-    /// Ascending by their urgency.
+    /// Classes in ascending order of their urgencies.
     pub classes: Vec<ClassStatus>,
     /// Packets that were left to the kernel, by reason.
     pub left: BTreeMap<DemuxReason, u64>,
-    /// Ports that packets are given to a class for.
+    /// Number of ports whose packets are given to a class.
     pub sockets: usize,
-    /// Those for which the table has no room, so that their packets are left to the kernel.
+    /// Number of ports for which the table has no room, so that their packets are left to the
+    /// kernel.
     pub without_room: usize,
 }
 
 /// A class in the [`Status`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassStatus {
-    /// That of its receivers.
+    /// Urgency of its receivers.
     pub urgency: Urgency,
     /// Packets that were given to its threads.
     pub given: u64,
-    /// Of these, those for which its queues had no room.
+    /// Packets of these that were dropped, since a queue was full.
     pub dropped: u64,
-    /// One on each CPU.
+    /// Threads of the class, one on each CPU.
     pub threads: Vec<ThreadStatus>,
 }
 
@@ -50,31 +51,32 @@ pub struct ClassStatus {
 pub struct ThreadStatus {
     /// Its number.
     pub tid: Tid,
-    /// Where it runs.
+    /// CPU on which it runs.
     pub cpu: u32,
-    /// What it is scheduled by now.
+    /// Policy that it has now.
     pub policy: SchedPolicy,
 }
 
-/// Each packet to the thread of its receiver's class.
+/// The part that gives each packet to the thread of its receiver's class.
 pub struct Demultiplexing {
     node: Node,
-    /// Whether packets have their checksums where that cannot be seen.
+    /// Whether packets have their checksums even where that cannot be checked.
     trusted: bool,
     exact: Exact,
     bindings: Bindings,
-    /// What the file says of ports whoever reads them. It holds while nobody does, too: who binds
-    /// one while real-time processes leave this process no time is known only when they end.
+    /// Urgencies that the file states for ports, whoever reads them. They hold even while nobody
+    /// does: if real-time processes leave this process no time, it learns too late who has bound a
+    /// port.
     stated: BTreeMap<PacketKey, Urgency>,
-    /// From which receivers are the interfaces' own: those of the interfaces that are there.
+    /// Where the packets of the present interfaces can get to.
     reaches: Vec<Reach>,
-    /// Whether what is bound may not be what it should be.
+    /// Whether the bindings may be out of date.
     is_stale: bool,
 }
 
 impl Demultiplexing {
-    /// Attaches the program to the interfaces. It leaves every packet to the kernel before the
-    /// first turn.
+    /// Attaches the program to the interfaces. Before the first turn it leaves every packet to the
+    /// kernel.
     pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let classes = assign::classes(&[], &node.urgencies(), &BTreeSet::new());
         let options = Options {
@@ -96,16 +98,16 @@ impl Demultiplexing {
         })
     }
 
-    /// Follows CPUs and interfaces that come and go.
+    /// Adapts to CPUs and interfaces that appear and disappear.
     fn settle(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
-        // That they have gone is said already.
+        // Their disappearance has been reported already.
         let _ = self.exact.settle().into_diagnostic()?;
         for of in &self.node.interfaces {
             let has_it = self.exact.interfaces().any(|one| one.name == of.name);
             if has_it || !turn.presence.has(&of.name) {
                 continue;
             }
-            // It may be another one than that which `run` has looked at.
+            // The interface may be another one than `run` has checked.
             let checksums = Checksums::of(&of.name).into_diagnostic()?;
             if let Some(lack) = checksums.lack(&of.name, self.trusted) {
                 turn.said.once(&lack.to_string());
@@ -118,7 +120,7 @@ impl Demultiplexing {
         Ok(())
     }
 
-    /// Takes over who receives what: at `keys`, or at all.
+    /// Updates the receivers of `keys`, or of all keys.
     fn update(
         &mut self,
         receivers: &ReceiverTable,
@@ -157,7 +159,7 @@ impl Demultiplexing {
     }
 }
 
-/// A key as the core's table has it.
+/// A key in the form of core's table.
 fn named(key: PacketKey) -> demux::Key {
     match key.protocol {
         Protocol::Tcp => demux::Key::tcp(key.port),
@@ -184,7 +186,7 @@ impl Part for Demultiplexing {
         if self.is_stale || !turn.changes.is_empty() {
             let changed = || turn.changes.iter().map(TableChange::key).collect();
             let keys = (!self.is_stale).then(changed);
-            // After a failure, which may be of the half, all of it is looked at anew.
+            // After an error, which may have come halfway, everything is compared again.
             self.is_stale = true;
             self.update(receivers, keys)?;
             self.is_stale = false;
@@ -216,7 +218,7 @@ impl Part for Demultiplexing {
             .collect();
         for of in self.exact.scheduled() {
             let tid = of.thread.tid;
-            // One that has ended is shown no longer.
+            // A thread that has ended is not shown.
             if let (Some(class), Ok(policy)) =
                 (classes.get_mut(usize::from(of.class)), sched::get(tid))
             {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode predicted in a run: which threads follow which receivers.
+//! The mode predicted in a run: threads that follow receivers.
 use miette::IntoDiagnostic as _;
 use serde_json::{Value, json};
 use weir_model::Predict;
@@ -12,11 +12,11 @@ use crate::settings::{self, Journal, Setting};
 use crate::system::{Node, NodeInterface};
 use crate::urgency::Urgency;
 
-/// Each interface's threads at the urgency of the receiver that they follow.
+/// The part that gives each interface's threads the urgency of the receiver that they follow.
 pub struct PredictedPart {
     node: Node,
     predicted: Prediction,
-    /// Of each interface of the node.
+    /// Threads of each interface of the node.
     threads: Vec<Threads>,
 }
 
@@ -42,8 +42,7 @@ impl PredictedPart {
         })
     }
 
-    /// Takes over the threads that the interface of this number has now, and whom its packets can
-    /// be for.
+    /// Updates the threads of the interface with this number, and where its packets can get to.
     fn look_at(&mut self, number: usize, journal: &mut Journal) -> miette::Result<()> {
         let of = &self.node.interfaces[number];
         self.predicted.set_reach(number, reach(of)?);
@@ -68,7 +67,7 @@ fn reach(of: &NodeInterface) -> miette::Result<Reach> {
         .map_err(|error| miette::miette!("the interface `{}` cannot be found: {error}", of.name))
 }
 
-/// All that a thread may be given, the least urgent last.
+/// All policies that a thread may get, the least urgent last.
 fn policies(most: Urgency) -> Vec<settings::Value> {
     let urgencies = (0..=most.get())
         .rev()
@@ -90,7 +89,7 @@ impl Part for PredictedPart {
                 if !turn.presence.has(&self.node.interfaces[number].name) {
                     continue;
                 }
-                // The others go on.
+                // An error of one interface does not affect the others.
                 match self.look_at(number, turn.journal) {
                     Err(error) if !turn.presence.is_outdated() => {
                         turn.said.once(&format!("{error:#}"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which of a run's interfaces are there: one may go, with its network namespace or without, and
-//! come back as another one of the same name.
+//! The presence of a run's interfaces: one may disappear, with its network namespace or without,
+//! and come back as another one with the same name.
 use std::collections::BTreeMap;
 use std::io;
 
@@ -8,16 +8,17 @@ use super::Said;
 use crate::settings::NetDevice;
 use crate::system::Node;
 
-/// What was found last, by name; none: it has gone.
+/// Interfaces as they were found last, by name; none: it has gone.
 #[derive(Debug, Default)]
 pub struct Presence(BTreeMap<String, Option<NetDevice>>);
 
 impl Presence {
-    /// Looks for all interfaces of `node`, and says which have gone and which are there again since
-    /// the last time.
+    /// Looks for all interfaces of `node`, and reports which have gone and which are back since the
+    /// last time.
     ///
     /// # Errors
-    /// In the first look, when one is not there; in any, when the kernel does not answer.
+    /// Fails in the first look when one is missing, and in any look when the kernel does not
+    /// answer.
     pub fn look(&mut self, node: &Node, said: &Said) -> miette::Result<()> {
         for of in &node.interfaces {
             let name = &of.name;
@@ -37,14 +38,14 @@ impl Presence {
         Ok(())
     }
 
-    /// Is an interface of this name there?
+    /// Whether there is an interface with this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(Option::is_some)
     }
 
-    /// Has an interface gone since the last look? What failed meanwhile may have failed for that,
-    /// which the next look says.
+    /// Whether an interface has gone since the last look. That may be the cause of an error
+    /// meanwhile, and the next look reports it.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         let is_other = |(name, found): (&String, &Option<NetDevice>)| {
@@ -54,7 +55,7 @@ impl Presence {
     }
 }
 
-/// What has become of an interface that is not found by its name any longer.
+/// What has happened to an interface that is not found by its name any longer.
 fn left(before: &NetDevice) -> String {
     let name = &before.name;
     match before.open() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run tells whoever looks at its terminal, or at the journal of its service.
+//! Messages of a run on its terminal, or in the journal of its service.
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,13 +7,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 
-/// The longest wait for a reader, in milliseconds. After it a run waits no more until the reader
+/// Longest wait for a reader, in milliseconds. After it a run does not wait again before the reader
 /// has read.
 const PATIENCE: u16 = 1_000;
-/// The bytes that a pipe with room takes at once (PIPE_BUF).
+/// Bytes that a pipe with room accepts at once (PIPE_BUF).
 const AT_ONCE: usize = 4_096;
 
-/// Tells it, in words or as one JSON object a line.
+/// Writer of messages, in words or as one JSON object a line.
 #[derive(Debug)]
 pub struct Said {
     json: bool,
@@ -23,8 +23,8 @@ pub struct Said {
 }
 
 impl Said {
-    /// As JSON on the standard output; else in words, of which results are on the standard output
-    /// and all others on that for errors.
+    /// Whether messages are JSON on standard output. Otherwise they are words: results on standard
+    /// output, all others on standard error.
     #[must_use]
     pub fn new(json: bool) -> Self {
         Self {
@@ -34,13 +34,13 @@ impl Said {
         }
     }
 
-    /// Something that somebody should know.
+    /// Reports a message.
     pub fn line(&self, text: &str) {
         self.event("note", text, json!({}));
     }
 
-    /// The same, of which programs are told more: `event` is its name, and the object `more` has
-    /// its further members.
+    /// Reports a message to which JSON adds more: `event` is its name, and the members of `more`
+    /// are added.
     pub fn event(&self, event: &str, text: &str, mut more: Value) {
         if self.json {
             more["event"] = event.into();
@@ -51,7 +51,7 @@ impl Said {
         }
     }
 
-    /// The same, but only once.
+    /// Reports a message, but only once.
     pub fn once(&mut self, text: &str) {
         if !self.lines.contains(text) {
             self.line(text);
@@ -59,7 +59,7 @@ impl Said {
         }
     }
 
-    /// A step of the run: `text` in words, or an object that has `event` as its name and the
+    /// Reports a step of the run: `text` in words, or an object with the name `event` and the
     /// members of `more`.
     pub fn step(&self, event: &str, text: &str, mut more: Value) {
         if self.json {
@@ -70,8 +70,8 @@ impl Said {
         }
     }
 
-    /// Writes a line. That nobody reads is no reason to end, nor to wait: a pipe that is full, or a
-    /// terminal that is stopped, would keep a run from putting back.
+    /// Writes a line. It neither fails nor waits if nobody reads: a full pipe, or a stopped
+    /// terminal, would keep a run from restoring settings.
     fn write(&self, to: impl AsFd, line: &str) {
         let unread = self.unread.get();
         let patience = if unread == 0 { PATIENCE } else { 0 };
@@ -91,7 +91,7 @@ impl Said {
 }
 
 /// Writes all bytes, and returns false if a piece finds no room within `patience` milliseconds. A
-/// reader that has closed its end counts as told.
+/// reader that has closed its end counts as served.
 fn told(to: BorrowedFd<'_>, bytes: &[u8], patience: u16) -> bool {
     for piece in bytes.chunks(AT_ONCE) {
         let mut rest = piece;
@@ -133,7 +133,7 @@ mod tests {
             .read(&mut bytes)
             .unwrap();
         assert!(length > 10_000);
-        // Whoever reads again is told what he has missed.
+        // The next reader learns of the lines that were left out.
         said.write(&writer, "again");
         drop(writer);
         let mut text = String::new();

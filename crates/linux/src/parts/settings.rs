@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's own settings, which every mode has, kept as they should be.
+//! The kernel's own settings, which every mode has: the part keeps their values.
 use miette::IntoDiagnostic as _;
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use super::{Part, Turn};
 use crate::plan;
 use crate::system::Node;
 
-/// What `plan` lists of settings, set.
+/// The part that applies the settings of `plan`.
 pub struct Settings {
     node: Node,
-    /// How many were changed.
+    /// Number of settings that were changed.
     changes: usize,
 }
 
@@ -29,7 +29,7 @@ impl Part for Settings {
         if !turn.is_period {
             return Ok(());
         }
-        // Anew each time: an interface that has gone may come back as another one.
+        // They are found anew each time: an interface may have come back as another one.
         let all = self.node.interfaces.iter();
         let there = all.filter(|of| turn.presence.has(&of.name));
         let native = plan::native(&self.node, there).into_diagnostic()?;

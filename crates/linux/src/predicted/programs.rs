@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The BPF programs of src/bpf/waiting.bpf.c: loaded, attached, and the state that they share with
-//! us.
+//! The BPF programs of src/bpf/waiting.bpf.c: loading, attaching, and the state that they share
+//! with this process.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ use super::Error;
 use crate::object::{self, Memory, map, program};
 use crate::urgency::Urgency;
 
-/// How many devices there may be: the bits of a receiver's devices.
+/// Most devices: the number of bits of a receiver's devices.
 pub const DEVICES: usize = 8;
 const CLASSES: usize = Urgency::MOST.get() as usize + 1;
 
@@ -39,7 +39,7 @@ const CALLS: &[(libc::c_long, u8)] = &[
     (libc::SYS_epoll_wait, RECEIVES),
 ];
 
-/// struct weir_waiting_state.
+/// The structure weir_waiting_state.
 #[repr(C)]
 struct WaitState {
     waiting: [[AtomicI32; CLASSES]; DEVICES],
@@ -47,10 +47,10 @@ struct WaitState {
     rung: AtomicU32,
 }
 
-// SAFETY: its members are atomics.
+// SAFETY: all members are atomics.
 unsafe impl object::Shared for WaitState {}
 
-/// The state, as long as anybody uses it.
+/// The state, which lives as long as anybody uses it.
 #[derive(Clone)]
 pub(super) struct SharedState(Arc<Memory<WaitState>>);
 
@@ -59,12 +59,12 @@ impl SharedState {
         &self.0.elements()[0]
     }
 
-    /// From here on the bell rings again.
+    /// Lets the bell ring again from here on.
     pub fn answer(&self) {
         self.state().rung.store(0, Ordering::SeqCst);
     }
 
-    /// The urgency of the most urgent receiver that waits for the device.
+    /// Urgency of the most urgent receiver that waits for the device.
     pub fn most_urgent(&self, device: usize) -> Urgency {
         let Some(classes) = self.state().waiting.get(device) else {
             return Urgency::ORDINARY;
@@ -76,15 +76,15 @@ impl SharedState {
             .unwrap_or(Urgency::ORDINARY)
     }
 
-    /// How many receivers' threads wait for the device, those that are not urgent left out.
+    /// Number of receivers' threads that wait for the device, without those that are not urgent.
     pub fn waiting(&self, device: usize) -> u32 {
         let classes = self.state().waiting.get(device).into_iter().flatten();
-        // A count may be negative for a moment, while a thread changes its class.
+        // A count may be negative for a moment while a thread changes its class.
         let counts = classes.map(|class| u32::try_from(class.load(Ordering::Relaxed)).unwrap_or(0));
         counts.sum()
     }
 
-    /// The device's bottom half has this urgency now.
+    /// Records the urgency that the device's bottom half has now.
     pub fn applied(&self, device: usize, urgency: Urgency) {
         if let Some(applied) = self.state().applied.get(device) {
             applied.store(u32::from(urgency.get()), Ordering::SeqCst);
@@ -92,7 +92,7 @@ impl SharedState {
     }
 }
 
-/// The programs, attached.
+/// The attached programs.
 pub(super) struct WaitPrograms {
     shared: SharedState,
     _link: Link,
@@ -129,7 +129,7 @@ impl WaitPrograms {
         self.shared.clone()
     }
 
-    /// What rings when the most urgent class of a device may be another one.
+    /// The bell, which rings when the most urgent class of a device may have changed.
     pub fn bell(&self) -> Result<RingBuffer<'static>, Error> {
         let bell = map(&self.object, "bell")?;
         let mut builder = RingBufferBuilder::new();
@@ -137,8 +137,7 @@ impl WaitPrograms {
         Ok(builder.build()?)
     }
 
-    /// Registers a receiver's thread, or changes what is registered; without devices it is none any
-    /// longer.
+    /// Registers a receiver's thread or changes its registration; without devices it is removed.
     pub fn register(&self, tid: u32, urgency: Urgency, devices: u8) -> Result<(), Error> {
         let word = u32::from(urgency.get()) | u32::from(devices) << 16;
         let mut change = [tid.to_ne_bytes(), word.to_ne_bytes()];
@@ -152,13 +151,13 @@ impl WaitPrograms {
         Ok(())
     }
 
-    /// Whether the thread waits already is to be seen.
+    /// Examines whether the thread waits already.
     pub fn look_at(&self, tid: u32) -> Result<(), Error> {
         let already = program(&self.object, "waiting_already")?;
         crate::iterator::read(&already, crate::iterator::Scope::Thread(tid))
             .map(|_| ())
             .or_else(|error| match error.raw_os_error() {
-                // It is gone.
+                // The thread has ended.
                 Some(libc::ESRCH) => Ok(()),
                 _ => Err(libbpf_rs::Error::from(error).into()),
             })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the root of cgroup v2 is, and in which cgroup a process is.
+//! The root of cgroup v2, and the cgroup of a process.
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,13 +8,14 @@ use procfs::process::Process;
 
 use crate::mounted::mounted;
 
-/// The root of cgroup v2, to attach programs to: where it is mounted, else by a mount of our own
-/// that has no place in the tree and is gone with the descriptor (which needs CAP_SYS_ADMIN).
+/// The root of cgroup v2, for attaching programs. It is taken where it is mounted, else from a
+/// mount of our own (which needs CAP_SYS_ADMIN). That mount has no place in the tree and disappears
+/// with the descriptor.
 pub(crate) fn root() -> io::Result<OwnedFd> {
     let mounts = Process::myself()
         .and_then(|myself| myself.mountinfo())
         .map_err(io::Error::other)?;
-    // One that another mount hides is listed, too.
+    // Mounts that another one hides are listed, too.
     let found = mounts
         .into_iter()
         .filter(|mount| mount.fs_type == "cgroup2" && mount.root == "/")
@@ -25,8 +26,8 @@ pub(crate) fn root() -> io::Result<OwnedFd> {
     }
 }
 
-/// The path of the cgroup that a process is in, empty if the process is gone: of v2; of systemd's
-/// own hierarchy where that one has only a root.
+/// Path of a process's cgroup, empty if the process has ended: of v2, or of systemd's own hierarchy
+/// if that of v2 has only a root.
 pub(crate) fn of(pid: u32) -> String {
     let groups = i32::try_from(pid)
         .ok()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps the table as the system is: books events, answers what the table asks, and scans within a
-//! budget.
+//! Keeps the table up to date: records events, answers the questions of the table, and scans within
+//! a budget.
 use std::mem;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use super::{ReceiverTable, RuleSet, TableChange, cgroup};
 use crate::sched;
 use crate::urgency::Urgency;
 
-/// More processes than this are looked at by one scan of all.
+/// Most processes that are scanned one by one; more are scanned in one scan of all.
 const MOST_SCANS: usize = 32;
-/// The same for sockets of which nobody knows who has them.
+/// Most sockets without a known owner whose owners are looked for one by one.
 const MOST_OWNERS: usize = 256;
 
 /// How closely the system is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// All open files are looked at this often: what no event tells is known so much later at the
-    /// latest. Longer if that would cost more than `share`.
+    /// Time between two scans of all open files, which find what no event reports. It is longer if
+    /// the scans would cost more than `share`.
     pub period: Duration,
-    /// Scans take at most one part in this many of the time: 50 is 2 %.
+    /// Largest share of the time for scans, as its inverse: 50 is 2 %.
     pub share: u32,
-    /// Whether a policy that is set is seen at once, for which every system call of every process
-    /// pays (docs/linux-receivers.md); otherwise only at the next scan.
+    /// Whether the change of a policy is noticed at once, which makes every system call of every
+    /// process slower (docs/linux-receivers.md); else it is noticed by the next scan.
     pub priorities_at_once: bool,
 }
 
@@ -39,29 +39,28 @@ impl Default for Options {
     }
 }
 
-/// Follows who receives what.
+/// Follower of the receivers of all processes.
 pub struct Follower {
     programs: FollowPrograms,
     table: ReceiverTable,
     questions: Questions,
     options: Options,
     lost: u64,
-    /// When the next scan of everything is due, and before when no scan may begin.
+    /// Time of the next scan of everything, and time before which no scan may begin.
     due: Instant,
     free: Instant,
 }
 
 impl Follower {
-    /// Begins to follow, with all that is there already. The first [`poll`](Self::poll) tells that
-    /// as changes.
+    /// Begins to follow. The first [`poll`](Self::poll) returns everything that exists already as
+    /// changes.
     ///
     /// # Errors
-    /// When the kernel does not take the programs (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are
-    /// needed, and BTF), when cgroup v2 is not mounted and cannot be (CAP_SYS_ADMIN), or outside of
-    /// the first process namespace.
+    /// Fails if the kernel refuses the programs (they need CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN and
+    /// BTF), if cgroup v2 is not mounted and cannot be (CAP_SYS_ADMIN), or outside of the first
+    /// process namespace.
     pub fn start(rules: RuleSet, options: Options) -> Result<Self, Error> {
-        // Events are told from here on; so what the scan below does not see any longer, or not yet,
-        // one of them tells.
+        // Events are recorded from here on, so they report whatever the scan below misses.
         let programs = FollowPrograms::load(if options.priorities_at_once {
             EventScope::All
         } else {
@@ -81,10 +80,10 @@ impl Follower {
         Ok(follower)
     }
 
-    /// What changed since the last call; waits for a change for at most `timeout`.
+    /// Returns the changes since the last call, after waiting for one for at most `timeout`.
     ///
     /// # Errors
-    /// When the kernel does not tell any longer.
+    /// Fails if the kernel reports no events any longer.
     pub fn poll(&mut self, timeout: Duration) -> Result<Vec<TableChange>, Error> {
         let end = later(Instant::now(), timeout);
         loop {
@@ -113,19 +112,19 @@ impl Follower {
         &self.table
     }
 
-    /// Readable when [`poll`](Self::poll) has something to do before [`due`](Self::due).
+    /// Descriptor that is readable when [`poll`](Self::poll) has work before [`due`](Self::due).
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.programs.descriptor()
     }
 
-    /// When [`poll`](Self::poll) has something to do whatever happens: the next scan.
+    /// Time of the next scan, at which [`poll`](Self::poll) has work in any case.
     #[must_use]
     pub fn due(&self) -> Instant {
         self.next_scan()
     }
 
-    /// How it stands, for people and programs.
+    /// Status of the follower, for people and programs.
     #[must_use]
     pub fn status(&self) -> serde_json::Value {
         serde_json::json!({
@@ -134,7 +133,7 @@ impl Follower {
         })
     }
 
-    /// How many events the kernel had no room for until now; each led to a scan.
+    /// Number of events that the kernel has lost so far; each led to a scan.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
@@ -165,7 +164,7 @@ impl Follower {
                 .reconcile(Some(pid), records, &mut self.questions);
         }
         self.spend(now);
-        // A packet of a connection may be sent while any process runs.
+        // Any process may run while a packet of a connection is sent, so its number says nothing.
         if owners.keys().any(|cookie| !self.table.has_socket(*cookie)) {
             self.due = self.due.min(self.free);
         }
@@ -183,7 +182,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Books the time of a scan.
+    /// Charges the time of a scan to the budget.
     fn spend(&mut self, begin: Instant) {
         let now = Instant::now();
         self.free = later(now, (now - begin).saturating_mul(self.options.share));
@@ -196,7 +195,7 @@ impl Follower {
             threads.extend(self.table.all_threads());
         }
         for tid in threads {
-            // A thread that is gone tells so itself.
+            // The end of a thread is reported by an event of its own.
             if let Some(policy) = tid
                 .try_into()
                 .ok()
@@ -208,7 +207,7 @@ impl Follower {
     }
 }
 
-/// A time from `now`: a day for all that is longer, so that no clock overflows.
+/// Adds `time` to `now`. A longer time than a day counts as a day, so that no clock overflows.
 fn later(now: Instant, time: Duration) -> Instant {
     now + time.min(Duration::from_secs(86_400))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The receivers that run now, without following them: what `weir linux inspect` drafts a system
-//! file from.
+//! The receivers that run now, without following them. `weir linux inspect` drafts a system file
+//! from these.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -15,30 +15,30 @@ use crate::urgency::Urgency;
 /// A process that reads sockets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SocketReader {
-    /// Its number in the first process namespace.
+    /// Process number in the first process namespace.
     pub pid: u32,
-    /// When it was started, in ns since boot.
+    /// Start of the process, in ns since boot.
     pub start: u64,
-    /// The user that it runs as; none: it acts for another one than its own.
+    /// User of the process; none if it acts for a user other than its own.
     pub user: Option<u32>,
-    /// The command's name: the first 15 bytes.
+    /// Name of the command: its first 15 bytes.
     #[serde(serialize_with = "super::text")]
     pub comm: Arc<str>,
     /// Its cgroup, as in [`Reader::cgroup`](super::Reader::cgroup).
     #[serde(serialize_with = "super::text")]
     pub cgroup: Arc<str>,
-    /// That of its most urgent thread, or of a rule on any of its ports if that is more.
+    /// Urgency of its most urgent thread, or of a rule for one of its ports if that is higher.
     pub urgency: Urgency,
-    /// What it reads.
+    /// Ports that it reads.
     pub keys: BTreeSet<PacketKey>,
-    /// The network namespaces that it reads in, by their cookies.
+    /// Cookies of the network namespaces in which it reads.
     pub namespaces: BTreeSet<u64>,
-    /// Whether it takes packets only from the loopback interface.
+    /// Whether it receives only from the loopback interface.
     pub only_loopback: bool,
 }
 
 impl ReceiverTable {
-    /// All receivers, in the order of their numbers.
+    /// All receivers in the order of their process numbers.
     #[must_use]
     pub fn receivers(&self) -> Vec<SocketReader> {
         let mut receivers: BTreeMap<u32, SocketReader> = BTreeMap::new();
@@ -68,12 +68,12 @@ impl ReceiverTable {
     }
 }
 
-/// The receivers of all network namespaces as they are now, in the order of their numbers. Nothing
+/// Finds the receivers of all network namespaces, in the order of their process numbers. No program
 /// is attached.
 ///
 /// # Errors
-/// When the kernel does not take the programs (CAP_BPF and CAP_PERFMON are needed, and BTF), or
-/// outside of the first process namespace.
+/// Fails if the kernel refuses the programs (they need CAP_BPF, CAP_PERFMON and BTF), or outside of
+/// the first process namespace.
 pub fn inspect(rules: RuleSet) -> Result<Vec<SocketReader>, Error> {
     let programs = FollowPrograms::load(EventScope::Scans)?;
     let mut table = ReceiverTable::new(rules);

@@ -16,14 +16,14 @@ use super::record::{self, Record};
 use crate::iterator::{self, Scope};
 use crate::object::{map, program};
 
-/// Why receivers cannot be followed.
+/// Reason why receivers cannot be followed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kernel does not take a BPF program.
+    /// The kernel refuses a BPF program.
     #[error("the kernel does not take the BPF programs that follow receivers: {0}")]
     Programs(#[from] libbpf_rs::Error),
-    /// There is no cgroup v2 to attach to.
+    /// No cgroup v2 is there to attach to.
     #[error("there is no cgroup v2 that sockets could be followed in: {0}")]
     Cgroup(#[source] io::Error),
     /// The program was not started in the first process namespace.
@@ -37,8 +37,8 @@ pub enum Error {
     Scan(#[source] io::Error),
 }
 
-/// The programs that are attached to a cgroup; each other one but for the iterators is attached by
-/// its section's name.
+/// Programs that are attached to a cgroup. The others, except for the iterators, are attached by
+/// the names of their sections.
 const IN_CGROUP: [&str; 4] = [
     "follow_bind4",
     "follow_bind6",
@@ -46,15 +46,15 @@ const IN_CGROUP: [&str; 4] = [
     "follow_egress",
 ];
 const ITERATORS: [&str; 2] = ["follow_files", "follow_threads"];
-/// The program that all system calls pay for.
+/// Program that makes every system call slower.
 const PRIORITY: &str = "follow_priority";
 
 type Queue = Arc<Mutex<VecDeque<Record>>>;
 
-/// The iterators, and the programs that tell of events if they are wanted.
+/// The iterators, and the programs that report events if those are wanted.
 pub(super) struct FollowPrograms {
     queue: Queue,
-    /// Before `_object`, whose memory it reads.
+    /// The buffer reads the memory of `_object`, so it is dropped before.
     events: Option<RingBuffer<'static>>,
     lost: MapHandle,
     files: OwnedFd,
@@ -63,19 +63,19 @@ pub(super) struct FollowPrograms {
     _object: Object,
 }
 
-/// What there is to be told.
+/// Events that are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventScope {
-    /// Only what there is at a scan.
+    /// No events: only scans.
     Scans,
-    /// Events but for those of priorities.
+    /// All events except for those of priorities.
     Events,
     /// All events.
     All,
 }
 
 impl FollowPrograms {
-    /// Loads them, and attaches those that tell of events.
+    /// Loads the programs, and attaches those that report the events.
     pub fn load(told: EventScope) -> Result<Self, Error> {
         if !is_first_process_namespace() {
             return Err(Error::ProcessNamespace);
@@ -113,13 +113,13 @@ impl FollowPrograms {
         })
     }
 
-    /// The events until now, after waiting for the first one for at most `timeout`.
+    /// Waits for an event for at most `timeout`, and returns all events until now.
     pub fn events(&self, timeout: Duration) -> Result<Vec<Record>, Error> {
         if let Some(events) = &self.events {
-            // It takes whole milliseconds: a part of one is waited for as a whole, not by asking
-            // again and again.
+            // The call takes whole milliseconds. Round up: a wait that is too short would be
+            // repeated again and again.
             let result = events.poll_raw(timeout + Duration::from_micros(999));
-            // A signal ends the wait early, which is no fault.
+            // A signal ends the wait early, which is no error.
             if result < 0 && -result != libc::EINTR {
                 return Err(libbpf_rs::Error::from_raw_os_error(-result).into());
             }
@@ -128,15 +128,15 @@ impl FollowPrograms {
         Ok(queue.drain(..).collect())
     }
 
-    /// Readable when there are events.
+    /// Descriptor that is readable when there are events.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         let events = self.events.as_ref()?;
-        // SAFETY: the descriptor is the ring buffer's as long as that lives, which the borrow sees
-        // to.
+        // SAFETY: the descriptor belongs to the ring buffer, which lives as long as the borrow of
+        // `self`.
         Some(unsafe { BorrowedFd::borrow_raw(events.epoll_fd()) })
     }
 
-    /// How many events had no room until now.
+    /// Number of events that were lost so far since the buffer was full.
     pub fn lost(&self) -> Result<u64, Error> {
         let value = self.lost.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
         let count = value.and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
@@ -144,10 +144,10 @@ impl FollowPrograms {
     }
 
     /// All bound sockets of all processes, or of one, and the threads of those processes. A process
-    /// that is not there has none.
+    /// that has ended has none.
     pub fn scan(&self, scope: Option<u32>) -> Result<Vec<Record>, Error> {
         let mut records = Vec::new();
-        // The files first: that scan marks the processes whose threads the other one tells of.
+        // The files come first: that scan marks the processes whose threads the second one reports.
         for program in [&self.files, &self.threads] {
             match iterator::read(program, scope.map_or(Scope::All, Scope::Process)) {
                 Ok(bytes) => records.extend(
@@ -170,8 +170,8 @@ fn is_first_process_namespace() -> bool {
     std::fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == FIRST)
 }
 
-/// Tells the programs the numbers of the system calls that set a thread's policy, which differ
-/// between processors.
+/// Passes the programs the numbers of the system calls that set a thread's policy. They differ
+/// between processor architectures.
 fn name_calls(open: &mut OpenObject) -> Result<(), Error> {
     let calls = [
         libc::SYS_sched_setscheduler,
@@ -198,8 +198,8 @@ fn read_events(object: &Object, queue: Queue) -> Result<RingBuffer<'static>, Err
     Ok(builder.build()?)
 }
 
-/// Attaches what tells of events. All of it is detached when the links are dropped or the process
-/// ends, however it ends.
+/// Attaches the programs that report events. They are detached when the links are dropped or the
+/// process ends, in whatever way.
 fn attach(object: &Object) -> Result<Vec<Link>, Error> {
     let root = cgroup::root().map_err(Error::Cgroup)?;
     let mut links = Vec::new();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the table answers.
+//! Queries of the table.
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reach::Reach;
 use super::{Family, PacketKey, Reader, ReaderId, ReceiverTable, SocketPlace};
 use crate::urgency::Urgency;
 
-/// What is known, all as of the last changes that were told.
+/// All answers are as of the last changes that were returned.
 impl ReceiverTable {
     /// The readers of `key`.
     pub fn readers(&self, key: PacketKey) -> impl Iterator<Item = Reader> + '_ {
@@ -17,7 +17,7 @@ impl ReceiverTable {
             .map(|(id, urgency)| self.reader(*id, *urgency))
     }
 
-    /// All keys with their readers.
+    /// All keys, with their readers.
     pub fn iter(&self) -> impl Iterator<Item = (PacketKey, Reader)> + '_ {
         self.told.iter().flat_map(|(key, readers)| {
             readers
@@ -26,14 +26,14 @@ impl ReceiverTable {
         })
     }
 
-    /// How urgent what arrives for `key` is: as its most urgent reader. `None` if nobody reads it.
+    /// Urgency of a packet for `key`: that of its most urgent reader; `None` if nobody reads it.
     #[must_use]
     pub fn urgency(&self, key: PacketKey) -> Option<Urgency> {
         self.told.get(&key)?.values().copied().max()
     }
 
-    /// How urgent what arrives for `key` by this version of IP from any of these interfaces is: as
-    /// its most urgent reader that it can get to. `None` if it gets to none.
+    /// Urgency of a packet for `key` that comes by this version of IP from any of these interfaces:
+    /// that of the most urgent reader that it can get to; `None` if it gets to none.
     #[must_use]
     pub fn urgency_from(
         &self,
@@ -60,9 +60,9 @@ impl ReceiverTable {
             .max()
     }
 
-    /// Whom a port is believed to be for of which the file says no more: of the users who read it,
-    /// by whichever version of IP and at whichever address, root, else who has the most urgent
-    /// process by its policy, else who was there first.
+    /// The user that a port without further rules is believed to be for. Of the users who read it,
+    /// by any version of IP and at any address, this is root, else the one with the most urgent
+    /// process by its policy, else the first.
     fn owner<'a>(&self, readers: impl Iterator<Item = &'a ReaderId>) -> Option<u32> {
         let processes = readers.filter_map(|id| Some((id, self.processes.get(&id.pid)?)));
         let first = processes.max_by_key(|(id, process)| {
@@ -72,12 +72,12 @@ impl ReceiverTable {
         first?.1.user
     }
 
-    /// All keys that somebody reads.
+    /// All keys that have a reader.
     pub fn keys(&self) -> impl Iterator<Item = PacketKey> + '_ {
         self.told.keys().copied()
     }
 
-    /// How urgent the receivers are that can receive from an interface: what native mode needs.
+    /// Urgencies of the receivers that can receive from an interface, for the mode native.
     #[must_use]
     pub fn urgencies(&self, reach: &Reach) -> BTreeSet<Urgency> {
         self.told
@@ -88,21 +88,21 @@ impl ReceiverTable {
             .collect()
     }
 
-    /// Where the socket with this cookie takes packets from, and the processes that have it; `None`
-    /// if it is not known.
+    /// Where the socket with this cookie receives from, and the processes that have it; `None` if
+    /// the socket is not known.
     #[must_use]
     pub fn holders(&self, cookie: u64) -> Option<(SocketPlace, &BTreeSet<u32>)> {
         let bound = self.sockets.get(&cookie)?;
         Some((bound.socket.place, &bound.holders))
     }
 
-    /// How many sockets are known.
+    /// Number of sockets that are known.
     #[must_use]
     pub fn sockets(&self) -> usize {
         self.sockets.len()
     }
 
-    /// The threads of a process that reads something, each with its urgency by its policy.
+    /// Threads of a process that reads something, each with the urgency of its policy.
     pub fn threads(&self, pid: u32) -> impl Iterator<Item = (u32, Urgency)> + '_ {
         self.processes.get(&pid).into_iter().flat_map(|process| {
             process
@@ -112,9 +112,9 @@ impl ReceiverTable {
         })
     }
 
-    /// The threads that may wait for a packet from any of these interfaces (at most 8), each with
-    /// its urgency and a bit for each interface; without those that are not urgent. A thread is as
-    /// urgent as its policy says, or as the most urgent rule for a key that its process reads.
+    /// Threads that may wait for a packet from any of these interfaces (at most 8), each with its
+    /// urgency and a bit for each interface. Threads that are not urgent are left out. A thread's
+    /// urgency is that of its policy, or of the most urgent rule for a key that its process reads.
     #[must_use]
     pub fn waiters(&self, interfaces: &[Reach]) -> BTreeMap<u32, (Urgency, u8)> {
         let mut of_processes: BTreeMap<u32, (Option<Urgency>, u8)> = BTreeMap::new();

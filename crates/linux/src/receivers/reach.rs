@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which receivers the packets of an interface can be for.
+//! The receivers that an interface's packets can reach.
 use std::fs;
 use std::io;
 
 use super::SocketPlace;
 use crate::settings::NetDevice;
 
-/// Which receivers can receive from an interface.
+/// Where the packets of an interface can get to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// Its index.
+    /// Index of the interface.
     pub index: u32,
     /// Whether it is the loopback interface.
     pub loopback: bool,
-    /// The only network namespace that its packets get to, by its cookie; `None` if they may be
+    /// Cookie of the only network namespace that its packets get to; `None` if they may be
     /// forwarded to others.
     pub namespace: Option<u64>,
 }
 
 impl Reach {
-    /// That of the interface `name` of the caller's network namespace.
+    /// The reach of the interface `name` of the caller's network namespace.
     ///
     /// # Errors
-    /// When there is no such interface, or it cannot be looked at.
+    /// Fails if there is no such interface, or it cannot be examined.
     pub fn of(name: &str) -> io::Result<Self> {
         Self::of_interface(&NetDevice::find(name, None)?)
     }
 
-    /// That of an interface of the caller's network namespace. Its packets may get to other
-    /// namespaces if IPv4 or IPv6 is forwarded from it, or if it is a port of a bridge or such.
+    /// The reach of an interface of the caller's network namespace. Its packets may get to other
+    /// namespaces if it forwards IPv4 or IPv6, or if it is a port of a bridge or a similar device.
     ///
     /// # Errors
-    /// When it is gone, or cannot be looked at.
+    /// Fails if the interface is gone or cannot be examined.
     pub fn of_interface(interface: &NetDevice) -> io::Result<Self> {
         /// ARPHRD_LOOPBACK of <linux/if_arp.h>.
         const LOOPBACK: &str = "772";

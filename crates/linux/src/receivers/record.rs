@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the BPF programs tell: struct weir_follow_record of src/bpf/follow.bpf.c.
+//! The records of the BPF programs: struct weir_follow_record of src/bpf/follow.bpf.c.
 use std::sync::Arc;
 
 use super::{Families, PacketKey, Protocol, SocketPlace};
 use crate::urgency::Urgency;
 
-/// A record's length in bytes.
+/// Length of a record in bytes.
 pub(super) const LENGTH: usize = 80;
 
-/// A thread, and what the kernel says of its process.
+/// A thread, with what the kernel reports of its process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ThreadRecord {
     pub pid: u32,
     pub tid: u32,
-    /// Of the process, ns since boot.
+    /// Start of the process, in ns since boot.
     pub start: u64,
-    /// Of the thread.
+    /// Urgency of the thread.
     pub urgency: Urgency,
-    /// The number of the process's cgroup v2.
+    /// Number of the process's cgroup v2.
     pub cgroup: u64,
-    /// The process's user; none: it acts for another one than its own.
+    /// User of the process; none if it acts for a user other than its own.
     pub user: Option<u32>,
     pub comm: Arc<str>,
 }
 
-/// A socket that is bound.
+/// A bound socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SocketRecord {
     pub cookie: u64,
     pub key: PacketKey,
     pub place: SocketPlace,
-    /// Neither a listener nor an unconnected socket.
+    /// Whether it is connected: neither a listener nor an unconnected socket.
     pub connected: bool,
-    /// Whether only a scan can tell of which families packets come to it; until then it has the one
-    /// that they come of for certain.
+    /// Whether only a scan can report from which families the socket receives. Until then it has
+    /// only those that are certain.
     pub unsure: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Record {
     Released {
         cookie: u64,
     },
-    /// A socket that was not known sends; `pid` is likely to be its owner.
+    /// A packet was sent over an unknown socket; `pid` is likely to be its owner.
     Sent {
         cookie: u64,
         pid: u32,
@@ -57,14 +57,14 @@ pub(super) enum Record {
     Exited(ThreadRecord),
     Executed(ThreadRecord),
     Migrated(ThreadRecord),
-    /// The policy of a thread, or of any thread, was set.
+    /// The policy of a thread, or of an unknown one, was set.
     Priority {
         tid: Option<u32>,
     },
 }
 
 impl Record {
-    /// `None` for what is no record of these programs.
+    /// Decodes a record; `None` if `bytes` are no record of these programs.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = bytes.try_into().ok()?;
         let seen = ThreadRecord {

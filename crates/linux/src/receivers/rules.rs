@@ -1,50 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the system file says of receivers, which comes before what the scheduler says.
+//! The rules of the system file for receivers, which precede the scheduler's policies.
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{PacketKey, Protocol};
 use crate::urgency::Urgency;
 
-/// How many bytes of a command's name the kernel keeps.
+/// Bytes of a command's name that the kernel keeps.
 const COMM: usize = 15;
 
-/// The urgency of the receivers that match all that is given; what is `None` matches any.
+/// A rule: the urgency of all receivers that match. A field that is `None` matches any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The protocol.
     pub protocol: Option<Protocol>,
     /// The port.
     pub port: Option<u16>,
-    /// A cgroup, as a path from the root ("/system.slice/ptp4l.service"): it and all below it.
+    /// Path of a cgroup from the root ("/system.slice/ptp4l.service"); it matches everything below
+    /// it, too.
     pub cgroup: Option<String>,
-    /// The command's name; its first 15 bytes are compared, since the kernel keeps no more.
+    /// Name of the command. Its first 15 bytes are compared, since the kernel keeps no more.
     pub command: Option<String>,
-    /// The user that the process runs as, and acts for.
+    /// User that the process runs as and acts for.
     pub user: Option<u32>,
-    /// How urgent such a receiver is, whatever its threads' policies.
+    /// Urgency of the receiver, whatever the policies of its threads.
     pub urgency: Urgency,
 }
 
-/// The rules of a system file. Of several that match, the most specific holds: one with a port
-/// before one without; then one with a deeper cgroup; then one with a command; then one with a
-/// user; then one with a protocol; then the one that comes first.
+/// The rules of a system file. Of several that match, the most specific one holds: one with a port
+/// before one without; then the one with the deeper cgroup; then one with a command; then one with
+/// a user; then one with a protocol; then the first in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleSet(Vec<Rule>);
 
-/// A process, as rules know it.
+/// A process, described as rules need it.
 #[derive(Debug, Clone, Copy)]
 pub struct Who<'a> {
-    /// The command's name, which it may have given itself.
+    /// Name of the command; a process can give itself any name.
     pub comm: &'a str,
-    /// The path of its cgroup.
+    /// Path of its cgroup.
     pub cgroup: &'a str,
-    /// The user that it runs as; none: it acts for another one than its own.
+    /// User of the process; none if it acts for a user other than its own.
     pub user: Option<u32>,
 }
 
 impl RuleSet {
-    /// The rules, in the order of the system file.
+    /// Creates the rules from those of the system file, in its order.
     #[must_use]
     pub fn new(mut rules: Vec<Rule>) -> Self {
         rules.sort_by_key(|rule| {
@@ -62,7 +63,7 @@ impl RuleSet {
         Self(rules)
     }
 
-    /// What they say of a process that reads `key`, if they say anything.
+    /// Urgency of a process that reads `key` by the rules; none if no rule matches.
     #[must_use]
     pub fn urgency(&self, key: PacketKey, who: &Who<'_>) -> Option<Urgency> {
         self.0
@@ -71,7 +72,7 @@ impl RuleSet {
             .map(|rule| rule.urgency)
     }
 
-    /// Whether what they say of a process that reads `key` is said of its port, whoever reads it.
+    /// Whether the rule for a process that reads `key` is one for its port alone, whoever reads it.
     #[must_use]
     pub fn is_of_port_alone(&self, key: PacketKey, who: &Who<'_>) -> bool {
         let rule = self.0.iter().find(|rule| rule.matches(key, who));
@@ -80,8 +81,8 @@ impl RuleSet {
         })
     }
 
-    /// What they say of ports before anybody reads them. That is for the readers of one user, if
-    /// the rule says so: then it ends with the first of another.
+    /// Urgencies of ports before anybody reads them. If a rule names a user, its urgency ends when
+    /// another user reads the port.
     #[must_use]
     pub fn of_ports(&self) -> BTreeMap<PacketKey, Urgency> {
         let mut of_ports = BTreeMap::new();
@@ -94,7 +95,7 @@ impl RuleSet {
                 .into_iter()
                 .filter(|one| of_it(*one))
             {
-                // The first holds.
+                // The first rule of a port holds.
                 of_ports
                     .entry(PacketKey { protocol, port })
                     .or_insert(rule.urgency);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table itself: sockets, the processes that hold them, and so the readers of each key. It does
-//! no input or output: what it is told it books, what it cannot know it asks for.
+//! no input or output: it records what it is told, and asks for what it does not know.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use super::rules::Who;
 use super::{PacketKey, ReaderId, RuleSet, SocketPlace, TableChange};
 use crate::urgency::Urgency;
 
-/// What the table cannot know by itself, to be found out and told to it.
+/// Questions that the table cannot answer by itself.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    /// Processes whose sockets and threads must be looked at.
+    /// Processes whose sockets and threads must be scanned.
     pub scan: BTreeSet<u32>,
-    /// Sockets that somebody has; usually the process.
+    /// Sockets whose owners are unknown, each with the process that is likely to be one.
     pub owners: BTreeMap<u64, u32>,
-    /// Processes whose cgroup is not known.
+    /// Processes whose cgroup is unknown.
     pub cgroups: BTreeSet<u32>,
     /// Threads whose policies were set.
     pub priorities: BTreeSet<u32>,
-    /// Whether any thread's policy may have been set.
+    /// Whether the policy of any thread may have been set.
     pub all_priorities: bool,
 }
 
@@ -35,13 +35,13 @@ pub(super) struct BoundSocket {
 pub(super) struct Process {
     start: u64,
     pub(super) comm: Arc<str>,
-    /// None: it acts for another one than its own.
+    /// User of the process; none if it acts for a user other than its own.
     pub(super) user: Option<u32>,
     pub(super) cgroup: Arc<str>,
-    /// The number of the cgroup v2 that `cgroup` was read for.
+    /// Number of the cgroup v2 that `cgroup` was read for.
     cgroup_number: u64,
     pub(super) threads: BTreeMap<u32, Urgency>,
-    /// By cookie.
+    /// Cookies of its sockets.
     sockets: BTreeSet<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Process {
         }
     }
 
-    /// What rules ask for.
+    /// The process as rules need it.
     pub(super) fn who(&self) -> Who<'_> {
         Who {
             comm: &self.comm,
@@ -67,7 +67,7 @@ impl Process {
         }
     }
 
-    /// By its threads' policies.
+    /// Urgency by the policies of its threads.
     pub(super) fn urgency(&self) -> Urgency {
         self.threads
             .values()
@@ -77,30 +77,30 @@ impl Process {
     }
 }
 
-/// What a scan found of a process: its sockets by their cookies, and its threads.
+/// Result of a scan of a process: its sockets by their cookies, and its threads.
 #[derive(Debug, Default)]
 struct ScanResult {
     sockets: BTreeMap<u64, SocketRecord>,
     threads: BTreeMap<u32, Urgency>,
 }
 
-/// Who reads what, and how urgently.
+/// Table of all sockets and their readers, with their urgencies.
 #[derive(Debug, Default)]
 pub struct ReceiverTable {
     pub(super) rules: RuleSet,
-    /// By cookie.
+    /// Sockets by their cookies.
     pub(super) sockets: HashMap<u64, BoundSocket>,
     pub(super) processes: BTreeMap<u32, Process>,
-    /// Of all threads of `processes`.
+    /// Process of each thread of `processes`.
     process_of: HashMap<u32, u32>,
-    /// How many sockets a reader has for a key.
+    /// Number of sockets that a reader has for a key.
     holds: BTreeMap<PacketKey, BTreeMap<ReaderId, usize>>,
-    /// What was told to others: `holds` but for `touched`.
+    /// Readers as of the last call of `changes`: those of `holds`, except for what is in `touched`.
     pub(super) told: BTreeMap<PacketKey, BTreeMap<ReaderId, Urgency>>,
     touched: BTreeSet<(PacketKey, ReaderId)>,
 }
 
-/// What is told to it.
+/// Input from events and scans.
 impl ReceiverTable {
     pub(super) fn new(rules: RuleSet) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl ReceiverTable {
         match record {
             Record::Bound(seen, socket) => {
                 if !self.knows(&seen) {
-                    // Its other threads are not known yet.
+                    // The other threads of the process are not known yet.
                     questions.scan.insert(seen.pid);
                     self.add(&seen, questions);
                 }
@@ -156,7 +156,7 @@ impl ReceiverTable {
             Record::Migrated(seen) => {
                 if self.knows(&seen) {
                     self.ask_cgroup(&seen, questions);
-                    // In a hierarchy of v1 its number in v2 stays.
+                    // In a hierarchy of v1 the number of its cgroup v2 stays the same.
                     questions.cgroups.insert(seen.pid);
                 }
             }
@@ -169,7 +169,7 @@ impl ReceiverTable {
         }
     }
 
-    /// Makes the table what a scan found: of all processes, or of one.
+    /// Replaces the table's content by the result of a scan of all processes, or of one.
     pub(super) fn reconcile(
         &mut self,
         scope: Option<u32>,
@@ -195,8 +195,7 @@ impl ReceiverTable {
                 _ => {}
             }
         }
-        // What is held comes before what is not any longer: a socket is forgotten with its last
-        // holder.
+        // What is held now is recorded first: a socket is forgotten with its last holder.
         for (pid, process) in &found {
             for socket in process.sockets.values() {
                 self.place(*socket);
@@ -211,7 +210,7 @@ impl ReceiverTable {
             match found.remove(&pid) {
                 Some(process) if !process.sockets.is_empty() => {
                     self.keep_only(pid, &process.sockets);
-                    // A process that ended in between may be told without.
+                    // A process that ended during the scan may have no threads.
                     if !process.threads.is_empty() {
                         self.set_threads(pid, process.threads);
                     }
@@ -221,7 +220,7 @@ impl ReceiverTable {
         }
     }
 
-    /// Lets go of all sockets of a process but these.
+    /// Removes all sockets of a process except for these.
     fn keep_only(&mut self, pid: u32, sockets: &BTreeMap<u64, SocketRecord>) {
         let held = self.processes.get(&pid).into_iter();
         let closed: Vec<u64> = held
@@ -234,7 +233,7 @@ impl ReceiverTable {
         }
     }
 
-    /// The path of a process's cgroup.
+    /// Sets the path of a process's cgroup.
     pub(super) fn set_cgroup(&mut self, pid: u32, cgroup: &str) {
         let Some(process) = self.processes.get_mut(&pid) else {
             return;
@@ -245,14 +244,14 @@ impl ReceiverTable {
         }
     }
 
-    /// The urgency of a thread by its policy.
+    /// Sets the urgency of a thread by its policy.
     pub(super) fn set_urgency(&mut self, tid: u32, urgency: Urgency) {
         if let Some(&pid) = self.process_of.get(&tid) {
             self.set_thread(pid, tid, urgency);
         }
     }
 
-    /// All threads of all processes that are known.
+    /// All threads of all known processes.
     pub(super) fn all_threads(&self) -> impl Iterator<Item = u32> + '_ {
         self.process_of.keys().copied()
     }
@@ -261,7 +260,7 @@ impl ReceiverTable {
         self.sockets.contains_key(&cookie)
     }
 
-    /// What is different from when this was last called.
+    /// Changes since the last call.
     pub(super) fn changes(&mut self) -> Vec<TableChange> {
         let mut changes = Vec::new();
         for (key, id) in mem::take(&mut self.touched) {
@@ -296,7 +295,7 @@ impl ReceiverTable {
     }
 }
 
-/// Takes one value out of a map of maps, and the inner map with its last.
+/// Removes one value from a map of maps, and the inner map with its last value.
 fn forget<V>(
     maps: &mut BTreeMap<PacketKey, BTreeMap<ReaderId, V>>,
     key: PacketKey,
@@ -310,7 +309,7 @@ fn forget<V>(
     value
 }
 
-/// Processes.
+/// Changes of processes.
 impl ReceiverTable {
     fn knows(&self, seen: &ThreadRecord) -> bool {
         self.processes
@@ -348,7 +347,7 @@ impl ReceiverTable {
         }
     }
 
-    /// Asks for a process's cgroup if it is another one than before.
+    /// Asks for a process's cgroup if its number has changed.
     fn ask_cgroup(&mut self, seen: &ThreadRecord, questions: &mut Questions) {
         let Some(process) = self.processes.get_mut(&seen.pid) else {
             return;
@@ -359,7 +358,7 @@ impl ReceiverTable {
         }
     }
 
-    /// Takes over a process's name and user.
+    /// Updates a process's name and user.
     fn rename(&mut self, seen: &ThreadRecord) {
         let Some(process) = self.processes.get_mut(&seen.pid) else {
             return;
@@ -409,7 +408,7 @@ impl ReceiverTable {
         self.touch(pid);
     }
 
-    /// Looks again at all that a process reads.
+    /// Marks all keys that a process reads for comparison.
     fn touch(&mut self, pid: u32) {
         let Some(process) = self.processes.get(&pid) else {
             return;
@@ -427,9 +426,9 @@ fn reader(pid: u32, start: u64, place: SocketPlace) -> ReaderId {
     ReaderId { pid, start, place }
 }
 
-/// Sockets.
+/// Changes of sockets.
 impl ReceiverTable {
-    /// Notes where a socket is bound, which may be another place than before.
+    /// Records where a socket is bound; it may have been bound elsewhere before.
     fn place(&mut self, socket: SocketRecord) {
         let Some(bound) = self.sockets.get_mut(&socket.cookie) else {
             let holders = BTreeSet::new();
@@ -451,7 +450,7 @@ impl ReceiverTable {
         let Some(bound) = self.sockets.get(&cookie) else {
             return;
         };
-        // What a listener has accepted is not known, but has its port.
+        // A socket that a listener has accepted has the listener's port, but is not known itself.
         let may_have_accepted =
             bound.socket.key.protocol == super::Protocol::Tcp && !bound.socket.connected;
         for pid in bound.holders.clone() {
@@ -494,7 +493,7 @@ impl ReceiverTable {
         self.count(pid, socket, false);
     }
 
-    /// Counts one socket more or less of a process.
+    /// Counts one socket of a process more or less.
     fn count(&mut self, pid: u32, socket: SocketRecord, more: bool) {
         let Some(process) = self.processes.get(&pid) else {
             return;

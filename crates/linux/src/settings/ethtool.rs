@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What drivers of network cards answer: what they are called, how long they gather packets before
-//! an interrupt, and for how many they have room. By the ioctls of <linux/ethtool.h>, which every
-//! kernel from 6.1 on has, whatever its driver answers.
+//! Driver settings of network cards: the driver's name, how the card gathers packets before an
+//! interrupt, and the room of its queues. They use the ioctls of <linux/ethtool.h>, which every
+//! kernel from 6.1 on has.
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -16,26 +16,26 @@ const SET_RING: u32 = 0x11;
 const PER_QUEUE: u32 = 0x4b;
 const GET_SEND_CHECKSUMS: u32 = 0x16;
 
-/// How a card gathers packets before it interrupts: the members of `struct ethtool_coalesce` after
-/// its first, in their order. What a driver does not have is 0.
+/// How a card gathers packets before an interrupt: the members of `struct ethtool_coalesce` after
+/// the first, in their order. A member that a driver does not have is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Coalescing([u32; 22]);
 
 impl Coalescing {
-    /// The longest from a packet's arrival to its interrupt, in microseconds.
+    /// Longest time from a packet's arrival to its interrupt, in microseconds.
     #[must_use]
     pub fn receive_microseconds(&self) -> u32 {
         self.0[0]
     }
 
-    /// The most packets that arrive before the interrupt; 0 where the driver has no such limit.
+    /// Most packets that arrive before the interrupt; 0 if the driver has no such limit.
     #[must_use]
     pub fn receive_frames(&self) -> u32 {
         self.0[1]
     }
 
-    /// The same but for the time of [`Self::receive_microseconds`], which is then no longer adapted
-    /// to the load by the driver.
+    /// The same with another time in [`Self::receive_microseconds`], which the driver then no
+    /// longer adapts to the load.
     #[must_use]
     pub fn with_receive_microseconds(mut self, microseconds: u32) -> Self {
         self.0[0] = microseconds;
@@ -43,7 +43,7 @@ impl Coalescing {
         self
     }
 
-    /// The same but for the number of [`Self::receive_frames`].
+    /// The same with another number in [`Self::receive_frames`].
     #[must_use]
     pub fn with_receive_frames(mut self, frames: u32) -> Self {
         self.0[1] = frames;
@@ -57,7 +57,7 @@ struct CoalescingRequest {
     values: [u32; 22],
 }
 
-/// Of `struct ethtool_per_queue_op`: the queues are bits of 4,096.
+/// The structure `ethtool_per_queue_op`, in which the queues are bits of 4,096.
 #[repr(C)]
 struct QueueRequest {
     command: u32,
@@ -82,7 +82,7 @@ impl QueueRequest {
     }
 }
 
-/// `struct ethtool_drvinfo`.
+/// The structure `ethtool_drvinfo`.
 #[repr(C)]
 struct DriverRequest {
     command: u32,
@@ -90,48 +90,48 @@ struct DriverRequest {
     others: [u8; 160],
 }
 
-/// What the driver of `interface` is called, as in `ethtool -i`.
+/// Name of the driver of `interface`, as in `ethtool -i`.
 ///
 /// # Errors
-/// EOPNOTSUPP when it does not say.
+/// Fails with EOPNOTSUPP when the driver does not tell.
 pub fn driver(interface: &OpenInterface) -> io::Result<String> {
     let mut request = DriverRequest {
         command: GET_DRIVER,
         driver: [0; 32],
         others: [0; 160],
     };
-    // SAFETY: this is as large as the command's structure.
+    // SAFETY: the value is as large as the command's structure.
     unsafe { interface.ethtool(&mut request)? };
     let name = request.driver.split(|byte| *byte == 0).next();
     Ok(String::from_utf8_lossy(name.unwrap_or_default()).into_owned())
 }
 
-/// `struct ethtool_value`.
+/// The structure `ethtool_value`.
 #[repr(C)]
 struct ValueRequest {
     command: u32,
     data: u32,
 }
 
-/// Whether `interface` takes packets without checksums to be sent, as `tx-checksumming` of
-/// `ethtool -k` says.
+/// Whether `interface` accepts packets without checksums for sending: `tx-checksumming` of `ethtool
+/// -k`.
 ///
 /// # Errors
-/// As its driver answers.
+/// Fails with the driver's error.
 pub fn leaves_checksums_out(interface: &OpenInterface) -> io::Result<bool> {
     let mut request = ValueRequest {
         command: GET_SEND_CHECKSUMS,
         data: 0,
     };
-    // SAFETY: this is the command's structure.
+    // SAFETY: the value is the command's structure.
     unsafe { interface.ethtool(&mut request)? };
     Ok(request.data != 0)
 }
 
-/// How `interface` gathers packets, all of it or one receive queue.
+/// How `interface`, or one of its receive queues, gathers packets.
 ///
 /// # Errors
-/// EOPNOTSUPP when its driver does not say.
+/// Fails with EOPNOTSUPP when the driver does not tell.
 pub fn coalescing(interface: &OpenInterface, queue: Option<u32>) -> io::Result<Coalescing> {
     let values = [0; 22];
     match queue {
@@ -140,24 +140,25 @@ pub fn coalescing(interface: &OpenInterface, queue: Option<u32>) -> io::Result<C
                 command: GET_COALESCING,
                 values,
             };
-            // SAFETY: this is the command's structure.
+            // SAFETY: the value is the command's structure.
             unsafe { interface.ethtool(&mut request)? };
             Ok(Coalescing(request.values))
         }
         Some(queue) => {
             let mut request = QueueRequest::new(queue, GET_COALESCING, values)?;
-            // SAFETY: this is the command's structure, with the data of the one queue that is asked
-            // for.
+            // SAFETY: the value is the command's structure, with the data of the one queue that is
+            // asked for.
             unsafe { interface.ethtool(&mut request)? };
             Ok(Coalescing(request.data.values))
         }
     }
 }
 
-/// Lets `interface` gather packets so, all of it or one receive queue.
+/// Sets how `interface`, or one of its receive queues, gathers packets.
 ///
 /// # Errors
-/// EOPNOTSUPP when its driver cannot, EINVAL when it cannot so.
+/// Fails with EOPNOTSUPP when the driver has no such setting, and with EINVAL when it refuses the
+/// value.
 pub fn set_coalescing(
     interface: &OpenInterface,
     queue: Option<u32>,
@@ -169,52 +170,51 @@ pub fn set_coalescing(
                 command: SET_COALESCING,
                 values,
             };
-            // SAFETY: this is the command's structure.
+            // SAFETY: the value is the command's structure.
             unsafe { interface.ethtool(&mut request) }
         }
         Some(queue) => {
             let mut request = QueueRequest::new(queue, SET_COALESCING, values)?;
-            // SAFETY: this is the command's structure, with the data of the one queue that is
-            // meant.
+            // SAFETY: the value is the command's structure, with the data of the one queue that is
+            // set.
             unsafe { interface.ethtool(&mut request) }
         }
     }
 }
 
-/// `struct ethtool_ringparam`.
+/// The structure `ethtool_ringparam`.
 #[repr(C)]
 #[derive(Default)]
 struct RingRequest {
     command: u32,
-    /// The most that the card takes: what it receives, of two kinds more that few cards have, and
-    /// what it sends.
+    /// Most packets that the card has room for: received ones, two kinds that few cards have, and
+    /// sent ones.
     most: [u32; 4],
-    /// The same as it is.
+    /// Present values of the same.
     now: [u32; 4],
 }
 
 /// Room for packets in each receive queue of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ring {
-    /// Packets that fit now.
+    /// Present room.
     pub now: u32,
-    /// The most that the card can have.
+    /// Most room that the card can have.
     pub most: u32,
 }
 
 impl Ring {
-    /// Packets that are to fit where it shall be so many at least: never less than now, and not
-    /// more than the card can have.
+    /// Room for at least `packets`: never less than now, and never more than the card can have.
     #[must_use]
     pub fn at_least(&self, packets: u32) -> u32 {
         packets.min(self.most).max(self.now)
     }
 }
 
-/// How many packets the receive queues of `interface` have room for, as `ethtool -g` says.
+/// Room in the receive queues of `interface`, as in `ethtool -g`.
 ///
 /// # Errors
-/// EOPNOTSUPP when its driver does not say.
+/// Fails with EOPNOTSUPP when the driver does not tell.
 pub fn ring(interface: &OpenInterface) -> io::Result<Ring> {
     let RingRequest { most, now, .. } = rings(interface)?;
     Ok(Ring {
@@ -223,16 +223,16 @@ pub fn ring(interface: &OpenInterface) -> io::Result<Ring> {
     })
 }
 
-/// Gives each receive queue of `interface` room for so many packets; what it sends and the rest
-/// stay as they are.
+/// Gives each receive queue of `interface` room for `packets`; everything else stays as it is.
 ///
 /// # Errors
-/// EOPNOTSUPP when its driver cannot, EINVAL when it cannot so.
+/// Fails with EOPNOTSUPP when the driver has no such setting, and with EINVAL when it refuses the
+/// value.
 pub fn set_ring(interface: &OpenInterface, packets: u32) -> io::Result<()> {
     let mut request = rings(interface)?;
     request.command = SET_RING;
     request.now[0] = packets;
-    // SAFETY: this is the command's structure.
+    // SAFETY: the value is the command's structure.
     unsafe { interface.ethtool(&mut request) }
 }
 
@@ -241,7 +241,7 @@ fn rings(interface: &OpenInterface) -> io::Result<RingRequest> {
         command: GET_RING,
         ..RingRequest::default()
     };
-    // SAFETY: this is the command's structure.
+    // SAFETY: the value is the command's structure.
     unsafe { interface.ethtool(&mut request)? };
     Ok(request)
 }
@@ -264,7 +264,7 @@ mod tests {
         );
     }
 
-    /// The sizes and places that a C compiler gives the structures of <linux/ethtool.h>.
+    /// These are the sizes and offsets that a C compiler gives the structures of <linux/ethtool.h>.
     #[test]
     fn structures_are_the_kernels() {
         assert_eq!(size_of::<DriverRequest>(), 196);

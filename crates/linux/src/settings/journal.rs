@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The journal: what each setting was is on the disk before it changes, so that it can be put back
-//! after any end, a kill -9 too.
+//! The journal: the value of each setting is on the disk before it changes, so that it can be
+//! restored after any end, even a kill -9.
 //!
-//! Each run has a file of its own in a folder that all runs share, and holds a lock on it that ends
-//! with the process: a file that nobody holds is of a run that ended without putting back. Its
-//! first line tells the boot, since nothing outlives one; each other line is one change:
+//! Each run has a file of its own in a folder that all runs share, and a lock on it that ends with
+//! the process. A file without a lock belongs to a run that ended without restoring. Its first line
+//! names the boot, since no setting outlives one. Each other line is one change:
 //!
 //! ```json
 //! {"journal":{"version":1,"boot":"…","pid":4711}}
 //! {"change":{"setting":{…},"before":…,"after":[…]}}
 //! ```
 //!
-//! A setting is put back only from a value that a run has recorded as its own: whatever else it is
-//! by then, somebody else has changed it, and it is left so. One that two runs change together gets
-//! its first value back from the last of them, also if their journals
-//! are in different folders.
+//! A setting is restored only from a value that a run has recorded as its own. With any other
+//! value, somebody else has changed it, and it stays. If two runs change the same setting, the last
+//! of them restores its first value, even if their journals are in different folders.
 //!
-//! Putting back waits for nobody: not for whoever has the folder locked, nor for the folder itself,
-//! which may have gone or be full.
+//! Restoring waits for nobody: neither for a process that has locked the folder nor for the folder
+//! itself, which may be gone or full.
 use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::fs::{self, File};
@@ -38,67 +37,67 @@ mod tests;
 
 pub use restore::{Outcome, Restoration};
 
-/// What a journal is of.
+/// A kind of settings that a journal can record.
 pub trait Adjustable: Clone + PartialEq + Debug + Display + Serialize + DeserializeOwned {
-    /// What it can be set to. What is read after it was set equals what it was set to.
+    /// Value of a setting. Reading it returns the value that was set.
     type Value: Clone + PartialEq + Debug + Display + Serialize + DeserializeOwned;
-    /// Why it could not be read or set.
+    /// Error of reading or setting it.
     type Error: Error + 'static;
 
-    /// Whether it is the machine's, so that runs whose journals are in other folders may set it,
-    /// too.
+    /// Whether the settings belong to the machine, so that runs with journals in other folders may
+    /// change them, too.
     const OF_MACHINE: bool = true;
 
-    /// What it is now.
+    /// Reads the setting.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Fails when it cannot be read.
     fn read(&self) -> Result<Self::Value, Self::Error>;
 
     /// Sets it.
     ///
     /// # Errors
-    /// When it cannot be set; then it is as it was.
+    /// Fails when it cannot be set; then it is unchanged.
     fn apply(&self, value: &Self::Value) -> Result<(), Self::Error>;
 
-    /// Whether `error` says that what it was a setting of is there no longer.
+    /// Whether `error` means that the object of the setting does not exist any longer.
     fn vanished(error: &Self::Error) -> bool;
 }
 
-/// What [`Log::apply`] did.
+/// Result of [`Log::apply`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApplyOutcome {
     /// The setting has changed.
     Changed,
-    /// It had that value already.
+    /// The setting had that value already.
     Already,
 }
 
-/// Why a setting was not changed.
+/// Reason why a setting was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError<S: Adjustable> {
-    /// The journal cannot be kept; without it nothing is changed.
+    /// The journal cannot be written; without it nothing is changed.
     #[error("the journal {} cannot be used: {error}", path.display())]
     Unkept {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// Another run works there.
+    /// Another run has the lock.
     #[error("{what} is already looked after by another run of Weir, process {pid}")]
     Locked {
-        /// What is locked.
+        /// Name of what is locked.
         what: String,
-        /// The other run's process, as it says itself.
+        /// The other run's process, as it has stated itself.
         pid: String,
     },
-    /// Somebody else has changed the setting since this run set it.
+    /// Somebody else has changed the setting since this run did.
     #[error("{setting} was changed to {found} by somebody else, and is left so")]
     Foreign {
         /// The setting.
         setting: Box<S>,
-        /// What it is now.
+        /// Its value now.
         found: S::Value,
     },
     /// The setting cannot be read or set.
@@ -127,37 +126,37 @@ enum JournalLine<S, V> {
 struct Entry<S: Adjustable> {
     setting: S,
     before: S::Value,
-    /// All that it was set to, the last one last.
+    /// Values that the run has set, in order.
     ours: Vec<S::Value>,
 }
 
-/// A journal that is being written. Everything in it is put back when it is dropped.
+/// A journal that is being written. Dropping it restores everything in it.
 #[derive(Debug)]
 pub struct Log<S: Adjustable> {
     folder: PathBuf,
     path: PathBuf,
     file: Flock<File>,
-    /// The file's length up to its last whole line.
+    /// Length of the file up to its last complete line.
     length: u64,
     entries: Vec<Entry<S>>,
     locks: Vec<(PathBuf, Flock<File>)>,
     ended: bool,
 }
 
-/// The folder of the journals where nothing else is said.
+/// Default folder of the journals.
 pub const FOLDER: &str = "/run/weir";
 
 const VERSION: u32 = 1;
 
-/// Bytes for the journal of some tens of settings.
+/// Bytes for a journal of some tens of settings.
 const ROOM: usize = 16_384;
 
 impl<S: Adjustable> Log<S> {
-    /// Puts back what runs that ended without doing so have left, and begins the journal of this
-    /// run. `folder` is made if it is not there.
+    /// Restores what ended runs have left, and begins the journal of this run. `folder` is created
+    /// if it does not exist.
     ///
     /// # Errors
-    /// When the folder or the file cannot be made.
+    /// Fails when the folder or the file cannot be created.
     pub fn open(folder: &Path) -> Result<(Self, Vec<Restoration<S>>), JournalError<S>> {
         state::make(folder).map_err(unkept(folder))?;
         let alone = state::alone(folder).map_err(unkept(folder))?;
@@ -169,7 +168,8 @@ impl<S: Adjustable> Log<S> {
             let path = folder.join(format!("{pid}.{number}.journal"));
             match state::file().append(true).create_new(true).open(&path) {
                 Ok(file) => break (path, file),
-                // What could not be put back stays; so does another journal of this process.
+                // A journal with settings that could not be restored stays; so does another journal
+                // of this process.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(unkept(&path)(error)),
             }
@@ -178,7 +178,7 @@ impl<S: Adjustable> Log<S> {
         let head: JournalLine<S, S::Value> = JournalLine::Journal { version, boot, pid };
         let begun = state::lock(file).and_then(|mut file| {
             let length = append(&mut file, &head)?;
-            // The file's name is to be on the disk too.
+            // The name of the file must be on the disk, too.
             alone.sync()?;
             Ok((file, length))
         });
@@ -196,18 +196,18 @@ impl<S: Adjustable> Log<S> {
                 restored,
             )),
             Err(error) => {
-                // Nothing was changed yet, so nobody needs it.
+                // Nothing has been changed yet, so nobody needs the file.
                 let _ = fs::remove_file(&path);
                 Err(unkept(&path)(error))
             }
         }
     }
 
-    /// Puts back what runs that ended without doing so have left. Runs that go on are not touched.
+    /// Restores what ended runs have left. Runs that go on are not touched.
     ///
     /// # Errors
-    /// When the folder or a file in it cannot be read. That there is no such folder is no error:
-    /// then there was no run.
+    /// Fails when the folder or a file in it cannot be read. A missing folder is no error: there
+    /// was no run.
     pub fn recover(folder: &Path) -> Result<Vec<Restoration<S>>, JournalError<S>> {
         match state::alone(folder) {
             Ok(_alone) => restore::dead(folder).map_err(unkept(folder)),
@@ -216,10 +216,10 @@ impl<S: Adjustable> Log<S> {
         }
     }
 
-    /// The processes whose runs go on and have this folder.
+    /// Processes of the runs that go on in this folder.
     ///
     /// # Errors
-    /// When the folder or a file in it cannot be read.
+    /// Fails when the folder or a file in it cannot be read.
     pub fn running(folder: &Path) -> Result<Vec<u32>, JournalError<S>> {
         match state::alone(folder) {
             Ok(_alone) => Ok(restore::here::<S>(folder, None, false)
@@ -232,26 +232,25 @@ impl<S: Adjustable> Log<S> {
         }
     }
 
-    /// Whether a journal of some settings could be begun now.
+    /// Checks that a journal of some settings could be begun now.
     ///
     /// # Errors
-    /// When the folder has no room for it.
+    /// Fails when the folder has no room for it.
     pub fn has_room(folder: &Path) -> Result<(), JournalError<S>> {
         let path = folder.join(format!("{}.room", process::id()));
         let mut options = state::file();
         options.write(true).create(true).truncate(true);
         let written = state::open_file(&path, &options)
             .and_then(|mut file| file.write_all(&[0; ROOM]).and_then(|()| file.sync_all()));
-        // Frees the room for the journal.
+        // Free the room for the real journal.
         let _ = fs::remove_file(&path);
         written.map_err(unkept(&path))
     }
 
-    /// Keeps other runs away from what is named `what` (letters, digits, `-`, `_` and `.`) until
-    /// this one ends.
+    /// Locks `what` (letters, digits, `-`, `_` and `.`) against other runs until this one ends.
     ///
     /// # Errors
-    /// When another run has it.
+    /// Fails when another run has the lock.
     pub fn lock(&mut self, what: &str) -> Result<(), JournalError<S>> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let path = self.folder.join(format!("{what}.lock"));
@@ -281,7 +280,7 @@ impl<S: Adjustable> Log<S> {
             }
             Err(error) => return Err(unkept(&path)(error)),
         };
-        // Only now: of two that begin at once, each sees the other then.
+        // This comes after the lock, so that of two runs that begin at once each finds the other.
         let other = S::OF_MACHINE
             .then(|| elsewhere::held(&self.folder, "lock"))
             .into_iter()
@@ -308,19 +307,19 @@ impl<S: Adjustable> Log<S> {
         }
     }
 
-    /// The settings that this run has changed, the first change first.
+    /// Settings that this run has changed, the first change first.
     pub fn settings(&self) -> impl Iterator<Item = &S> {
         self.entries.iter().map(|entry| &entry.setting)
     }
 
-    /// Sets `setting` to `value`. What it was before is on the disk before it changes.
+    /// Sets `setting` to `value`, after recording the value before on the disk.
     ///
-    /// A setting can be set again and again: the disk is written to only for a value that it did
-    /// not have yet.
+    /// It can be called again and again: the disk is written to only for values that the setting
+    /// has not had yet.
     ///
     /// # Errors
-    /// When it cannot be recorded, read or set, and when somebody else has changed it since this
-    /// run set it; then it is left as it is.
+    /// Fails when the value cannot be recorded, read or set, and when somebody else has changed the
+    /// setting since this run did; then it stays as it is.
     pub fn apply(
         &mut self,
         setting: &S,
@@ -339,21 +338,20 @@ impl<S: Adjustable> Log<S> {
         Ok(ApplyOutcome::Changed)
     }
 
-    /// Records that this run may set `setting` to any of `values`, whenever and however often it
-    /// likes: then it does so without the journal, and each of them is put back to what the setting
-    /// is now. `values` has at least one; if another run sets it too, the last is what it is left
-    /// at.
+    /// Records that this run may set `setting` to any of `values` (at least one) without the
+    /// journal, any number of times. Each of them is restored to the present value. If another run
+    /// changes the setting, too, it is left at the last of `values`.
     ///
     /// # Errors
-    /// When it cannot be recorded or read, and when somebody else has changed it since this run set
-    /// it.
+    /// Fails when the values cannot be recorded or the setting cannot be read, and when somebody
+    /// else has changed it since this run did.
     pub fn announce(&mut self, setting: &S, values: &[S::Value]) -> Result<(), JournalError<S>> {
         let current = setting.read().map_err(JournalError::Setting)?;
         self.own(setting, &current, values)
     }
 
-    /// Records `values` as this run's own, unless the setting, which is `current`, has the only one
-    /// and nobody will put it back to anything else.
+    /// Records `values` as this run's own. Nothing is recorded if the setting, whose value is
+    /// `current`, has the only value already and nobody will restore another one.
     fn own(
         &mut self,
         setting: &S,
@@ -375,7 +373,7 @@ impl<S: Adjustable> Log<S> {
         }
         let is_known = known.is_some();
         let _alone = state::alone(&self.folder).map_err(unkept(&self.folder))?;
-        // Also of a run that has ended, if its first value could not be put back.
+        // Ended runs count, too, if the first value could not be restored.
         let other = restore::others::<S>(&self.folder, Some(&self.path), true)
             .map_err(unkept(&self.folder))?
             .into_iter()
@@ -391,7 +389,7 @@ impl<S: Adjustable> Log<S> {
                     found: current.clone(),
                 });
             }
-            // It is as it should be, and nobody will put it back to anything else.
+            // The setting has its value, and nobody will restore another one.
             _ if values.iter().all(|value| value == current) => return Ok(()),
             _ => (current.clone(), Vec::new()),
         };
@@ -399,8 +397,8 @@ impl<S: Adjustable> Log<S> {
         self.record(setting, before, after)
     }
 
-    /// Puts everything back, the last change first, and ends the journal. What could not be put
-    /// back stays in it for the next start.
+    /// Restores everything, the last change first, and ends the journal. Settings that could not be
+    /// restored stay in it for the next start.
     #[must_use]
     pub fn restore(mut self) -> Restoration<S> {
         self.end()
@@ -409,8 +407,8 @@ impl<S: Adjustable> Log<S> {
     fn end(&mut self) -> Restoration<S> {
         self.ended = true;
         let mut trouble = Vec::new();
-        // Whoever keeps the folder from this run does not keep the settings from being put back;
-        // neither does the folder, if it has gone.
+        // If another process has the folder, or the folder is gone, the settings are still
+        // restored.
         let alone = state::alone(&self.folder);
         if let Err(error) = &alone {
             trouble.push(format!("{}: {error}", self.folder.display()));
@@ -423,7 +421,7 @@ impl<S: Adjustable> Log<S> {
         });
         let mut outcomes = restore::all(&self.entries, &[], &living);
         if alone.is_err() {
-            // Of two that end now, each may leave it to the other.
+            // If two runs end at the same time, each may leave the setting to the other.
             for (_, outcome) in &mut outcomes {
                 if *outcome == Outcome::Shared {
                     *outcome = Outcome::Failed(
@@ -464,7 +462,7 @@ impl<S: Adjustable> Log<S> {
         Ok(())
     }
 
-    /// Writes one line, whole or not at all, and waits for the disk.
+    /// Writes one line, completely or not at all, and waits for the disk.
     fn write(&mut self, line: &JournalLine<S, S::Value>) -> Result<(), JournalError<S>> {
         match append(&mut self.file, line) {
             Ok(length) => {
@@ -472,8 +470,8 @@ impl<S: Adjustable> Log<S> {
                 Ok(())
             }
             Err(error) => {
-                // Half a line would spoil the next. If that fails too, the next cannot be written
-                // either.
+                // Remove an incomplete line, which would spoil the next one. If that fails, the
+                // next line cannot be written either.
                 let _ = self.file.set_len(self.length);
                 Err(unkept(&self.path)(error))
             }
@@ -481,7 +479,7 @@ impl<S: Adjustable> Log<S> {
     }
 }
 
-/// Appends one line, and waits for the disk. Returns its length.
+/// Appends one line, waits for the disk and returns the line's length.
 fn append<S: Adjustable>(file: &mut File, line: &JournalLine<S, S::Value>) -> io::Result<u64> {
     #[cfg(test)]
     tests::disk()?;
@@ -492,8 +490,7 @@ fn append<S: Adjustable>(file: &mut File, line: &JournalLine<S, S::Value>) -> io
     Ok(text.len() as u64)
 }
 
-/// Removes a file that nobody needs any longer; else says why not. One that is not there is
-/// removed.
+/// Removes a file that nobody needs any longer. A missing file is no error.
 fn removed(path: &Path) -> Result<(), String> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -506,7 +503,7 @@ fn removed(path: &Path) -> Result<(), String> {
 impl<S: Adjustable> Drop for Log<S> {
     fn drop(&mut self) {
         if !self.ended {
-            // What fails stays in the journal, and is done at the next start.
+            // Settings that fail stay in the journal, and are restored at the next start.
             drop(self.end());
         }
     }
@@ -520,7 +517,7 @@ fn unkept<S: Adjustable>(path: &Path) -> impl Fn(io::Error) -> JournalError<S> +
     }
 }
 
-/// What tells this boot from any other.
+/// Identifier of this boot.
 fn boot() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
         .trim()

@@ -20,18 +20,19 @@ use serde::{Deserialize, Serialize};
 use super::sockets;
 use crate::mounted::mounted;
 
-/// Of a socket: the number of its network namespace (<asm-generic/socket.h>, Linux 5.14).
+/// Socket option: the number of the socket's network namespace (<asm-generic/socket.h>, Linux
+/// 5.14).
 const SO_NETNS_COOKIE: libc::c_int = 71;
 const SIOCGIFNAME: libc::c_int = 0x8910;
 const SIOCGIFINDEX: libc::c_int = 0x8933;
 const SIOCGIFHWADDR: libc::c_int = 0x8927;
 const SIOCETHTOOL: libc::c_int = 0x8946;
 
-/// Where a network namespace can be opened.
+/// A path at which a network namespace can be opened.
 #[derive(Debug)]
 pub struct NamespacePath {
     path: PathBuf,
-    /// What the path leads to, if nothing else does.
+    /// Keeps the target of the path open, if nothing else does.
     _held: Option<OwnedFd>,
 }
 
@@ -60,7 +61,7 @@ impl From<OwnedFd> for NamespacePath {
 #[derive(Debug)]
 pub struct Namespace {
     cookie: u64,
-    /// Belongs to the namespace, and carries its ioctls from any thread.
+    /// A socket of the namespace, which carries its ioctls from any thread.
     socket: OwnedFd,
     /// A folder that shows the namespace's interfaces as /sys does.
     sys: OwnedFd,
@@ -69,12 +70,12 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// The one that this thread is in.
+    /// The namespace of this thread.
     ///
     /// # Errors
-    /// When neither a sysfs can be mounted for it (CAP_SYS_ADMIN) nor /sys be opened.
+    /// Fails when no sysfs can be mounted for it (CAP_SYS_ADMIN) and /sys cannot be opened.
     pub fn own() -> io::Result<Self> {
-        // SAFETY: no pointers are passed; the descriptor is nobody else's.
+        // SAFETY: no pointers are passed, and the descriptor has no other owner.
         let socket =
             unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if socket < 0 {
@@ -97,8 +98,8 @@ impl Namespace {
         if asked < 0 {
             return Err(io::Error::last_os_error());
         }
-        // /sys shows the namespace of whoever mounted it: one of this namespace's own, mounted
-        // nowhere, cannot be another's.
+        // /sys shows the namespace of the process that mounted it. A mount of our own, outside the
+        // tree, certainly shows this one.
         let (sys, assumed) = match mounted(c"sysfs") {
             Ok(sys) => (sys, false),
             Err(_) => (File::open("/sys")?.into(), true),
@@ -111,18 +112,18 @@ impl Namespace {
         })
     }
 
-    /// The one that `path` (/run/netns/NAME, /proc/PID/ns/net) refers to.
+    /// The namespace that `path` (/run/netns/NAME, /proc/PID/ns/net) refers to.
     ///
     /// # Errors
-    /// When there is none, or this process may not enter it (CAP_SYS_ADMIN).
+    /// Fails when there is none, or when this process may not enter it (CAP_SYS_ADMIN).
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         inside(path.as_ref(), Self::own)
     }
 
-    /// Where they are found, each at least once: by their names, by where a process has them
-    /// mounted, by the threads that are in them, by who has them open, and by the sockets that
-    /// processes have. One that nothing but a socket on its way to another process keeps is not
-    /// found.
+    /// Paths of all namespaces, each at least once: by their names, by the mounts of processes, by
+    /// the threads that are in them, by the descriptors of processes, and by the sockets of
+    /// processes. A namespace that exists only through a socket on its way to another process is
+    /// not found.
     pub fn places() -> impl Iterator<Item = NamespacePath> {
         let processes = || folder("/proc").filter(|path| is_number(path));
         let named = folder("/run/netns");
@@ -131,7 +132,7 @@ impl Namespace {
             .chain(processes())
             .filter(move |process| looked_at.insert(view(process)))
             .flat_map(|process| mounted_by(&process));
-        // Threads too: a program may hold a namespace by one of its threads only.
+        // Threads are included: only one thread of a program may be in a namespace.
         let threads = processes()
             .flat_map(|path| folder(path.join("task")))
             .map(|path| path.join("ns/net"));
@@ -141,7 +142,7 @@ impl Namespace {
                 let target = fs::read_link(path).unwrap_or_default();
                 target.to_string_lossy().starts_with("net:[")
             });
-        // The last, since there may be many.
+        // These come last, since there may be many.
         let of_sockets = processes().flat_map(|path| sockets::namespaces(&path));
         let mut seen = BTreeSet::new();
         named
@@ -152,12 +153,12 @@ impl Namespace {
             .chain(of_sockets.map(NamespacePath::from))
             .filter(move |place| match fs::metadata(place) {
                 Ok(namespace) => seen.insert(namespace.ino()),
-                // What may not be looked at may be one.
+                // A file that may not be examined may be a namespace.
                 Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
             })
     }
 
-    /// The interface that has this number here; none if there is none, or it cannot be looked at.
+    /// The interface that has this number here; none if there is none, or it cannot be examined.
     #[must_use]
     pub fn at(self, index: i32) -> Option<OpenInterface> {
         let interface = NetDevice {
@@ -170,16 +171,16 @@ impl Namespace {
         interface.open_in(self).ok()
     }
 
-    /// The number that no other namespace of this boot has.
+    /// Number that no other namespace of this boot has.
     #[must_use]
     pub fn cookie(&self) -> u64 {
         self.cookie
     }
 
-    /// The interface that is named `name` here now.
+    /// The interface that has the name `name` here now.
     ///
     /// # Errors
-    /// ENODEV when there is none.
+    /// Fails with ENODEV when there is none.
     pub fn interface(&self, name: &str) -> io::Result<NetDevice> {
         let request = self.request(name, SIOCGIFINDEX)?;
         // SAFETY: the kernel has written this member.
@@ -193,8 +194,7 @@ impl Namespace {
         })
     }
 
-    /// The number of the device that is named `name` and has this index; none if /sys does not show
-    /// it.
+    /// Number of the device that has the name `name` and this index; none if /sys does not show it.
     fn device(&self, name: &str, index: i32) -> Option<u64> {
         let shown = self.shown(name)?;
         if self.assumed {
@@ -207,15 +207,15 @@ impl Namespace {
         Some(shown)
     }
 
-    /// The number of the folder that /sys shows for `name`. The kernel gives each device one for as
-    /// long as it is there, whatever it is named and wherever it is moved.
+    /// Number of the folder that /sys shows for `name`. A device keeps it as long as it exists,
+    /// whatever its name and its namespace.
     fn shown(&self, name: &str) -> Option<u64> {
         let path = Path::new("class/net").join(name);
         let folder = fstatat(&self.sys, &path, nix::fcntl::AtFlags::empty()).ok()?;
         Some(folder.st_ino)
     }
 
-    /// What the device of this number is named here; none if it is not here.
+    /// Name of the device with this number here; none if it is not here.
     fn named(&self, device: u64) -> Option<String> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let folder = openat(&self.sys, "class/net", flags, Mode::empty()).ok()?;
@@ -226,7 +226,7 @@ impl Namespace {
         names.find(|name| name != "." && name != ".." && self.shown(name) == Some(device))
     }
 
-    /// What `interface` is named now, since names can be changed.
+    /// Name of `interface` now, since names can change.
     fn name_of(&self, interface: &NetDevice) -> io::Result<String> {
         let mut request = empty_request();
         request.ifr_ifru.ifru_ifindex = interface.index;
@@ -246,8 +246,8 @@ impl Namespace {
     }
 
     fn ioctl(&self, number: libc::c_int, request: &mut libc::ifreq) -> io::Result<()> {
-        // SAFETY: the kernel reads and writes the request, and what it points to is as large as
-        // `number` says: callers see to it.
+        // SAFETY: the kernel reads and writes the request. Callers pass a request whose data is as
+        // large as `number` says.
         let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), number as _, &raw mut *request) };
         if done < 0 {
             Err(io::Error::last_os_error())
@@ -257,13 +257,14 @@ impl Namespace {
     }
 }
 
-/// Opens the namespace at `path`, which any process may have mounted, and may change meanwhile: a
-/// pipe in its place would be waited for, and a device would begin to work.
+/// Opens the namespace at `path`. Any process may have mounted it and may change it meanwhile, so
+/// the path is not opened before it is known to be a namespace: opening a pipe would block, and
+/// opening a device would start it.
 ///
 /// # Errors
-/// When there is none, or what is there is no namespace.
+/// Fails when there is nothing, or something that is no namespace.
 pub(crate) fn handle(path: impl AsRef<Path>) -> io::Result<File> {
-    // This opens nothing, and stays what it is.
+    // O_PATH opens nothing, and the descriptor stays the same file.
     let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
     let found = open(path.as_ref(), flags, Mode::empty())?;
     if fstatfs(&found)?.filesystem_type() != FsType(libc::NSFS_MAGIC as _) {
@@ -273,17 +274,19 @@ pub(crate) fn handle(path: impl AsRef<Path>) -> io::Result<File> {
     File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
-/// What `work` returns in the network namespace at `path`; this thread stays where it is.
+/// Runs `work` in the network namespace at `path` and returns its result; this thread stays in its
+/// own.
 ///
 /// # Errors
-/// When there is no such namespace, this process may not enter it (CAP_SYS_ADMIN), or as `work`
-/// fails.
+/// Fails when there is no such namespace, when this process may not enter it (CAP_SYS_ADMIN), or
+/// when `work` fails.
 pub fn inside<T: Send, E: From<io::Error> + Send>(
     path: &Path,
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> Result<T, E> {
     let handle = handle(path)?;
-    // A thread of its own, since a thread that cannot go back must not go on.
+    // The work has a thread of its own, since a thread that cannot return to its namespace must not
+    // go on.
     std::thread::scope(|scope| {
         let entered = scope.spawn(|| {
             setns(handle.as_fd(), CloneFlags::CLONE_NEWNET).map_err(io::Error::from)?;
@@ -296,13 +299,13 @@ pub fn inside<T: Send, E: From<io::Error> + Send>(
 }
 
 fn empty_request() -> libc::ifreq {
-    // SAFETY: all members are integers, and pointers that may be null.
+    // SAFETY: all members are integers or pointers that may be null.
     unsafe { mem::zeroed() }
 }
 
 fn named_request(name: &str) -> io::Result<libc::ifreq> {
     let mut request = empty_request();
-    // One byte stays zero and ends it.
+    // Leave a byte for the final zero.
     if name.is_empty() || name.len() >= request.ifr_name.len() {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
@@ -312,33 +315,33 @@ fn named_request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// A network interface of this boot, told apart from any other, also from a later one of the same
-/// name.
+/// A network interface of this boot, distinguished from any other, even from a later one with the
+/// same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NetDevice {
-    /// What it was named when it was found.
+    /// Name when it was found.
     pub name: String,
-    /// Its number, unique in its namespace.
+    /// Number that is unique in its namespace.
     pub index: i32,
-    /// Its device's number, by which it is found again in another namespace, and told from another
-    /// with its index; none: /sys did not show it.
+    /// Number of its device, by which it is found in another namespace, and distinguished from
+    /// another interface with its index; none: /sys did not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
-    /// The number of its network namespace ([`Namespace::cookie`]).
+    /// Number of its network namespace ([`Namespace::cookie`]).
     pub namespace: u64,
-    /// Where that namespace was found, `None` for the one that this process is in. It is where it
-    /// is looked for first.
+    /// Path at which that namespace was found, and is looked for first; `None` for the namespace of
+    /// this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }
 
 impl NetDevice {
-    /// The interface that is named `name` now in the network namespace at `namespace`, or in the
-    /// one of this thread.
+    /// Finds the interface that has the name `name` now in the network namespace at `namespace`, or
+    /// in that of this thread.
     ///
     /// # Errors
-    /// ENODEV when there is none; ENOENT when there is no such namespace, EPERM when this process
-    /// may not enter it.
+    /// Fails with ENODEV when there is none, with ENOENT when there is no such namespace, and with
+    /// EPERM when this process may not enter it.
     pub fn find(name: &str, namespace: Option<&Path>) -> io::Result<Self> {
         let space = match namespace {
             None => Namespace::own()?,
@@ -350,12 +353,11 @@ impl NetDevice {
         })
     }
 
-    /// Opens it, wherever it is now: it may have been given another name, or been moved to another
-    /// network namespace.
+    /// Opens the interface, even if it has another name or is in another network namespace now.
     ///
     /// # Errors
-    /// ENODEV when the interface is gone; `PermissionDenied` when it is not where it was, and there
-    /// are namespaces into which this process may not look.
+    /// Fails with ENODEV when the interface is gone, and with `PermissionDenied` when it is not
+    /// where it was and this process may not examine all namespaces.
     pub fn open(&self) -> io::Result<OpenInterface> {
         let opened = self.space().and_then(|namespace| self.open_in(namespace));
         match (opened, self.device) {
@@ -366,11 +368,11 @@ impl NetDevice {
         }
     }
 
-    /// What `work` returns in its network namespace.
+    /// Runs `work` in the interface's network namespace and returns its result.
     ///
     /// # Errors
-    /// ENODEV when the namespace is neither this thread's nor where it was found, or as `work`
-    /// fails.
+    /// Fails with ENODEV when the namespace is neither this thread's nor the one where the
+    /// interface was found, and when `work` fails.
     pub(crate) fn inside<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -388,7 +390,7 @@ impl NetDevice {
         if open.namespace.assumed {
             open.is_shown(self)?;
         }
-        // Another may have got its index.
+        // Another interface may have its index now.
         let is_another = |device| open.namespace.shown(&open.name) != Some(device);
         if self.device.is_some_and(is_another) {
             return Err(io::Error::from_raw_os_error(libc::ENODEV));
@@ -415,9 +417,9 @@ impl NetDevice {
     }
 }
 
-/// The device of this number, in whichever network namespace it is.
+/// Finds the device with this number in any network namespace.
 fn elsewhere(device: u64) -> io::Result<OpenInterface> {
-    // Who may not enter the own one may enter none.
+    // A process that may not enter its own namespace may enter none.
     let enters = Namespace::open("/proc/thread-self/ns/net").is_ok();
     let mut hidden = false;
     for place in Namespace::places() {
@@ -427,8 +429,8 @@ fn elsewhere(device: u64) -> io::Result<OpenInterface> {
                     return Ok(OpenInterface { namespace, name });
                 }
             }
-            // A process that may not be looked at may be in one, but mostly is not: who may enter
-            // all others has looked everywhere.
+            // A process that may not be examined may be in a namespace of its own, but mostly is
+            // not. A process that may enter all others has looked everywhere.
             Err(error) => hidden |= !enters && error.kind() == io::ErrorKind::PermissionDenied,
         }
     }
@@ -442,14 +444,14 @@ fn elsewhere(device: u64) -> io::Result<OpenInterface> {
     })
 }
 
-/// The mount namespace and the root of a process: two with the same see the same mounts.
+/// Mount namespace and root of a process: two processes with the same ones see the same mounts.
 fn view(process: &Path) -> Option<(u64, u64, u64)> {
     let namespace = fs::metadata(process.join("ns/mnt")).ok()?;
     let root = fs::metadata(process.join("root")).ok()?;
     Some((namespace.ino(), root.dev(), root.ino()))
 }
 
-/// The network namespaces that a process sees mounted, as this process reaches them.
+/// Network namespaces that a process has mounted, as paths that this process can use.
 fn mounted_by(process: &Path) -> Vec<PathBuf> {
     let mounts = Process::new_with_root(process.to_owned()).and_then(|of| of.mountinfo());
     mounts
@@ -476,7 +478,7 @@ fn is_number(path: &Path) -> bool {
         .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// An interface that can be read and changed.
+/// An open interface, which can be read and changed.
 #[derive(Debug)]
 pub struct OpenInterface {
     namespace: Namespace,
@@ -484,13 +486,13 @@ pub struct OpenInterface {
 }
 
 impl OpenInterface {
-    /// What it is named now.
+    /// Name now.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The number of the network namespace that it is in ([`Namespace::cookie`]).
+    /// Number of its network namespace ([`Namespace::cookie`]).
     #[must_use]
     pub fn namespace(&self) -> u64 {
         self.namespace.cookie
@@ -499,14 +501,14 @@ impl OpenInterface {
     /// Whether it is up.
     ///
     /// # Errors
-    /// When it is gone.
+    /// Fails when it is gone.
     pub fn is_up(&self) -> io::Result<bool> {
         let text = self.read("flags")?;
         let flags = i32::from_str_radix(text.trim().trim_start_matches("0x"), 16);
         Ok(flags.map_err(io::Error::other)? & libc::IFF_UP != 0)
     }
 
-    /// Whether /sys shows this interface, and not one of another namespace that is named alike.
+    /// Fails unless /sys shows this interface, and not one of another namespace with the same name.
     fn is_shown(&self, interface: &NetDevice) -> io::Result<()> {
         let request = self.namespace.request(&self.name, SIOCGIFHWADDR)?;
         // SAFETY: the kernel has written this member.
@@ -539,10 +541,10 @@ impl OpenInterface {
         Ok(File::from(file))
     }
 
-    /// What the file `path` of its folder in /sys/class/net holds.
+    /// Reads the file `path` of its folder in /sys/class/net.
     ///
     /// # Errors
-    /// ENOENT when it has no such file, others as the driver answers.
+    /// Fails with ENOENT when there is no such file, otherwise with the driver's error.
     pub fn read(&self, path: &str) -> io::Result<String> {
         let mut text = String::new();
         self.file(path, OFlag::O_RDONLY)?
@@ -553,16 +555,16 @@ impl OpenInterface {
     /// Writes the file `path` of its folder in /sys/class/net.
     ///
     /// # Errors
-    /// ENOENT when it has no such file, others as the driver answers.
+    /// Fails with ENOENT when there is no such file, otherwise with the driver's error.
     pub fn write(&self, path: &str, text: &str) -> io::Result<()> {
         self.file(path, OFlag::O_WRONLY)?.write_all(text.as_bytes())
     }
 
-    /// The names in the folder `path` of its folder in /sys/class/net, sorted; none when there is
-    /// no such folder.
+    /// Names in the folder `path` of its folder in /sys/class/net, sorted; empty when there is no
+    /// such folder.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// Fails when the folder cannot be read.
     pub fn list(&self, path: &str) -> io::Result<Vec<String>> {
         let folder = match self.file(path, OFlag::O_RDONLY | OFlag::O_DIRECTORY) {
             Ok(folder) => folder,
@@ -581,10 +583,10 @@ impl OpenInterface {
     /// Carries out the ETHTOOL command that `value` begins with.
     ///
     /// # Errors
-    /// EOPNOTSUPP when the driver has no such command, others as it answers.
+    /// Fails with EOPNOTSUPP when the driver has no such command, otherwise with its error.
     ///
     /// # Safety
-    /// `value` is as large as the kernel reads and writes for its command.
+    /// `value` must be as large as the kernel reads and writes for its command.
     pub(super) unsafe fn ethtool<T>(&self, value: &mut T) -> io::Result<()> {
         let mut request = named_request(&self.name)?;
         request.ifr_ifru.ifru_data = (&raw mut *value).cast();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What only netlink tells of interfaces: in which network namespace the other end of a pair is
-//! (rtnetlink(7)), and which NAPI instance serves a receive queue and which thread each of them has
-//! (the family `netdev` of generic netlink, from Linux 6.8 on).
+//! Facts about interfaces that only netlink reports: the network namespace of the other end of a
+//! pair (rtnetlink(7)), and the NAPI instances of receive queues with their threads (the family
+//! `netdev` of generic netlink, from Linux 6.8 on).
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// The lengths of `struct nlmsghdr`, `struct ifinfomsg`, `struct rtgenmsg` with its padding,
-/// `struct genlmsghdr`, and `struct rtattr`.
+/// Lengths of `struct nlmsghdr`, `struct ifinfomsg`, `struct rtgenmsg` with its padding, `struct
+/// genlmsghdr`, and `struct rtattr`.
 const HEADER: usize = 16;
 const LINK: usize = 16;
 const GENERAL: usize = 4;
@@ -23,13 +23,14 @@ const IFLA_LINK_NETNSID: u16 = 37;
 const NETNSA_NSID: u16 = 1;
 const NETNSA_FD: u16 = 3;
 
-/// Of <linux/genetlink.h>: the family that knows the others, its command, and its attributes.
+/// Constants of <linux/genetlink.h>: the family that lists the others, its command, and its
+/// attributes.
 const GENL_ID_CTRL: u16 = 0x10;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 
-/// Of <linux/netdev.h>, whose kind 0 is a receive queue.
+/// Constants of <linux/netdev.h>, where kind 0 is a receive queue.
 const NETDEV_CMD_QUEUE_GET: u8 = 10;
 const NETDEV_A_QUEUE_ID: u16 = 1;
 const NETDEV_A_QUEUE_IFINDEX: u16 = 2;
@@ -40,11 +41,11 @@ const NETDEV_A_NAPI_IFINDEX: u16 = 1;
 const NETDEV_A_NAPI_ID: u16 = 2;
 const NETDEV_A_NAPI_PID: u16 = 4;
 
-/// The number, in this network namespace, of the one in which the other end of the interface
-/// `index` is; none: it is in this one, or there is no other end.
+/// Number that this network namespace uses for the one with the other end of the interface `index`;
+/// none: it is in this one, or there is no other end.
 ///
 /// # Errors
-/// ENODEV when there is no such interface.
+/// Fails with ENODEV when there is no such interface.
 pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
     let mut body = [0; LINK];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -52,10 +53,10 @@ pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
     Ok(attribute(&answer, LINK, IFLA_LINK_NETNSID).map(|number| number as i32))
 }
 
-/// The number that this network namespace has for `namespace`; none if it has none.
+/// Number that this network namespace uses for `namespace`; none if it has none.
 ///
 /// # Errors
-/// When `namespace` is none.
+/// Fails when `namespace` is no namespace.
 pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
     let mut body = vec![0; GENERAL];
     add(&mut body, NETNSA_FD, &namespace.as_raw_fd().to_ne_bytes());
@@ -64,11 +65,12 @@ pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
     Ok(number.filter(|number| *number >= 0))
 }
 
-/// The numbers of the NAPI instances that serve the receive queues of the interface `index` of this
-/// network namespace, by queue. One of which the driver does not tell has none.
+/// Numbers of the NAPI instances of the interface `index` of this network namespace, by receive
+/// queue. Queues whose instance the driver does not report are left out.
 ///
 /// # Errors
-/// ENOENT or EOPNOTSUPP before Linux 6.8, ENODEV when there is no such interface.
+/// Fails with ENOENT or EOPNOTSUPP before Linux 6.8, and with ENODEV when there is no such
+/// interface.
 pub fn instances(index: i32) -> io::Result<BTreeMap<u32, u32>> {
     let queues = netdev(NETDEV_CMD_QUEUE_GET, NETDEV_A_QUEUE_IFINDEX, index)?;
     let of = |queue: &Vec<u8>| {
@@ -79,12 +81,12 @@ pub fn instances(index: i32) -> io::Result<BTreeMap<u32, u32>> {
     Ok(queues.iter().filter_map(of).collect())
 }
 
-/// The NAPI instances of the interface `index` of this network namespace by their numbers, each
-/// with the number of its thread, if it has one; none of those without a number, as are those that
-/// only clean up after what was sent.
+/// NAPI instances of the interface `index` of this network namespace, by number, each with the
+/// number of its thread if there is one. Instances without a number are left out, such as those
+/// that only clean up after sending.
 ///
 /// # Errors
-/// As of [`instances`].
+/// Fails as [`instances`] does.
 pub fn threads(index: i32) -> io::Result<BTreeMap<u32, Option<u32>>> {
     let all = netdev(NETDEV_CMD_NAPI_GET, NETDEV_A_NAPI_IFINDEX, index)?;
     let of = |instance: &Vec<u8>| {
@@ -94,7 +96,7 @@ pub fn threads(index: i32) -> io::Result<BTreeMap<u32, Option<u32>>> {
     Ok(all.iter().filter_map(of).collect())
 }
 
-/// What the family `netdev` answers to `command` of the interface `index`, which it takes by the
+/// Answers of the family `netdev` to `command` for the interface `index`, which it expects in the
 /// attribute `by`.
 fn netdev(command: u8, by: u16, index: i32) -> io::Result<Vec<Vec<u8>>> {
     let socket = NetlinkSocket::new(libc::NETLINK_GENERIC)?;
@@ -114,11 +116,12 @@ fn add(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     body.extend(length.to_ne_bytes());
     body.extend(kind.to_ne_bytes());
     body.extend(value);
-    // The next begins at a multiple of four.
+    // The next attribute begins at a multiple of four.
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// The number that an attribute of a message has, whose own structure has the length `own`.
+/// Value of the attribute `wanted`, a number, in a message whose own structure has the length
+/// `own`.
 fn attribute(message: &[u8], own: usize, wanted: u16) -> Option<u32> {
     let mut rest = message.get(HEADER + own..)?;
     while rest.len() >= ATTRIBUTE {
@@ -139,12 +142,12 @@ fn attribute(message: &[u8], own: usize, wanted: u16) -> Option<u32> {
     None
 }
 
-/// What the kernel is asked by, of one of its parts.
+/// A socket to one of the kernel's netlink protocols.
 struct NetlinkSocket(OwnedFd);
 
 impl NetlinkSocket {
     fn new(part: libc::c_int) -> io::Result<Self> {
-        // SAFETY: no pointers are passed; the descriptor is nobody else's.
+        // SAFETY: no pointers are passed, and the descriptor has no other owner.
         unsafe {
             let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
             let socket = libc::socket(libc::AF_NETLINK, kind, part);
@@ -155,14 +158,14 @@ impl NetlinkSocket {
         }
     }
 
-    /// The kernel's answer to a request of one message.
+    /// The kernel's answer to a request for one object.
     fn one(&self, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
         self.ask(kind, libc::NLM_F_REQUEST, body)?;
         let first = self.answers()?.into_iter().next();
         first.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
     }
 
-    /// The kernel's answers to a request for all that there are.
+    /// The kernel's answers to a request for all objects.
     fn all(&self, kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         self.ask(kind, libc::NLM_F_REQUEST | libc::NLM_F_DUMP, body)?;
         let mut all = Vec::new();
@@ -182,7 +185,7 @@ impl NetlinkSocket {
         let mut message = Vec::from(length.to_ne_bytes());
         message.extend(kind.to_ne_bytes());
         message.extend((flags as u16).to_ne_bytes());
-        // A number of the request, and of who asks: nobody else uses the socket.
+        // The numbers of the request and of the sender may be 0: nobody else uses the socket.
         message.extend([0; 8]);
         message.extend(body);
         // SAFETY: the message outlives the call. Without an address it goes to the kernel.
@@ -200,9 +203,9 @@ impl NetlinkSocket {
         Ok(())
     }
 
-    /// The messages that have come by now, at least one.
+    /// Messages that have come so far, at least one.
     fn answers(&self) -> io::Result<Vec<Vec<u8>>> {
-        // One interface with all that the kernel tells of it has some kilobytes.
+        // Everything that the kernel reports of one interface has some kilobytes.
         let mut answer = vec![0; 65_536];
         // SAFETY: the kernel writes at most that many bytes.
         let received = unsafe {
@@ -244,7 +247,7 @@ mod tests {
 
     #[test]
     fn an_interface_without_another_end_has_no_other_namespace() {
-        // The loopback interface.
+        // The number 1 is the loopback interface.
         assert_eq!(namespace_of_link(1).unwrap(), None);
         let missing = namespace_of_link(i32::MAX).unwrap_err();
         assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
@@ -256,7 +259,7 @@ mod tests {
     fn an_interface_without_queues_of_its_own_has_no_instances() {
         match instances(1) {
             Ok(instances) => assert_eq!(instances, BTreeMap::new()),
-            // Before Linux 6.8.
+            // Kernels before 6.8 fail.
             Err(error) => assert!(matches!(
                 error.raw_os_error(),
                 Some(libc::ENOENT | libc::EOPNOTSUPP)

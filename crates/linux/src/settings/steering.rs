@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which receive queue a card brings a packet to: rules for what is steered, and the table by which
-//! it spreads the rest. By the ioctls of <linux/ethtool.h>.
+//! Steering of packets to a card's receive queues: rules for some packets, and a table by which the
+//! card spreads the rest. Both are set by the ioctls of <linux/ethtool.h>.
 use std::fmt;
 use std::io;
 
@@ -25,21 +25,21 @@ const UDP_V6: u32 = 0x06;
 const ETHERNET: u32 = 0x12;
 const EXTENDED: u32 = 0x8000_0000;
 
-/// Packets that a rule steers.
+/// Packets that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowSpec {
-    /// Those to a port.
+    /// Packets for a port.
     Port {
-        /// TCP; else UDP.
+        /// Whether it is TCP; else UDP.
         tcp: bool,
-        /// IPv6; else IPv4.
+        /// Whether it is IPv6; else IPv4.
         v6: bool,
-        /// The destination port.
+        /// Destination port.
         port: u16,
     },
-    /// Those of an EtherType.
+    /// Packets with an EtherType.
     EtherType(u16),
-    /// Those with a priority in their VLAN tag (PCP of IEEE 802.1Q), 0 to 7.
+    /// Packets with a priority in their VLAN tag (PCP of IEEE 802.1Q), 0 to 7.
     Priority(u8),
 }
 
@@ -57,26 +57,26 @@ impl fmt::Display for FlowSpec {
     }
 }
 
-/// A rule of a card: `struct ethtool_rx_flow_spec` as it is, so that one that was there before is
-/// put back whole.
+/// A rule of a card: the bytes of `struct ethtool_rx_flow_spec`, so that an earlier rule is
+/// restored completely.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
 pub struct Rule(Box<[u8; Self::SIZE]>);
 
 impl Rule {
     const SIZE: usize = 168;
-    /// Where the values and the masks of the fields begin, and the queue and the rule's place are.
+    /// Offsets of the values and the masks of the fields, of the queue and of the rule's place.
     const VALUES: usize = 4;
     const MASKS: usize = 76;
     const QUEUE: usize = 152;
     const PLACE: usize = 160;
-    /// Of the values, and of the masks: where the part begins that only an extended rule looks at.
+    /// Offset, in the values and in the masks, of the part that only an extended rule has.
     const EXTENSION: usize = 52;
 
-    /// The rule at `place` of a table that brings `flow` to receive queue `queue`.
+    /// Creates the rule at `place` of a table that brings `flow` to receive queue `queue`.
     #[must_use]
     pub fn new(flow: FlowSpec, queue: u32, place: u32) -> Self {
-        // The kind, where its field is among the values, the field, and its mask.
+        // These are the kind, the field's offset among the values, the value, and its mask.
         let (kind, field, value, mask) = match flow {
             FlowSpec::Port {
                 v6: false,
@@ -101,13 +101,13 @@ impl Rule {
         Self(bytes).at(place)
     }
 
-    /// Where it is in its table.
+    /// Its place in the table.
     #[must_use]
     pub fn place(&self) -> u32 {
         self.word(Self::PLACE)
     }
 
-    /// Whether it brings `flow`, and no less, to `queue`.
+    /// Whether it brings all of `flow` to `queue`.
     #[must_use]
     pub fn brings(&self, flow: FlowSpec, queue: u32) -> bool {
         *self == Self::new(flow, queue, self.place())
@@ -122,8 +122,8 @@ impl Rule {
         self
     }
 
-    /// The same in the one way in which two equal rules are equal: some drivers answer with values
-    /// that no mask looks at, or say of each rule that it is extended.
+    /// The rule in a normal form, in which equal rules have equal bytes: some drivers return values
+    /// without a mask, or mark each rule as extended.
     fn normal(mut self) -> Self {
         for at in Self::VALUES..Self::MASKS {
             self.0[at] &= self.0[at - Self::VALUES + Self::MASKS];
@@ -183,7 +183,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// `struct ethtool_rxnfc` with room for the places of rules.
+/// The structure `ethtool_rxnfc` with room for the places of rules.
 #[repr(C, align(8))]
 struct RuleRequest {
     command: u32,
@@ -194,7 +194,7 @@ struct RuleRequest {
     places: [u32; MOST_RULES],
 }
 
-/// A card with more rules than these is not steered.
+/// Most rules of a card that is steered.
 const MOST_RULES: usize = 1023;
 
 fn ask(interface: &OpenInterface, command: u32, rule: Option<Rule>) -> io::Result<RuleRequest> {
@@ -210,8 +210,7 @@ fn ask(interface: &OpenInterface, command: u32, rule: Option<Rule>) -> io::Resul
         },
         places: [0; MOST_RULES],
     };
-    // SAFETY: this is the structure of all these commands, and has room for as many places as it
-    // says.
+    // SAFETY: all these commands use this structure, and it has room for as many places as it says.
     unsafe { interface.ethtool(&mut request)? };
     Ok(request)
 }
@@ -220,29 +219,29 @@ fn nothing() -> Rule {
     Rule(Box::new([0; Rule::SIZE]))
 }
 
-/// How many receive queues `interface` spreads packets over.
+/// Number of receive queues over which `interface` spreads packets.
 ///
 /// # Errors
-/// EOPNOTSUPP when its driver does not say.
+/// Fails with EOPNOTSUPP when its driver does not tell.
 pub fn queues(interface: &OpenInterface) -> io::Result<u32> {
     let request = ask(interface, COUNT_QUEUES, None)?;
     Ok(u32::try_from(request.data).unwrap_or(u32::MAX))
 }
 
-/// A card's rules.
+/// The table of a card's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleTable {
-    /// Those that there are, in the order of their places.
+    /// The rules in the order of their places.
     pub rules: Vec<Rule>,
-    /// How many places the table has.
+    /// Number of places in the table.
     pub places: u32,
 }
 
 impl RuleTable {
-    /// Those of `interface`.
+    /// Reads the table of `interface`.
     ///
     /// # Errors
-    /// EOPNOTSUPP when its driver has none.
+    /// Fails with EOPNOTSUPP when its driver has none.
     pub fn of(interface: &OpenInterface) -> io::Result<Self> {
         let counted = ask(interface, COUNT_RULES, None)?;
         let listed = ask(interface, LIST_RULES, None)?;
@@ -253,35 +252,35 @@ impl RuleTable {
         rules.sort_by_key(Rule::place);
         Ok(Self {
             rules,
-            // The highest bit says that the driver takes places of special meaning.
+            // The highest bit means that the driver has places of special meaning.
             places: (counted.data & 0x7fff_ffff) as u32,
         })
     }
 
-    /// Places that no rule has, the last first: rules there come after all others.
+    /// Places without a rule, the last first: their rules come after all others.
     pub fn free(&self) -> impl Iterator<Item = u32> {
         let is_free = |place: &u32| !self.rules.iter().any(|rule| rule.place() == *place);
         (0..self.places).rev().filter(is_free)
     }
 }
 
-/// The rule at `place`, `None` when there is none.
+/// Reads the rule at `place`; `None` when there is none.
 ///
 /// # Errors
-/// EOPNOTSUPP when the driver has no rules.
+/// Fails with EOPNOTSUPP when the driver has no rules.
 pub fn rule(interface: &OpenInterface, place: u32) -> io::Result<Option<Rule>> {
     match ask(interface, GET_RULE, Some(nothing().at(place))) {
         Ok(request) => Ok(Some(Rule(Box::new(request.rule)).normal())),
-        // Drivers differ in how they say that there is none.
+        // Drivers report a missing rule by different errors.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINVAL)) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Puts `rule` at `place`, or removes the one there.
+/// Sets `rule` at `place`, or removes the rule there.
 ///
 /// # Errors
-/// EOPNOTSUPP when the driver has no rules (or none such), others as it answers.
+/// Fails with EOPNOTSUPP when the driver has no such rules, otherwise with its error.
 pub fn set_rule(interface: &OpenInterface, place: u32, rule: Option<Rule>) -> io::Result<()> {
     match rule {
         Some(rule) => ask(interface, INSERT_RULE, Some(rule.at(place))),
@@ -290,7 +289,7 @@ pub fn set_rule(interface: &OpenInterface, place: u32, rule: Option<Rule>) -> io
     .map(drop)
 }
 
-/// `struct ethtool_rxfh_indir` with room for the largest table.
+/// The structure `ethtool_rxfh_indir` with room for the largest table.
 #[repr(C)]
 struct SpreadRequest {
     command: u32,
@@ -298,36 +297,38 @@ struct SpreadRequest {
     queues: [u32; LONGEST_SPREAD],
 }
 
-/// Tables of drivers have up to some thousand places.
+/// Length of the longest table; those of drivers have up to some thousand places.
 const LONGEST_SPREAD: usize = 8192;
 
-/// The queues to which a card brings what no rule steers: a table, in which it looks up the lower
+/// Reads the table of queues by which a card spreads packets without a rule: it looks up the lower
 /// bits of the packet's hash.
 ///
 /// # Errors
-/// EOPNOTSUPP when the driver has no such table, ENOBUFS when it is larger than any known.
+/// Fails with EOPNOTSUPP when the driver has no such table, and with ENOBUFS when it is longer than
+/// any known one.
 pub fn spread(interface: &OpenInterface) -> io::Result<Vec<u32>> {
     let mut request = Box::new(SpreadRequest {
         command: GET_SPREAD,
         size: 0,
         queues: [0; LONGEST_SPREAD],
     });
-    // SAFETY: with the size 0 the kernel answers with the table's and writes nothing else.
+    // SAFETY: with the size 0 the kernel writes only the table's size.
     unsafe { interface.ethtool(&mut *request)? };
     let size = request.size as usize;
     if size > LONGEST_SPREAD {
         return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
     }
     request.command = GET_SPREAD;
-    // SAFETY: the size is the table's, and there is room for it.
+    // SAFETY: the size is that of the table, for which there is room.
     unsafe { interface.ethtool(&mut *request)? };
     Ok(request.queues[..size].to_vec())
 }
 
-/// Lets the card spread by `table`, which is as long as that of [`spread`].
+/// Sets the table of queues, which must be as long as that of [`spread`].
 ///
 /// # Errors
-/// EOPNOTSUPP when the driver's is fixed, EINVAL when it has another length or not these queues.
+/// Fails with EOPNOTSUPP when the driver's table is fixed, and with EINVAL for another length or
+/// queues that do not exist.
 pub fn set_spread(interface: &OpenInterface, table: &[u32]) -> io::Result<()> {
     let mut request = Box::new(SpreadRequest {
         command: SET_SPREAD,
@@ -335,7 +336,7 @@ pub fn set_spread(interface: &OpenInterface, table: &[u32]) -> io::Result<()> {
         queues: [0; LONGEST_SPREAD],
     });
     let to = request.queues.get_mut(..table.len());
-    // An empty table would mean the driver's own.
+    // An empty table would restore the driver's default.
     let to = to.filter(|to| !to.is_empty());
     to.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?
         .copy_from_slice(table);
@@ -349,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    /// The places that a C compiler gives the structure of <linux/ethtool.h>.
+    /// These are the offsets that a C compiler gives the structure of <linux/ethtool.h>.
     #[test]
     fn the_structure_is_the_kernels() {
         assert_eq!(offset_of!(RuleRequest, rule), 16);
@@ -420,7 +421,7 @@ mod tests {
         for flow in FLOWS {
             let ours = Rule::new(flow, 1, 4);
             let mut answered = ours.clone();
-            // As ixgbe does, and with a value that has no mask.
+            // The driver ixgbe answers so; the value without a mask is added.
             let kind = answered.word(0) | EXTENDED;
             answered.0[..4].copy_from_slice(&kind.to_ne_bytes());
             answered.0[Rule::VALUES + 2] = 77;

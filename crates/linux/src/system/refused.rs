@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system file asks for and no machine has.
+//! Errors in a system file that hold on every machine with Linux.
 use crate::exact::LONGEST_QUEUE;
 use crate::predicted;
 use crate::urgency::{TooUrgent, Urgency};
 
-/// What a system file cannot ask of any machine.
+/// Reason why a system file cannot be carried out on any machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 pub enum NotForLinux {
     /// No source has an interface, and no account is asked for.
@@ -13,10 +13,10 @@ pub enum NotForLinux {
         "add `interface = \"eth0\"` to a [[source]]; `weir linux inspect` drafts a system file of this machine. To keep an account and no more, add `accounting = \"packets\"` to [linux], in the mode `native`"
     ))]
     NoInterface {
-        /// The system.
+        /// Name of the system.
         name: String,
     },
-    /// A cap on threads that follow receivers.
+    /// Threads that follow receivers have a cap.
     #[error(
         "the mode `predicted` gives an interface's threads the urgency of a receiver, and `top_half` of the system `{name}` gives them a cap, which has none"
     )]
@@ -24,39 +24,39 @@ pub enum NotForLinux {
         "write `top_half = {{ urgency = 40 }}` for the highest urgency that they get, or leave it out; the modes `native` and `exact` take a cap"
     ))]
     CapFollows {
-        /// The system.
+        /// Name of the system.
         name: String,
     },
-    /// A timer for the end of a cap that there is not.
+    /// `cap_timer` is set without a cap.
     #[error("`cap_timer` of the system `{name}` says how a cap ends, and its top half has none")]
     #[diagnostic(help(
         "write `top_half = {{ runtime = \"500us\", period = \"10ms\" }}` for a cap, or leave `cap_timer` out"
     ))]
     NoCap {
-        /// The system.
+        /// Name of the system.
         name: String,
     },
-    /// More interfaces than receivers can be told to wait for.
+    /// There are more interfaces than the mode predicted can serve.
     #[error("the mode `predicted` serves {DEVICES} interfaces at most, and the system `{name}` has {found}", DEVICES = predicted::DEVICES)]
     #[diagnostic(help("leave some out, or take the mode `native`"))]
     Interfaces {
-        /// The system.
+        /// Name of the system.
         name: String,
-        /// Its interfaces.
+        /// Number of its interfaces.
         found: usize,
     },
-    /// A class whose packets would not fit into a queue of the kernel's.
+    /// The queues of a class are longer than the kernel allows.
     #[error(
         "in the mode `exact` flows to receivers of urgency {urgency} have queues of {found} packets together, and the kernel has {LONGEST_QUEUE} at most"
     )]
     #[diagnostic(help("make `queue` of these flows shorter"))]
     Queue {
-        /// Of the class.
+        /// Urgency of the class.
         urgency: Urgency,
-        /// In packets.
+        /// Sum of its queues in packets.
         found: u64,
     },
-    /// A flow from some addresses only.
+    /// A flow is restricted to some addresses.
     #[error(
         "the flow `{flow}` is of packets from {address}, and `weir linux` does not look at addresses: all of its port would get the urgency of its receiver"
     )]
@@ -64,28 +64,28 @@ pub enum NotForLinux {
         "leave `address` out of its selector if that is meant; else let a firewall drop what comes from elsewhere, or give that a port of its own"
     ))]
     Address {
-        /// The flow.
+        /// Name of the flow.
         flow: String,
-        /// The other side's address, or network.
+        /// Address or network of the other side.
         address: String,
     },
-    /// A user that this machine does not have.
+    /// The machine does not have a user.
     #[error("the receiver `{name}` is the user `{user}`'s, and this machine has no such user")]
     #[diagnostic(help(
         "write the name of a user as `id -un` prints it for the program, or a number"
     ))]
     User {
-        /// The receiver.
+        /// Name of the receiver.
         name: String,
-        /// The user.
+        /// Name of the user.
         user: String,
     },
-    /// A receiver is more urgent than Linux knows.
+    /// A receiver is more urgent than Linux allows.
     #[error("the receiver `{name}` has {cause}")]
     TooUrgent {
-        /// The receiver.
+        /// Name of the receiver.
         name: String,
-        /// Why not.
+        /// The reason.
         #[source]
         cause: TooUrgent,
     },

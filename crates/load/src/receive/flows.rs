@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is counted of the messages that come to one address.
+//! Counters of the messages that come to one address.
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -8,10 +8,10 @@ use crate::latency::Times;
 use crate::payload::Header;
 use crate::send::seconds;
 
-/// Senders that are told apart at one address; messages of others count as foreign.
+/// Most senders that are counted apart at one address; messages of others count as foreign.
 const FLOWS: usize = 1024;
 
-/// The messages that came to one address.
+/// Counters of one address.
 #[derive(Default)]
 pub(super) struct Tally {
     packets: u64,
@@ -19,11 +19,11 @@ pub(super) struct Tally {
     foreign: u64,
     flows: BTreeMap<u32, Sequence>,
     latency: Times,
-    /// When the first message came and when the last one, by the clock of the stamps.
+    /// Times of the first and of the last message, by the clock of the stamps.
     between: Option<(u64, u64)>,
 }
 
-/// Where a sender's numbers have got to.
+/// Sequence numbers of one sender.
 #[derive(Default)]
 struct Sequence {
     packets: u64,
@@ -33,7 +33,7 @@ struct Sequence {
 }
 
 impl Tally {
-    /// A message came when the sender's clock was at `now`.
+    /// Counts a message that came when the clock of the stamps was at `now`.
     pub fn message(&mut self, message: &[u8], now: u64) {
         match Header::of(message) {
             Some(header) if self.flows.len() < FLOWS || self.flows.contains_key(&header.flow) => {
@@ -51,7 +51,7 @@ impl Tally {
         }
     }
 
-    /// What came is from somebody else.
+    /// Counts a message that is from another program.
     pub fn foreign(&mut self) {
         self.foreign += 1;
     }

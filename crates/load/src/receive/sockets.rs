@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sockets, and what they have.
+//! The sockets, and reading from them.
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -10,9 +10,9 @@ use crate::clock::Stamps;
 use crate::datagrams;
 use crate::payload::{self, Header};
 
-/// Connections at a time; more wait in the kernel.
+/// Most connections at a time; more wait in the kernel.
 const STREAMS: usize = 256;
-/// The longest wait, so that a signal that came just before it is seen, in nanoseconds.
+/// Longest wait in nanoseconds. It is short since a signal may have come just before it.
 const WAIT: u64 = 50_000_000;
 
 pub(super) struct Sockets {
@@ -29,8 +29,8 @@ enum ServerSocket {
     Listener(TcpListener),
 }
 
-/// A connection to the address `index`, the begin of a message that has come, and what is still to
-/// be sent back.
+/// A connection to the address `index`, with the begin of an unfinished message and the bytes that
+/// are still to be sent back.
 struct Stream {
     index: usize,
     stream: TcpStream,
@@ -78,7 +78,7 @@ impl Sockets {
         })
     }
 
-    /// Waits until something can be taken, at most for so many nanoseconds, or until a signal
+    /// Waits until a socket has something to read, for at most `most` nanoseconds or until a signal
     /// comes.
     pub fn wait(&mut self, most: u64) -> io::Result<()> {
         let accepts = self.streams.len() < STREAMS;
@@ -99,7 +99,7 @@ impl Sockets {
         self.ready.extend(polled);
         // Rounded up, so that the last wait does not become a busy one.
         let milliseconds = libc::c_int::try_from(most.min(WAIT).div_ceil(1_000_000)).unwrap_or(0);
-        // SAFETY: the list is as long as is said.
+        // SAFETY: the list has the length that is passed.
         let result = unsafe {
             libc::poll(
                 self.ready.as_mut_ptr(),
@@ -119,7 +119,7 @@ impl Sockets {
         }
     }
 
-    /// Takes one batch from each socket that has something; how many messages.
+    /// Reads one batch from each socket that has something and returns the number of messages.
     pub fn take(&mut self, tallies: &mut [Tally]) -> io::Result<u64> {
         let mut count = 0;
         let mut accepted = Vec::new();
@@ -136,7 +136,7 @@ impl Sockets {
                     count += take(socket, &mut self.buffers, self.stamps, &mut tallies[place])?;
                 }
                 Some(ServerSocket::Listener(listener)) => {
-                    // If there is none, whoever connected has gone again.
+                    // Without a connection, the client has gone again.
                     if let Ok((stream, _)) = listener.accept() {
                         stream.set_nonblocking(true)?;
                         stream.set_nodelay(self.answer)?;
@@ -175,7 +175,7 @@ impl Sockets {
     pub fn overflowed(&self, index: usize) -> Option<u64> {
         match &self.listening[index] {
             ServerSocket::Datagrams(socket) => overflowed(socket.as_fd()),
-            // TCP makes its sender wait.
+            // With TCP the sender waits, so nothing is lost.
             ServerSocket::Listener(_) => Some(0),
         }
     }
@@ -200,7 +200,7 @@ fn datagrams(
     Ok(received as u64)
 }
 
-/// Takes a datagram and sends it back.
+/// Receives a datagram and sends it back.
 fn answer(
     socket: &UdpSocket,
     buffers: &mut [Vec<u8>],
@@ -211,7 +211,7 @@ fn answer(
         Ok((length, from)) => {
             let message = &buffers[0][..length];
             tally.message(message, stamps.now());
-            // Whoever asked sees what is lost.
+            // If the answer is lost, the client notices.
             let _ = socket.send_to(message, from);
             Ok(1)
         }
@@ -221,7 +221,7 @@ fn answer(
 }
 
 impl Stream {
-    /// What it waits for: nothing more is taken before all that was is answered.
+    /// Events that the connection waits for. It reads nothing more before everything is answered.
     fn wants(&self) -> libc::c_short {
         if self.answers.is_empty() {
             libc::POLLIN
@@ -230,7 +230,7 @@ impl Stream {
         }
     }
 
-    /// Sends answers as far as the connection takes them; false when it is over.
+    /// Sends answers as far as the connection takes them. Returns false if the connection is over.
     fn answer(&mut self) -> bool {
         while !self.answers.is_empty() {
             match self.stream.write(&self.answers) {
@@ -243,8 +243,8 @@ impl Stream {
         true
     }
 
-    /// Takes what is there, and answers if it is to; how many messages were completed, and none
-    /// when the connection is over.
+    /// Reads what is there, and answers if it should. Returns the number of completed messages;
+    /// none if the connection is over.
     fn read(
         &mut self,
         buffer: &mut [u8],
@@ -266,7 +266,7 @@ impl Stream {
         let mut count = 0;
         while rest.len() >= payload::HEADER {
             let Some(header) = Header::of(rest) else {
-                // Where the next message would begin is not known.
+                // Without a valid length the next message cannot be found.
                 tally.foreign();
                 return None;
             };
@@ -288,7 +288,7 @@ impl Stream {
     }
 }
 
-/// Nothing can be taken or sent now.
+/// Whether nothing can be read or written now.
 fn is_later(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -296,12 +296,12 @@ fn is_later(error: &io::Error) -> bool {
     )
 }
 
-/// Sets the socket's buffer; beyond the system's limit only where this process may.
+/// Sets the size of the socket's buffer; above the system's limit only if this process may.
 fn set_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let set = |option| {
         let length = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: the value is as long as is said, and only read.
+        // SAFETY: the value has the length that is passed, and is only read.
         unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
@@ -324,7 +324,7 @@ fn overflowed(socket: BorrowedFd<'_>) -> Option<u64> {
     const DROPS: usize = 8;
     let mut numbers = [0u32; DROPS + 1];
     let mut length = size_of_val(&numbers) as libc::socklen_t;
-    // SAFETY: the numbers are as long as is said.
+    // SAFETY: the numbers have the length that is passed.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a run stands, for people: what its parts tell of themselves, as text of 100 columns at most.
+//! The status of a run for people: text of at most 100 columns from what its parts report.
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -11,13 +11,13 @@ use crate::commands::end_of;
 use crate::parts::exact::{ClassStatus, Status as Exact};
 use crate::sched::Cpus;
 
-/// Processes that are shown; `--json` has all.
+/// Most processes that are shown; `--json` has all.
 const MOST: usize = 10;
 /// Significant digits of times.
 const DIGITS: u8 = 3;
 
-/// One for each thing that `status`, of a run, tells of. What it does not tell of has none, so an
-/// older run can be read, too.
+/// Blocks of text, one for each part in `status`. Parts that are missing have none, so the status
+/// of an older version can be read, too.
 pub(super) fn blocks(status: &Value, coloured: bool) -> Vec<String> {
     let of = |part: &str| status.get(part).cloned().unwrap_or_default();
     let mut blocks = vec![settings(status)];
@@ -48,7 +48,7 @@ fn settings(status: &Value) -> String {
     }
 }
 
-/// Whom the threads of interfaces follow.
+/// Receivers that the threads of interfaces follow.
 fn predicted(status: &Value) -> Option<String> {
     let lines = status["interfaces"].as_array()?.iter().map(|of| {
         let urgency = |key: &str| of[key].as_u64().unwrap_or(0);
@@ -82,7 +82,7 @@ fn exact(status: &Exact, coloured: bool) -> String {
             count(class.given),
             count(class.dropped),
         ];
-        // One line for the CPUs on which its threads are alike, the counts in the first.
+        // CPUs on which the threads are alike share a line; the first line has the counts.
         let alike = alike(class);
         let first = alike.first().cloned().unwrap_or_default();
         let lines = std::iter::once((counts, first));
@@ -111,7 +111,7 @@ fn exact(status: &Exact, coloured: bool) -> String {
     text
 }
 
-/// The policies that a class's threads have, with the CPUs of each.
+/// Policies of a class's threads, with the CPUs of each.
 fn alike(class: &ClassStatus) -> Vec<(String, String)> {
     let mut policies: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for thread in &class.threads {
@@ -124,7 +124,7 @@ fn alike(class: &ClassStatus) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whom interrupts were for, since the account began.
+/// Receivers of interrupts since the account began.
 fn account(report: &AccountReport, coloured: bool) -> String {
     let seconds = |ns: u64| time(ns as f64 / 1e9, DIGITS);
     let share = report.measured.total_ns as f64 / report.elapsed_ns.max(1) as f64;

@@ -13,7 +13,7 @@ use weir_report::Align;
 
 use super::view::{COLUMNS, View};
 
-/// The widths of [`COLUMNS`]; the last has what is left.
+/// Widths of [`COLUMNS`]; the last one gets the rest.
 const WIDTHS: [Constraint; 7] = [
     Constraint::Length(15),
     Constraint::Length(8),
@@ -26,11 +26,11 @@ const WIDTHS: [Constraint; 7] = [
 
 const HELP: &str = "q: end   up, down: scroll   charged: interrupts for it while others ran   taken: from it, for others";
 
-/// Shows what `next` finds, every `period`, until the user ends it; what was there before, if it
-/// finds nothing new.
+/// Shows the result of `next` every `period` until the user ends it. If there is nothing new, the
+/// earlier result stays.
 ///
 /// # Errors
-/// Those of the terminal and of `next`; the terminal is as before then, too.
+/// Fails on an error of the terminal or of `next`. The terminal is restored in any case.
 pub fn show(
     period: Duration,
     mut next: impl FnMut() -> miette::Result<Option<View>>,
@@ -72,7 +72,8 @@ enum KeyPress {
     Down,
 }
 
-/// What the user wants, if anything until then. A terminal of another size is drawn anew.
+/// Key that the user presses by `until`, if any. After a change of its size the terminal is drawn
+/// again.
 fn key(until: Instant) -> io::Result<Option<KeyPress>> {
     if !event::poll(until.saturating_duration_since(Instant::now()))? {
         return Ok(None);
@@ -85,7 +86,7 @@ fn key(until: Instant) -> io::Result<Option<KeyPress>> {
             ..
         }) => match code {
             KeyCode::Char('q') | KeyCode::Esc => Some(KeyPress::End),
-            // The terminal does not make a signal of it now.
+            // In this mode the terminal does not turn the key into a signal.
             KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(KeyPress::End),
             KeyCode::Up | KeyCode::Char('k') => Some(KeyPress::Up),
             KeyCode::Down | KeyCode::Char('j') => Some(KeyPress::Down),
@@ -146,7 +147,7 @@ mod tests {
             processes: vec![row],
             ..View::default()
         };
-        // Also one that is too small for all of it.
+        // The second terminal is too small for the whole text.
         for (width, height) in [(100, 12), (20, 3)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
             let mut state = TableState::default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What happened between two reports of an account, as shares of a processor: what `weir linux top`
+//! Differences of two reports of an account, as shares of a processor, which `weir linux top`
 //! shows.
 use std::collections::HashMap;
 
@@ -9,47 +9,47 @@ use weir_report::{Align, Emphasis, Grid, count, percent};
 use super::super::end_of;
 use crate::account::{AccountReport, Process};
 
-/// What interrupts did in an interval.
+/// Interrupt time in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct View {
-    /// How long it was, in seconds.
+    /// Length of the interval, in seconds.
     pub seconds: f64,
-    /// What interrupts had, as shares of one processor.
+    /// Share of one processor that interrupts took.
     pub interrupts: f64,
-    /// Of that, for packets that no socket got.
+    /// Part of it for packets that no socket received.
     pub orphans: f64,
-    /// Of that, for no packet that is known of.
+    /// Part of it for no known packet.
     pub unattributed: f64,
-    /// That sockets got, a second.
+    /// Packets a second that sockets received.
     pub packets_hz: f64,
-    /// That no socket got, a second.
+    /// Packets a second that no socket received.
     pub orphans_hz: f64,
-    /// What cost or lost most comes first.
+    /// Processes; those that cost or lost most come first.
     pub processes: Vec<Row>,
 }
 
 /// A process. Times are shares of one processor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Row {
-    /// The name of its program.
+    /// Name of the program.
     pub command: String,
     /// Its number.
     pub pid: u32,
     /// Its control group.
     pub cgroup: String,
-    /// What the kernel booked for it.
+    /// Share that the kernel booked for it.
     pub used: f64,
-    /// Interrupts for it while others ran.
+    /// Interrupt time for it while others ran.
     pub charged: f64,
-    /// Interrupts in its time that were not for it.
+    /// Interrupt time in its time that was not for it.
     pub taken: f64,
     /// Packets a second.
     pub packets_hz: f64,
 }
 
 impl View {
-    /// What came since the report `before`, which `now` takes the place of; none if `now` is the
-    /// same one: a run tells of its account at times of its own.
+    /// Difference of the reports `before` and `now`, which replaces the former. None if both are
+    /// the same: a run writes its account at times of its own.
     pub fn next(before: &mut AccountReport, now: &AccountReport) -> Option<Self> {
         if now.elapsed_ns == before.elapsed_ns {
             return None;
@@ -59,8 +59,8 @@ impl View {
         Some(view)
     }
 
-    /// What came between two reports of the same account; of two others, what the second has in
-    /// all.
+    /// Difference of two reports of the same account; for two different accounts, the whole of the
+    /// second.
     #[must_use]
     fn between(before: &AccountReport, now: &AccountReport) -> Self {
         let nothing = AccountReport::default();
@@ -77,7 +77,8 @@ impl View {
         let unknown = Process::default();
         let rows = now.processes.iter().map(|process| {
             let before = known.get(&(process.pid, process.started));
-            // Of one that is new here, how much of its time is of this interval is not known.
+            // Of a process that is new here, it is not known how much of its time belongs to this
+            // interval.
             let used = before.map_or(0.0, |before| share(process.used_ns, before.used_ns));
             let before = before.copied().unwrap_or(&unknown);
             Row {
@@ -105,7 +106,7 @@ impl View {
         }
     }
 
-    /// What is said above the processes.
+    /// Text above the processes.
     #[must_use]
     pub fn headings(&self) -> [String; 2] {
         [
@@ -123,7 +124,7 @@ impl View {
         ]
     }
 
-    /// All of it as text of 100 columns at most; of processes so many at most.
+    /// The whole text, with at most 100 columns and at most `most` processes.
     #[must_use]
     pub fn text(&self, most: usize, coloured: bool) -> String {
         let mut grid = Grid::new(&COLUMNS, coloured);
@@ -140,7 +141,7 @@ impl View {
     }
 }
 
-/// The columns that processes are shown in.
+/// Columns of the table of processes.
 pub const COLUMNS: [(&str, Align); 7] = [
     ("process", Align::Left),
     ("number", Align::Right),
@@ -151,11 +152,11 @@ pub const COLUMNS: [(&str, Align); 7] = [
     ("cgroup", Align::Left),
 ];
 
-/// Less than this share of a processor would be shown as 0.
+/// Smaller shares of a processor would be shown as 0.
 const LEAST: f64 = 0.0005;
 
 impl Row {
-    /// Its cells, in the order of [`COLUMNS`].
+    /// Cells in the order of [`COLUMNS`].
     #[must_use]
     pub fn cells(&self) -> [String; 7] {
         [
@@ -225,7 +226,7 @@ mod tests {
             .iter()
             .map(|row| (row.pid, row.used, row.charged, row.taken, row.packets_hz))
             .collect();
-        // What took no part in it is not shown.
+        // Processes without any share are left out.
         assert_eq!(
             shown,
             [(3, 0.0, 0.0, 0.5, 0.0), (1, 0.5, 0.25, 0.0, 1000.0)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs whose state is in another folder (`--state`): they set the same machine. They are found by
-//! the locks that they hold, which the kernel lists, and their journals are read through their
-//! descriptors; so no place has to be agreed upon, and other mount namespaces hide none.
+//! Runs whose state is in another folder (`--state`) and that change the same machine. They are
+//! found by their locks, which the kernel lists, and their journals are read through their
+//! descriptors. So no common folder is needed, and other mount namespaces hide no run.
 //!
-//! A process is believed only what stands in a file that belongs to this user or to root, and that
-//! nobody else may open.
+//! A file of another process is trusted only if it belongs to this user or to root, and nobody else
+//! may open it.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -18,15 +18,14 @@ use super::state;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LockedFile {
     pub pid: u32,
-    /// Its name, where that process has it.
+    /// Name of the file in that process.
     pub name: String,
-    /// Where it can be opened.
+    /// Path at which it can be opened.
     pub path: PathBuf,
 }
 
 impl LockedFile {
-    /// Opens it, if the process still has there what is believed: another file would be read, and
-    /// a pipe be waited for.
+    /// Opens the file, if the process still has the same file there: opening a pipe would block.
     pub(super) fn open(&self) -> io::Result<File> {
         let opened = OpenOptions::new()
             .read(true)
@@ -44,11 +43,11 @@ fn is_believed(file: &Metadata) -> bool {
     file.is_file() && state::is_ours(file.uid()) && file.mode() & state::OTHERS == 0
 }
 
-/// The files that are locked as a whole (flock), by their numbers, and by whom; only of processes
-/// that this one's /proc shows.
+/// Files that are locked as a whole (flock), by process. Only processes in this one's /proc are
+/// included.
 fn locked() -> BTreeMap<u32, BTreeSet<u64>> {
     let mut locked: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    // Without such a list no others are known.
+    // Without the list no other runs are known.
     let text = fs::read_to_string("/proc/locks").unwrap_or_default();
     for line in text.lines() {
         let Some((pid, inode)) = lock_of(line) else {
@@ -59,21 +58,21 @@ fn locked() -> BTreeMap<u32, BTreeSet<u64>> {
     locked
 }
 
-/// Of a line as `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`: the process and the file's
-/// number.
+/// Parses a line such as `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`: the process, and the
+/// number of the file.
 fn lock_of(line: &str) -> Option<(u32, u64)> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    // One that waits has an arrow before its kind.
+    // The line of a process that waits has an arrow before its kind.
     let ["FLOCK", "ADVISORY", "WRITE", pid, file] = words.get(1..6)? else {
         return None;
     };
     Some((pid.parse().ok()?, file.rsplit(':').next()?.parse().ok()?))
 }
 
-/// A process that has locked `file`; none if /proc does not show it.
+/// A process that holds the lock on `file`; none if /proc does not show it.
 ///
-/// That is who has it open so, and not whom the kernel's list names: the program that locked it for
-/// others may have ended.
+/// The holder is the process that has the file open with the lock. The kernel's list names the
+/// process that locked it, which may have ended meanwhile.
 pub(super) fn holder(file: &File) -> Option<u32> {
     let about = file.metadata().ok()?;
     let has_it = |descriptor: PathBuf| {
@@ -87,7 +86,7 @@ pub(super) fn holder(file: &File) -> Option<u32> {
     processes.find(|pid| descriptors(*pid).any(has_it))
 }
 
-/// Whether a file is locked as a whole by this descriptor (/proc/PID/fd/N).
+/// Whether the descriptor (/proc/PID/fd/N) holds a lock on its whole file.
 fn locks(descriptor: &Path) -> bool {
     let of_it = || {
         let folder = descriptor.parent()?.with_file_name("fdinfo");
@@ -98,7 +97,7 @@ fn locks(descriptor: &Path) -> bool {
     of_it().is_some()
 }
 
-/// What a process has open; nothing if that may not be looked at: then it is another user's.
+/// Descriptors of a process; empty if they may not be examined, since they are another user's.
 fn descriptors(pid: u32) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -106,7 +105,7 @@ fn descriptors(pid: u32) -> impl Iterator<Item = PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path()))
 }
 
-/// The files with this ending that other processes have locked, but for those in `folder`.
+/// Files with this ending that other processes have locked, except for those in `folder`.
 pub(super) fn held(folder: &Path, ending: &str) -> Vec<LockedFile> {
     let here: BTreeSet<(u64, u64)> = fs::read_dir(folder)
         .into_iter()
@@ -136,7 +135,7 @@ pub(super) fn held(folder: &Path, ending: &str) -> Vec<LockedFile> {
     held
 }
 
-/// The name of the file that this descriptor is of, if it has that ending.
+/// Name of the descriptor's file, if it has that ending.
 fn name_of(descriptor: &Path, ending: &str) -> Option<String> {
     let target = fs::read_link(descriptor).ok()?;
     let is_it = target.extension().is_some_and(|its| its == ending);
@@ -168,7 +167,7 @@ mod tests {
     fn the_holder_of_a_lock_is_found() {
         let file = tempfile::tempfile().unwrap();
         let held = super::super::state::lock(file.try_clone().unwrap()).unwrap();
-        // A sandbox may list none.
+        // A sandbox may show no locks.
         if let Some(pid) = holder(&file) {
             assert_eq!(pid, process::id());
         }

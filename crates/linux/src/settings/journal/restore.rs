@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Journals read again, and what they hold put back.
+//! Reading journals, and restoring the settings in them.
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,46 +8,45 @@ use nix::fcntl::Flock;
 
 use super::{Adjustable, Entry, JournalLine, boot, elsewhere, removed, state};
 
-/// What became of one setting when it was to be put back.
+/// Result of restoring one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome<V> {
-    /// It has its first value again.
+    /// The setting has its first value again.
     Restored,
-    /// It had it already.
+    /// The setting had its first value already.
     Unchanged,
-    /// What it was a setting of is there no longer.
+    /// The object of the setting does not exist any longer.
     Vanished,
-    /// Somebody else has changed it meanwhile, and it is left at this value.
+    /// Somebody else has changed the setting to this value, which stays.
     Foreign(V),
-    /// Another run that goes on has set it too, and will put it back.
+    /// Another run that goes on has changed the setting, too, and will restore it.
     Shared,
-    /// It cannot be put back, for this reason; the journal keeps it for the next start.
+    /// The setting cannot be restored, for this reason; the journal keeps it for the next start.
     Failed(String),
 }
 
-/// What became of the settings of one run.
+/// Results of restoring the settings of one run.
 #[derive(Debug, Clone)]
 pub struct Restoration<S: Adjustable> {
-    /// The run's process, `None` if its journal does not tell.
+    /// The run's process; `None` if its journal does not name it.
     pub pid: Option<u32>,
-    /// Each setting, the last change first.
+    /// All settings, the last change first.
     pub outcomes: Vec<(S, Outcome<S::Value>)>,
-    /// How many lines of the journal could not be read, besides one that was not written to its
-    /// end: for such a one nothing was changed yet.
+    /// Number of lines that could not be read, except for an incomplete last one: its setting had
+    /// not been changed yet.
     pub unreadable: usize,
-    /// What else went wrong, with the files that it is about.
+    /// Other errors, with the files that they are about.
     pub trouble: Vec<String>,
 }
 
 impl<S: Adjustable> Restoration<S> {
-    /// Whether all is well: nothing is left to be put back, as far as the journal can be read, and
-    /// nothing else went wrong.
+    /// Whether everything that the journal tells of is restored, and there was no other error.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.is_put_back() && self.trouble.is_empty()
     }
 
-    /// Whether nothing is left to be put back, so that the journal is not needed any longer.
+    /// Whether nothing is left to restore, so that the journal is not needed any longer.
     pub(super) fn is_put_back(&self) -> bool {
         self.unreadable == 0
             && self
@@ -57,14 +56,14 @@ impl<S: Adjustable> Restoration<S> {
     }
 }
 
-/// A journal as it was read.
+/// A journal that was read.
 pub(super) struct SavedJournal<S: Adjustable> {
     path: PathBuf,
     pub(super) pid: Option<u32>,
     boot: Option<String>,
     pub(super) entries: Vec<Entry<S>>,
     unreadable: usize,
-    /// Held while it is of no living run.
+    /// Lock on the file, while it belongs to no living run.
     _held: Option<Flock<File>>,
 }
 
@@ -85,10 +84,10 @@ pub(super) fn add<S: Adjustable>(
     }
 }
 
-/// The largest journal: one has a line of some hundred bytes for each value of each setting.
+/// Largest size of a journal: it has some hundred bytes for each value of each setting.
 const MOST: u64 = 64 << 20;
 
-/// Reads a journal. One that is too large is no run's, and all of it cannot be read.
+/// Reads a journal. A larger file belongs to no run, and counts as unreadable.
 fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<SavedJournal<S>> {
     let mut bytes = Vec::new();
     file.take(MOST + 1).read_to_end(&mut bytes)?;
@@ -96,7 +95,7 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<SavedJournal<S>>
     if is_too_large {
         bytes.clear();
     }
-    // What follows the last line break was not written to its end.
+    // What follows the last line break is an incomplete line.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
     let mut journal = SavedJournal {
         path,
@@ -130,14 +129,14 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<SavedJournal<S>>
         }
     }
     if is_another {
-        // Its lines may mean something else.
+        // Lines of another version may have another meaning.
         journal.unreadable += 1 + journal.entries.len();
         journal.entries.clear();
     }
     Ok(journal)
 }
 
-/// Whether a living run holds `file`; else it is held by the returned lock.
+/// Whether a living run has locked `file`; otherwise the returned lock holds it.
 fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
     let options = state::file().read(true).append(true).clone();
     let file = state::open_file(path, &options)?;
@@ -148,8 +147,7 @@ fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
     }
 }
 
-/// The journals of runs that go on, but for the one at `except`. The folder is locked by the
-/// caller.
+/// Journals of runs that go on, except for the one at `except`. The caller has locked the folder.
 pub(super) fn living<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -157,8 +155,8 @@ pub(super) fn living<S: Adjustable>(
     others(folder, except, false)
 }
 
-/// The journals in the folder but for the one at `except`, those of runs that have ended only if
-/// `dead` is true, and those of runs with other folders. The folder is locked by the caller.
+/// Journals in the folder except for the one at `except`, and those of runs with other folders.
+/// Journals of ended runs are included only if `dead` is true. The caller has locked the folder.
 pub(super) fn others<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -169,8 +167,8 @@ pub(super) fn others<S: Adjustable>(
     Ok(others)
 }
 
-/// The same without those of other folders. What is no file of this user's or root's is none of
-/// them.
+/// The same without those of other folders. Files that belong neither to this user nor to root are
+/// left out.
 pub(super) fn here<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -183,7 +181,7 @@ pub(super) fn here<S: Adjustable>(
         }
         let is_wanted = match held(&path) {
             Ok(held) => dead || held.is_none(),
-            // Said by who puts back.
+            // The error is reported when the journal is restored.
             Err(_) => continue,
         };
         if is_wanted {
@@ -194,8 +192,7 @@ pub(super) fn here<S: Adjustable>(
     Ok(here)
 }
 
-/// The journals of runs that go on and have another folder than this. One that cannot be read is
-/// none.
+/// Journals of runs that go on and have another folder than this. Unreadable ones are left out.
 pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<SavedJournal<S>> {
     if !S::OF_MACHINE {
         return Vec::new();
@@ -203,16 +200,16 @@ pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<SavedJournal<S>> {
     let boot = boot().ok();
     let all = elsewhere::held(folder, "journal").into_iter();
     let all = all.filter_map(|held| read(held.path.clone(), held.open().ok()?).ok());
-    // Others name their files so, too.
+    // Other programs use such names, too.
     all.filter(|journal: &SavedJournal<S>| journal.boot == boot)
         .collect()
 }
 
-/// Puts back what dead runs have left, and removes their journals and locks. The folder is locked
-/// by the caller. What is wrong with one journal keeps none of the others from being put back.
+/// Restores the settings of ended runs, and removes their journals and locks. An error in one
+/// journal does not keep the others from being restored. The caller has locked the folder.
 pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S>>> {
     let boot = boot()?;
-    // Before this one holds the dead ones' files itself.
+    // This comes before the files of ended runs are locked here.
     let living = living(folder, None)?;
     let mut dead: Vec<SavedJournal<S>> = Vec::new();
     let mut restorations = Vec::new();
@@ -236,8 +233,8 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
         }
     }
     for journal in &dead {
-        // Of an earlier boot nothing is left, and its threads' and interfaces' numbers may be
-        // others' now.
+        // Settings of an earlier boot are gone, and the numbers of threads and interfaces may be in
+        // use again.
         let earlier = journal.boot.as_ref().is_some_and(|its| *its != boot);
         let mut restoration = Restoration {
             pid: journal.pid,
@@ -263,7 +260,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
     }
     for path in state::files(folder, "lock")? {
         if matches!(held(&path), Ok(Some(_))) {
-            // Nobody has it any longer, so nobody minds.
+            // Nobody uses the lock any longer, so an error does not matter.
             let _ = removed(&path);
         }
     }
@@ -280,7 +277,7 @@ fn of<'a, S: Adjustable>(
         .filter(move |entry| entry.setting == *setting)
 }
 
-/// Puts `entries` back, the last first. `dead` are the journals of other runs that have ended,
+/// Restores `entries`, the last one first. `dead` are the journals of other runs that have ended,
 /// `living` of those that go on.
 pub(super) fn all<S: Adjustable>(
     entries: &[Entry<S>],
@@ -317,8 +314,8 @@ fn one<S: Adjustable>(
     let mine =
         ours.contains(&current) || of(dead, setting).any(|other| other.ours.contains(&current));
     if let Some(other) = of(living, setting).next() {
-        // It knows the values that were recorded when it began, and would take a later one for
-        // somebody else's.
+        // The other run knows only the values that were recorded when it began. It would take a
+        // later one for somebody else's.
         if let Some(its) = other
             .ours
             .last()
@@ -327,7 +324,7 @@ fn one<S: Adjustable>(
             setting.apply(its)?;
         }
         if other.before != *before && ours.contains(&other.before) {
-            // It began in another folder, and did not know of this one.
+            // The other run began in another folder and did not know this run.
             return Ok(Outcome::Failed(format!(
                 "another run has it, and would put it back to {}, which is this run's own: end that one first",
                 other.before

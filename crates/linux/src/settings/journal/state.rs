@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of the state: nobody else may read or change what stands in it, and nobody is waited
-//! for without an end.
+//! The folder of the state. Nobody else may read or change its content, and no operation waits for
+//! somebody without an end.
 //!
-//! What stands there is carried out with all rights of this process: settings are put back,
-//! processes are told to end. So nobody else may write to the folder, and none of the folders above
-//! lets others put another in its place.
+//! Its content is carried out with all rights of this process: settings are restored, processes are
+//! asked to end. So nobody else may write to the folder, and none of the folders above it lets
+//! others replace it.
 //!
-//! And who may open a file may lock it, and so keep a run from its own journal: the files are this
-//! user's alone. That the folder is, too, would not be enough for it to be locked itself: who has
-//! opened it before it was closed to others goes on to have it. Nor is a folder that is there
-//! already closed to others: it need not be Weir's, since anybody may mistype its name.
+//! Whoever can open a file can lock it, and so keep a run from its own journal. That is why the
+//! files are readable by this user alone. It is not enough that the folder is closed to others: a
+//! process that opened it before still has it. Nor is an existing folder closed to others by Weir:
+//! it may be no folder of Weir's, since its name may be a mistake.
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -22,7 +22,8 @@ use nix::unistd::geteuid;
 
 use super::elsewhere;
 
-/// For so long another process may have the folder: one that ends puts back some tens of settings,
+/// Longest time for which another process may have the folder. A run that ends restores some tens
+/// of settings, and drivers take their time.
 /// for which drivers take their time.
 pub(super) const PATIENCE: Duration = if cfg!(test) {
     Duration::from_millis(300)
@@ -30,24 +31,24 @@ pub(super) const PATIENCE: Duration = if cfg!(test) {
     Duration::from_secs(10)
 };
 
-/// The file that whoever looks at the folder or changes it has locked meanwhile.
+/// File that is locked while a process reads or changes the folder.
 pub(super) const ALONE: &str = "weir.alone";
 
 pub(super) const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
-/// Who may write to such a folder may not rename or remove what belongs to others there.
+/// With this bit, others may write to a folder, but not rename or remove files of this user.
 const STICKY: u32 = 0o1000;
 
 fn untrusted(message: String) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, message)
 }
 
-/// Whether files of this user can be trusted: they are this process's own, or root's.
+/// Whether files of `user` can be trusted: the user is this process's own, or root.
 pub(super) fn is_ours(user: u32) -> bool {
     user == 0 || user == geteuid().as_raw()
 }
 
-/// Makes the folder, for its owner alone, if it is not there.
+/// Creates the folder, for its owner alone, if it does not exist.
 pub(super) fn make(folder: &Path) -> io::Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| {
@@ -59,11 +60,11 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Opens the folder, if what stands there can be trusted. Nothing of it is changed.
+/// Opens the folder if its content can be trusted. Nothing is changed.
 ///
 /// # Errors
-/// `NotFound` when it is not there; `PermissionDenied` when somebody else could have written what
-/// stands there, or can put another folder in its place.
+/// Fails with `NotFound` when it does not exist, and with `PermissionDenied` when somebody else
+/// could have written its content, or can replace the folder.
 pub fn open(folder: &Path) -> io::Result<File> {
     let opened = OpenOptions::new()
         .read(true)
@@ -87,8 +88,7 @@ pub fn open(folder: &Path) -> io::Result<File> {
     Ok(opened)
 }
 
-/// Whether nobody else can put another folder in the place of `folder`: neither in a folder above
-/// it nor by a link on the way.
+/// Fails if somebody else can replace `folder`, in a folder above it or by a link on the way.
 fn is_in_place(folder: &Path) -> io::Result<()> {
     let stated = std::path::absolute(folder)?;
     let real = fs::canonicalize(folder)?;
@@ -119,20 +119,20 @@ fn is_in_place(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How a file of the folder is made: for its owner alone.
+/// Options with which files of the folder are created: for their owner alone.
 pub fn file() -> OpenOptions {
     let mut options = OpenOptions::new();
-    // What is no file of ours is not waited for.
+    // Opening something that is no file must not block.
     options
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     options
 }
 
-/// Opens a file of the folder as `options` say, if it is a file and this user's or root's.
+/// Opens a file of the folder with `options`, if it is a file and belongs to this user or to root.
 ///
 /// # Errors
-/// `PermissionDenied` for anything else.
+/// Fails with `PermissionDenied` for anything else.
 pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<File> {
     let opened = options.open(path)?;
     let about = opened.metadata()?;
@@ -149,14 +149,14 @@ pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<File> {
 /// Reads a file of the folder.
 ///
 /// # Errors
-/// As [`open_file`], and when it cannot be read.
+/// Fails as [`open_file`] does, and when it cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut open_file(path, file().read(true))?, &mut bytes)?;
     Ok(bytes)
 }
 
-/// The files of the folder with this ending, in the order of their names.
+/// Files of the folder with this ending, in the order of their names.
 pub(super) fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -172,7 +172,7 @@ pub(super) fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// That no other run looks at the folder or changes it, until this is dropped.
+/// The right to use the folder alone, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Alone {
     folder: File,
@@ -189,23 +189,25 @@ impl Alone {
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        // Not while there are journals: a disk may have no room for it when these are put back.
+        // The file stays while there are journals: the disk may have no room for it when they are
+        // restored.
         let is_last = self
             .path
             .parent()
             .is_some_and(|folder| files(folder, "journal").is_ok_and(|all| all.is_empty()));
         if is_last {
-            // Whoever waits for it sees that it has gone, and makes another. One that stays is in
-            // nobody's way.
+            // A process that waits for the file notices that it has gone, and creates another. A
+            // file that stays does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Waits until no other run looks at the folder or changes it.
+/// Waits until no other run uses the folder.
 ///
 /// # Errors
-/// As [`open`]; `TimedOut` when another process has it for longer than a run ever does.
+/// Fails as [`open`] does, and with `TimedOut` when another process has the folder for longer than
+/// any run needs.
 pub(super) fn alone(folder: &Path) -> io::Result<Alone> {
     let opened = open(folder)?;
     let path = folder.join(ALONE);
@@ -223,7 +225,7 @@ pub(super) fn alone(folder: &Path) -> io::Result<Alone> {
                     _lock: lock,
                 });
             }
-            // The last one has removed it meanwhile.
+            // The process before has removed the file meanwhile.
             Ok(_) => continue,
             Err((_, Errno::EWOULDBLOCK)) if Instant::now() < until => {}
             Err((back, Errno::EWOULDBLOCK)) => {
@@ -245,10 +247,10 @@ pub(super) fn alone(folder: &Path) -> io::Result<Alone> {
     }
 }
 
-/// Locks `file` until it is closed, which the end of the process does too.
+/// Locks `file` until it is closed, or the process ends.
 ///
 /// # Errors
-/// `WouldBlock` when a living process has it.
+/// Fails with `WouldBlock` when a living process has the lock.
 pub(super) fn lock(file: File) -> io::Result<Flock<File>> {
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| match error {
         Errno::EWOULDBLOCK => ErrorKind::WouldBlock.into(),
