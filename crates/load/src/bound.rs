@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end of a run: its longest time, and the signals that end it early.
-use std::io;
+//! The end of a run: its time is over, or a signal came.
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
 use crate::clock;
 
-/// Longest time of a run, in nanoseconds: 10 minutes. A flood, or a loop at a real-time priority,
-/// must end even if it is forgotten.
+/// The longest time of a run, in nanoseconds: 10 minutes. A flood or a job of real-time priority
+/// that its user has forgotten must end by itself.
 pub const LONGEST: u64 = 600_000_000_000;
 
 /// A time of at least one nanosecond and at most [`LONGEST`], as a command line gives it: `500ms`.
@@ -22,7 +23,7 @@ impl Time {
     }
 }
 
-/// The times here are counted in cycles of one nanosecond.
+/// The clock by which [`Time`] reads a duration: its cycles are nanoseconds.
 const CLOCK_HZ: u64 = 1_000_000_000;
 
 impl FromStr for Time {
@@ -34,7 +35,7 @@ impl FromStr for Time {
             nanoseconds @ 1..=LONGEST => Ok(Self(nanoseconds)),
             0 => Err(format!("`{text}` is less than a nanosecond")),
             _ => Err(format!(
-                "`{text}` is more than 10 minutes, the longest that anything runs here"
+                "`{text}` is longer than the longest run, 10 minutes"
             )),
         }
     }
@@ -46,44 +47,39 @@ extern "C" fn stop(_signal: libc::c_int) {
     STOPPED.store(true, Ordering::Relaxed);
 }
 
-/// Lets SIGINT and SIGTERM end a run early. The run still prints its result.
+/// Makes SIGINT and SIGTERM end a run early. The run still prints its result.
 ///
 /// # Errors
 /// The system refuses.
-pub fn stop_on_signals() -> io::Result<()> {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: all zeros is a valid sigaction: no flags (so that a wait for packets is
-        // interrupted) and an empty mask. The handler only stores an atomic.
-        let result = unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = stop as extern "C" fn(libc::c_int) as libc::sighandler_t;
-            libc::sigaction(signal, &action, std::ptr::null_mut())
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
-        }
+pub fn stop_on_signals() -> nix::Result<()> {
+    // Without SA_RESTART, so that a signal interrupts a wait for packets.
+    let handler = SigHandler::Handler(stop);
+    let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: the handler only stores an atomic.
+        unsafe { sigaction(signal, &action) }?;
     }
     Ok(())
 }
 
-/// End of a run.
+/// The instant at which a run ends.
 #[derive(Debug, Clone, Copy)]
 pub struct End(u64);
 
 impl End {
-    /// The end that comes after `time`, counted from now.
+    /// The end of a run that begins now and lasts `time`.
     #[must_use]
     pub fn after(time: Time) -> Self {
         Self(clock::now() + time.nanoseconds())
     }
 
-    /// The end by the monotonic clock, in nanoseconds.
+    /// The instant by the monotonic clock, in nanoseconds.
     #[must_use]
     pub fn at(self) -> u64 {
         self.0
     }
 
-    /// Whether the run is over at `now`, or a signal has ended it.
+    /// Whether the run is over at `now`: the time is, or a signal has ended it.
     #[must_use]
     pub fn is_over(self, now: u64) -> bool {
         now >= self.0 || STOPPED.load(Ordering::Relaxed)

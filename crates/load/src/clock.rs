@@ -1,44 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clocks that count nanoseconds.
+//! Clocks, in nanoseconds.
+use std::time::Duration;
 
-fn read(id: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid for writing. Both clocks always exist, so the call cannot fail.
-    unsafe { libc::clock_gettime(id, &mut time) };
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
-        + u64::try_from(time.tv_nsec).unwrap_or(0)
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
+fn read(clock: ClockId) -> u64 {
+    // Neither of the two clocks can be missing.
+    let time = clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The monotonic clock, the same in all processes and namespaces of a machine.
+/// The time of the monotonic clock, which is the same in all processes and namespaces of a machine.
 #[must_use]
 pub fn now() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
+    read(ClockId::CLOCK_MONOTONIC)
 }
 
-/// CPU time that the kernel has charged to this thread.
+/// The processor time that the kernel has charged to the calling thread.
 #[must_use]
 pub fn charged() -> u64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID)
+    read(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Sleeps until `then`, or until a signal comes.
+/// Sleeps until the monotonic clock is at `then`, or until a signal comes.
 pub fn sleep_until(then: u64) {
-    let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(then / 1_000_000_000).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::try_from(then % 1_000_000_000).unwrap_or(0),
-    };
-    // SAFETY: `time` is valid. For an absolute time nothing is written.
-    unsafe {
-        libc::clock_nanosleep(
-            libc::CLOCK_MONOTONIC,
-            libc::TIMER_ABSTIME,
-            &time,
-            std::ptr::null_mut(),
-        );
-    }
+    let then = TimeSpec::from_duration(Duration::from_nanos(then));
+    let _ = clock_nanosleep(
+        ClockId::CLOCK_MONOTONIC,
+        ClockNanosleepFlags::TIMER_ABSTIME,
+        &then,
+    );
 }
 
 /// The clock that stamps packets.
@@ -47,13 +39,13 @@ pub enum Stamps {
     /// The machine's monotonic clock: sender and receiver are on one machine.
     #[default]
     Monotonic,
-    /// The processor's time-stamp counter. It counts nanoseconds in a guest of QEMU with `-icount
-    /// shift=0`, whose QEMU is the sender.
+    /// The processor's time-stamp counter, read as nanoseconds. That is what it counts in a guest of
+    /// QEMU with `-icount shift=0`, to which QEMU itself sends.
     Tsc,
 }
 
 impl Stamps {
-    /// The time now.
+    /// The time of this clock, in nanoseconds.
     #[must_use]
     pub fn now(self) -> u64 {
         match self {

@@ -4,6 +4,9 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
 /// A scheduling policy of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchedPolicy {
@@ -77,7 +80,7 @@ pub enum PlaceError {
         cpu: usize,
         /// What the system says.
         cause: io::Error,
-        /// CPUs that the process may use.
+        /// The CPUs that the process may run on.
         allowed: String,
     },
     /// The policy is refused.
@@ -122,19 +125,20 @@ impl ThreadPlace {
         if let Some(cpu) = self.cpu {
             bind(cpu).map_err(|cause| PlaceError::Cpu {
                 cpu,
-                cause,
+                cause: cause.into(),
                 allowed: allowed(),
             })?;
         }
         if let Some(policy) = self.policy {
-            schedule(SELF, policy).map_err(|cause| PlaceError::Policy { policy, cause })?;
+            schedule(THIS_THREAD.as_raw(), policy)
+                .map_err(|cause| PlaceError::Policy { policy, cause })?;
         }
         Ok(())
     }
 }
 
 /// The calling thread, as system calls name it.
-const SELF: libc::pid_t = 0;
+const THIS_THREAD: Pid = Pid::from_raw(0);
 
 /// Gives the policy to all processes whose name begins so, kernel threads among them. Returns their
 /// names.
@@ -169,32 +173,18 @@ pub fn raise(beginning: &str, policy: SchedPolicy) -> Result<Vec<String>, RaiseE
     Ok(names)
 }
 
-fn bind(cpu: usize) -> io::Result<()> {
-    if cpu >= usize::try_from(libc::CPU_SETSIZE).unwrap_or(0) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    // SAFETY: all zeros is the empty set, and the number is within its bounds.
-    let result = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-    };
-    outcome(result)
+fn bind(cpu: usize) -> nix::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu)?;
+    sched_setaffinity(THIS_THREAD, &set)
 }
 
+/// The CPUs that the calling thread may run on.
 fn allowed() -> String {
-    // SAFETY: all zeros is the empty set, which is filled.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set);
-        set
-    };
-    let all = 0..usize::try_from(libc::CPU_SETSIZE).unwrap_or(0);
-    // SAFETY: every number is within the set's bounds.
-    let names: Vec<String> = all
-        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
-        .map(|cpu| cpu.to_string())
-        .collect();
+    let set = sched_getaffinity(THIS_THREAD).unwrap_or_default();
+    let is_allowed = |cpu: &usize| set.is_set(*cpu).unwrap_or(false);
+    let cpus = (0..CpuSet::count()).filter(is_allowed);
+    let names: Vec<String> = cpus.map(|cpu| cpu.to_string()).collect();
     names.join(", ")
 }
 
@@ -213,10 +203,6 @@ fn schedule(thread: libc::pid_t, policy: SchedPolicy) -> io::Result<()> {
     // SAFETY: the parameters are valid and only read.
     let result =
         unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, &parameters) };
-    outcome(libc::c_int::from(result != 0))
-}
-
-fn outcome(result: libc::c_int) -> io::Result<()> {
     if result == 0 {
         Ok(())
     } else {

@@ -4,6 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, poll};
+
 use super::flows::Tally;
 use super::{Listen, ReceiveError};
 use crate::clock::Stamps;
@@ -21,7 +24,8 @@ pub(super) struct Sockets {
     buffers: Vec<Vec<u8>>,
     stamps: Stamps,
     answer: bool,
-    ready: Vec<libc::pollfd>,
+    /// Whether each socket, and then each stream, can be read or written.
+    ready: Vec<bool>,
 }
 
 enum ServerSocket {
@@ -78,44 +82,33 @@ impl Sockets {
         })
     }
 
-    /// Waits until a socket has something to read, for at most `most` nanoseconds or until a signal
-    /// comes.
-    pub fn wait(&mut self, most: u64) -> io::Result<()> {
+    /// Waits until a socket can be read or written, for at most `longest` nanoseconds, or until a
+    /// signal comes.
+    pub fn wait(&mut self, longest: u64) -> io::Result<()> {
         let accepts = self.streams.len() < STREAMS;
-        let listening = self.listening.iter().map(|socket| match socket {
-            ServerSocket::Listener(_) if !accepts => (-1, 0),
-            socket => (socket.as_fd().as_raw_fd(), libc::POLLIN),
+        let listening = self.listening.iter().map(|socket| {
+            let is_wanted = accepts || matches!(socket, ServerSocket::Datagrams(_));
+            let events = if is_wanted {
+                PollFlags::POLLIN
+            } else {
+                PollFlags::empty()
+            };
+            PollFd::new(socket.as_fd(), events)
         });
-        let streams = self
-            .streams
-            .iter()
-            .map(|stream| (stream.stream.as_raw_fd(), stream.wants()));
-        let polled = listening.chain(streams).map(|(fd, events)| libc::pollfd {
-            fd,
-            events,
-            revents: 0,
-        });
-        self.ready.clear();
-        self.ready.extend(polled);
+        let streams = self.streams.iter();
+        let streams = streams.map(|stream| PollFd::new(stream.stream.as_fd(), stream.wants()));
+        let mut polled: Vec<PollFd<'_>> = listening.chain(streams).collect();
         // Rounded up, so that the last wait does not become a busy one.
-        let milliseconds = libc::c_int::try_from(most.min(WAIT).div_ceil(1_000_000)).unwrap_or(0);
-        // SAFETY: the list has the length that is passed.
-        let result = unsafe {
-            libc::poll(
-                self.ready.as_mut_ptr(),
-                self.ready.len() as libc::nfds_t,
-                milliseconds,
-            )
-        };
-        match result {
-            0.. => Ok(()),
-            _ => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => {
-                    self.ready.clear();
-                    Ok(())
-                }
-                error => Err(error),
-            },
+        let milliseconds = longest.min(WAIT).div_ceil(1_000_000);
+        self.ready.clear();
+        match poll(&mut polled, u16::try_from(milliseconds).unwrap_or(0)) {
+            Ok(_) => {
+                let ready = polled.iter().map(|socket| socket.any().unwrap_or(true));
+                self.ready.extend(ready);
+                Ok(())
+            }
+            Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -128,7 +121,7 @@ impl Sockets {
             .ready
             .iter()
             .enumerate()
-            .filter(|(_, ready)| ready.revents != 0)
+            .filter(|(_, is_ready)| **is_ready)
         {
             match self.listening.get(place) {
                 Some(ServerSocket::Datagrams(socket)) => {
@@ -221,12 +214,12 @@ fn answer(
 }
 
 impl Stream {
-    /// Events that the connection waits for. It reads nothing more before everything is answered.
-    fn wants(&self) -> libc::c_short {
+    /// What it waits for: nothing more is taken before all that was is answered.
+    fn wants(&self) -> PollFlags {
         if self.answers.is_empty() {
-            libc::POLLIN
+            PollFlags::POLLIN
         } else {
-            libc::POLLOUT
+            PollFlags::POLLOUT
         }
     }
 
