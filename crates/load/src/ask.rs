@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Asks a server that answers (`weir-load receive --answer`), one question after the other, and
-//! measures how long each answer takes.
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+//! measures the latency of each answer.
+use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -11,41 +11,43 @@ use crate::bound::{End, Time};
 use crate::clock;
 use crate::latency::{Distribution, Times};
 use crate::payload::{HEADER, Header};
-use crate::send::{self, SendError, seconds};
+use crate::send::{self, SendError, Transport, is_temporary, seconds, write_whole};
 
-/// Longest wait for the answer to a datagram, in nanoseconds: 1 s. After it the datagram is lost.
+/// The longest wait for the answer to a datagram, in nanoseconds: 1 s. Without an answer by then
+/// the datagram counts as lost.
 pub const PATIENCE: u64 = 1_000_000_000;
-/// Longest wait in one system call; after it the run checks whether it is over.
+/// The longest wait in one system call: a run checks whether it is over at least this often.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// Questions, each asked when the one before is answered or lost.
+/// A series of questions, each asked when the one before is answered or lost.
 #[derive(Debug, Clone)]
 pub struct Questions {
-    /// Address of the server.
+    /// The address of the server.
     pub to: SocketAddr,
-    /// Whether to use TCP; else UDP.
+    /// Whether they go over a TCP connection; else by UDP.
     pub stream: bool,
-    /// Bytes of a question and of its answer, from [`HEADER`] to [`crate::payload::LONGEST`].
+    /// The length of a question and of its answer in bytes, from [`HEADER`] to
+    /// [`crate::payload::LONGEST`].
     pub size: usize,
-    /// Number of questions; none: as many as the time allows.
+    /// The number of questions; none: as many as the time allows.
     pub count: Option<u64>,
-    /// Longest time of the run.
+    /// The longest time that the series takes.
     pub time: Time,
 }
 
-/// Results of the questions.
+/// The result of [`Questions::run`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answers {
-    /// Length of the run, in seconds.
+    /// The time that all questions took together, in seconds.
     pub seconds: f64,
-    /// Questions that were asked.
+    /// The number of questions asked.
     pub asked: u64,
-    /// Questions that were answered.
+    /// The number of questions that were answered.
     pub answered: u64,
-    /// Datagrams that were not answered within a second ([`PATIENCE`]); TCP loses none. What is
-    /// open at the end is neither answered nor lost.
+    /// The number of datagrams that were not answered within [`PATIENCE`]; TCP loses none. A
+    /// question that is open at the end is neither answered nor lost.
     pub lost: u64,
-    /// Time from a question to the whole of its answer, in nanoseconds.
+    /// The time from a question to the end of its answer, in nanoseconds.
     pub latency: Distribution,
 }
 
@@ -53,7 +55,7 @@ impl Questions {
     /// Asks until all questions are asked, the time is over or a signal comes.
     ///
     /// # Errors
-    /// A public address, one that cannot be reached, a connection that the server ends.
+    /// The address is public or cannot be reached, or the server ends the connection.
     pub fn run(&self) -> Result<Answers, SendError> {
         if send::is_public(self.to.ip()) {
             return Err(SendError::Public(self.to.ip()));
@@ -63,7 +65,8 @@ impl Questions {
     }
 
     fn ask(&self) -> io::Result<Answers> {
-        let mut way = self.way()?;
+        let mut transport = Transport::open(self.to, None, self.stream, self.time)?;
+        transport.set_read_timeout(WAIT)?;
         let mut times = Times::default();
         let mut message = vec![0x5a; self.size];
         let (mut asked, mut answered, mut lost) = (0, 0, 0);
@@ -79,7 +82,7 @@ impl Questions {
             };
             message[..HEADER].copy_from_slice(&header.to_bytes());
             asked += 1;
-            match way.answer(&mut message, header, end)? {
+            match answer(&mut transport, &mut message, header, end)? {
                 Outcome::Answered => {
                     answered += 1;
                     times.record(clock::now() - now);
@@ -97,26 +100,9 @@ impl Questions {
             latency: times.distribution(),
         })
     }
-
-    fn way(&self) -> io::Result<AskSocket> {
-        if self.stream {
-            let stream = send::connect(self.to, self.time)?;
-            stream.set_read_timeout(Some(WAIT))?;
-            return Ok(AskSocket::Stream(stream));
-        }
-        let socket = send::socket(self.to, None)?;
-        socket.set_read_timeout(Some(WAIT))?;
-        Ok(AskSocket::Datagrams(socket))
-    }
 }
 
-/// The socket of the questions.
-enum AskSocket {
-    Datagrams(UdpSocket),
-    Stream(TcpStream),
-}
-
-/// Result of one question.
+/// The fate of a question.
 enum Outcome {
     Answered,
     Lost,
@@ -124,71 +110,59 @@ enum Outcome {
     Open,
 }
 
-impl AskSocket {
-    /// Asks, and waits for the whole answer, which is read into `message`.
-    fn answer(&mut self, message: &mut [u8], asked: Header, end: End) -> io::Result<Outcome> {
-        match self {
-            Self::Datagrams(socket) => {
-                // Where nobody listens, no answer comes either: the question counts as lost.
-                let _ = socket.send(message);
-                loop {
-                    match socket.recv(message) {
-                        // The answer to an earlier question, which counts as lost, may still come.
-                        Ok(length) if Header::of(&message[..length]) == Some(asked) => {
-                            return Ok(Outcome::Answered);
-                        }
-                        Ok(_) => {}
-                        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-                        Err(error) if is_wait(&error) => {}
-                        Err(error) => return Err(error),
+/// Sends the question in `message`, whose header is `asked`, and reads its answer into `message`.
+fn answer(
+    transport: &mut Transport,
+    message: &mut [u8],
+    asked: Header,
+    end: End,
+) -> io::Result<Outcome> {
+    match transport {
+        Transport::Datagrams(socket) => {
+            // A refusal says that nobody listens: the question is lost like any other without an
+            // answer.
+            let _ = socket.send(message);
+            loop {
+                match socket.recv(message) {
+                    // An answer to an earlier question that counts as lost may still come.
+                    Ok(length) if Header::of(&message[..length]) == Some(asked) => {
+                        return Ok(Outcome::Answered);
                     }
-                    let now = clock::now();
-                    if end.is_over(now) {
-                        return Ok(Outcome::Open);
-                    }
-                    if now - asked.sent > PATIENCE {
-                        return Ok(Outcome::Lost);
-                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                    Err(error) if is_temporary(&error) => {}
+                    Err(error) => return Err(error),
                 }
-            }
-            Self::Stream(stream) => {
-                let mut written = 0;
-                while written < message.len() {
-                    match stream.write(&message[written..]) {
-                        Ok(length) => written += length,
-                        Err(error) if is_wait(&error) => {}
-                        Err(error) => return Err(error),
-                    }
-                    if written < message.len() && end.is_over(clock::now()) {
-                        return Ok(Outcome::Open);
-                    }
+                let now = clock::now();
+                if end.is_over(now) {
+                    return Ok(Outcome::Open);
                 }
-                let mut come = 0;
-                while come < message.len() {
-                    match stream.read(&mut message[come..]) {
-                        Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                        Ok(length) => come += length,
-                        Err(error) if is_wait(&error) => {}
-                        Err(error) => return Err(error),
-                    }
-                    if come < message.len() && end.is_over(clock::now()) {
-                        return Ok(Outcome::Open);
-                    }
-                }
-                if Header::of(message) == Some(asked) {
-                    Ok(Outcome::Answered)
-                } else {
-                    Err(io::ErrorKind::InvalidData.into())
+                if now - asked.sent > PATIENCE {
+                    return Ok(Outcome::Lost);
                 }
             }
         }
+        Transport::Stream(stream) => {
+            if !write_whole(stream, message, end)? {
+                return Ok(Outcome::Open);
+            }
+            let mut read = 0;
+            while read < message.len() {
+                match stream.read(&mut message[read..]) {
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(length) => read += length,
+                    Err(error) if is_temporary(&error) => {}
+                    Err(error) => return Err(error),
+                }
+                if read < message.len() && end.is_over(clock::now()) {
+                    return Ok(Outcome::Open);
+                }
+            }
+            if Header::of(message) == Some(asked) {
+                Ok(Outcome::Answered)
+            } else {
+                Err(io::ErrorKind::InvalidData.into())
+            }
+        }
     }
-}
-
-/// Whether nothing has come yet, or a signal has interrupted the wait.
-fn is_wait(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
-    )
 }

@@ -39,8 +39,8 @@ pub enum Stamps {
     /// The machine's monotonic clock: sender and receiver are on one machine.
     #[default]
     Monotonic,
-    /// The processor's time-stamp counter, read as nanoseconds. That is what it counts in a guest of
-    /// QEMU with `-icount shift=0`, to which QEMU itself sends.
+    /// The processor's time-stamp counter, read as nanoseconds. That is what it counts in a guest
+    /// of QEMU with `-icount shift=0`, to which QEMU itself sends.
     Tsc,
 }
 

@@ -50,7 +50,7 @@ impl Cli {
     }
 }
 
-/// A time in a message: nanoseconds in the unit that suits.
+/// Writes a time for a message, in the unit that suits.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn shown(nanoseconds: u64) -> String {
     let time = nanoseconds as f64;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Many datagrams with one system call.
+//! Sends and receives many datagrams with one system call.
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Most datagrams in one call.
+/// The most datagrams of one call.
 pub(crate) const MOST: usize = 64;
 
-/// Sends the messages over a connected socket and returns how many of them the system took.
+/// Sends the messages over a connected socket. Returns how many of them the system took.
 pub(crate) fn send(socket: BorrowedFd<'_>, messages: &mut [Vec<u8>]) -> io::Result<usize> {
     let mut headers = Headers::over(messages.iter_mut().map(Vec::as_mut_slice));
     // SAFETY: the headers point into `messages`, which are borrowed until the call is over.
@@ -21,8 +21,11 @@ pub(crate) fn send(socket: BorrowedFd<'_>, messages: &mut [Vec<u8>]) -> io::Resu
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives the messages that wait in the socket into `buffers` and returns their lengths. Fails
-/// with [`io::ErrorKind::WouldBlock`] if none waits.
+/// Receives the datagrams that wait in the socket into `buffers`, and their lengths into `lengths`.
+/// Returns how many these are.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] if none wait.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],
@@ -47,15 +50,15 @@ pub(crate) fn receive(
     Ok(received)
 }
 
-/// What the two calls want: a header and a vector of one piece per message.
+/// The arguments of the two calls: for each message a header and a vector of one piece.
 struct Headers {
     messages: Vec<libc::mmsghdr>,
-    /// The messages point here.
+    /// The vectors to which `messages` points.
     _pieces: Vec<libc::iovec>,
 }
 
 impl Headers {
-    /// At most [`MOST`].
+    /// The headers of the first [`MOST`] of `buffers`.
     fn over<'a>(buffers: impl Iterator<Item = &'a mut [u8]>) -> Self {
         let mut pieces: Vec<libc::iovec> = buffers
             .take(MOST)

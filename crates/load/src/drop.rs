@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least that a received packet can cost: an XDP program that drops each packet before the
-//! kernel has built anything from it. The costs of other work on packets are compared with that.
+//! The least that a received packet can cost: an XDP program drops each before the kernel looks at
+//! it. Experiments compare other costs of a packet with this one.
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -15,7 +15,7 @@ const MOVE: u8 = 0xb7;
 /// `return r0` (BPF_JMP | BPF_EXIT).
 const EXIT: u8 = 0x95;
 
-/// Why no packet is dropped.
+/// A reason why no packet is dropped.
 #[derive(Debug, thiserror::Error)]
 pub enum DropError {
     /// No interface has this name.
@@ -33,21 +33,21 @@ pub enum DropError {
     },
 }
 
-/// Drops all packets that an interface receives, and so ends all that goes over it.
+/// An interface whose received packets are all dropped.
 #[derive(Debug, Clone)]
 pub struct Drops {
-    /// Name as `ip link` shows it.
+    /// Its name, as `ip link` shows it.
     pub interface: String,
-    /// Length of the run.
+    /// The time for which packets are dropped.
     pub time: Time,
 }
 
 impl Drops {
     /// Attaches the program, calls `ready`, and waits until the time is over or a signal comes. The
-    /// program goes with the process, however that ends.
+    /// kernel removes the program when the process ends.
     ///
     /// # Errors
-    /// No such interface; the kernel or the driver refuses.
+    /// There is no such interface, or the kernel or the driver refuses.
     pub fn run(&self, ready: impl FnOnce()) -> Result<(), DropError> {
         let no_interface = || DropError::NoInterface(self.interface.clone());
         let name = CString::new(self.interface.as_str()).map_err(|_| no_interface())?;
@@ -98,8 +98,8 @@ fn load() -> io::Result<OwnedFd> {
     descriptor(result)
 }
 
-/// Attaches the program in the driver itself. In place of a driver that cannot, the kernel would
-/// run it after the packet has already cost everything.
+/// Attaches `program` in the driver. Where the driver cannot run it, the kernel would, but only
+/// after it has spent its own work on the packet.
 fn attach(program: &OwnedFd, index: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd as _;
     let options = bpf_link_create_opts {
@@ -114,8 +114,7 @@ fn attach(program: &OwnedFd, index: i32) -> io::Result<OwnedFd> {
     descriptor(result)
 }
 
-/// Turns the result of one of libbpf's functions into a descriptor, or into an error if it is below
-/// 0.
+/// Converts the result of a function of libbpf: a descriptor, or the negative number of an error.
 fn descriptor(result: RawFd) -> io::Result<OwnedFd> {
     if result < 0 {
         return Err(io::Error::from_raw_os_error(-result));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Distributions of times.
+//! The distribution of times.
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Histogram of times in nanoseconds, to three digits.
+/// A histogram of times in nanoseconds, to three digits.
 #[derive(Debug, Clone)]
 pub struct Times(Histogram<u64>);
 
-/// Longest time that the histogram distinguishes, in nanoseconds: 1000 s.
+/// The longest time of the histogram in nanoseconds: 1000 s. Longer ones count as this.
 const TOP: u64 = 1_000_000_000_000;
 
 impl Default for Times {
     fn default() -> Self {
-        // The bounds are valid: 1 to more than 2, with 0 to 5 digits.
+        // These bounds are valid: at least 1 and 2, with at most 5 digits.
         Self(Histogram::new_with_bounds(1, TOP, 3).unwrap_or_else(|_| unreachable!()))
     }
 }
@@ -20,31 +20,31 @@ impl Default for Times {
 /// Summary of a distribution; times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Distribution {
-    /// Number of values; if it is 0, so are all others.
+    /// The number of times. If it is 0, all other fields are too.
     pub count: u64,
-    /// The shortest.
+    /// The shortest time.
     pub min: u64,
-    /// The mean.
+    /// The mean of the times.
     pub mean: f64,
     /// The median.
     pub p50: u64,
-    /// The quantile at 90 %.
+    /// The quantile of 90 %.
     pub p90: u64,
-    /// The quantile at 99 %.
+    /// The quantile of 99 %.
     pub p99: u64,
-    /// The quantile at 99.9 %.
+    /// The quantile of 99.9 %.
     pub p999: u64,
-    /// The longest.
+    /// The longest time.
     pub max: u64,
 }
 
 impl Times {
-    /// Adds a value.
+    /// Adds a time.
     pub fn record(&mut self, nanoseconds: u64) {
         self.0.saturating_record(nanoseconds);
     }
 
-    /// Summary of the values so far.
+    /// The distribution of the times so far.
     #[must_use]
     pub fn distribution(&self) -> Distribution {
         let times = &self.0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real packets and real jobs for tests and experiments on Linux: [`send`] floods an address,
-//! [`receive`] counts what comes and how old it is, [`ask`] measures how long it takes to be
-//! answered, [`spin`] works like a CPU-bound process and says how much longer than alone it took,
-//! [`drop`] is the least that packets can cost.
+//! [`receive`] counts messages and measures their age, [`ask`] measures the latency of answers,
+//! [`spin`] works like a CPU-bound process and measures how much longer it takes than alone, and
+//! [`drop`] drops packets at the least cost that they can have.
 //!
-//! Every run ends by itself: none is longer than [`bound::LONGEST`], whatever is asked for.
+//! Every run ends by itself: none is longer than [`bound::LONGEST`].
 pub mod ask;
 pub mod bound;
 pub mod clock;

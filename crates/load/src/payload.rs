@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a packet carries: whose it is, its number, and when it was sent. The network of the guest
-//! (boards/linux/packets.c) writes the same.
+//! The header of a message: its sender, its number, and the time at which it was sent. The network
+//! of the guest (boards/linux/packets.c) writes the same.
 
-/// Bytes of a header, the shortest message.
+/// The length of a header in bytes, which is the shortest message.
 pub const HEADER: usize = 28;
-/// Bytes of the longest message: what fits into a UDP packet over IPv4.
+/// The length of the longest message in bytes: the payload of a UDP packet over IPv4.
 pub const LONGEST: usize = 65_507;
 
 const MAGIC: [u8; 4] = *b"WEIR";
 
-/// The begin of every message, in network byte order: `WEIR`, then these.
+/// The begin of every message: `WEIR`, then these fields in network byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the message with its header; needed where messages follow one another in a stream.
+    /// The length of the message with its header in bytes. It separates the messages of a stream.
     pub length: u32,
-    /// Who sends: each sender has its own number.
+    /// The number of the sender.
     pub flow: u32,
-    /// From 0.
+    /// The number of the message among those of its sender, from 0.
     pub sequence: u64,
-    /// By the sender's clock, in nanoseconds.
+    /// The time at which it was sent, by the sender's clock in nanoseconds.
     pub sent: u64,
 }
 
 impl Header {
-    /// The header as bytes.
+    /// The bytes of the header.
     #[must_use]
     pub fn to_bytes(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
@@ -35,7 +35,7 @@ impl Header {
         bytes
     }
 
-    /// The header at the begin of `message`; none where somebody else has sent it.
+    /// The header at the begin of `message`; none: another program has sent it.
     #[must_use]
     pub fn of(message: &[u8]) -> Option<Self> {
         let (bytes, _) = message.split_first_chunk::<HEADER>()?;

@@ -58,70 +58,70 @@ impl fmt::Display for SchedPolicy {
     }
 }
 
-/// Options of every command: the CPU and the policy of its thread.
+/// The options of every command for its thread.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
-pub struct ThreadPlace {
+pub struct ThreadOptions {
     /// Run on this CPU alone
     #[arg(long, value_name = "NUMBER")]
     pub cpu: Option<usize>,
 
-    /// The scheduling policy: other, batch, idle, fifo:50, rr:50; what it is already if not given
+    /// The scheduling policy: other, batch, idle, fifo:50, rr:50; unchanged if not given
     #[arg(long)]
     pub policy: Option<SchedPolicy>,
 }
 
-/// Why a thread cannot have its CPU or its policy.
+/// A reason why a thread cannot have its CPU or its policy.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The CPU does not exist, or this process may not use it.
     #[error("--cpu {cpu}: {cause}; this process may run on {allowed}")]
     Cpu {
-        /// The CPU that was asked for.
+        /// The CPU of the option.
         cpu: usize,
         /// What the system says.
         cause: io::Error,
         /// The CPUs that the process may run on.
         allowed: String,
     },
-    /// The policy is refused.
+    /// The system refuses the policy.
     #[error(
-        "--policy {policy}: {cause}; real-time policies need root, CAP_SYS_NICE or a limit RLIMIT_RTPRIO that is high enough"
+        "--policy {policy}: {cause}; a real-time policy needs root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least its priority"
     )]
     Policy {
-        /// The policy that was asked for.
+        /// The policy of the option.
         policy: SchedPolicy,
         /// What the system says.
         cause: io::Error,
     },
 }
 
-/// Why no process was given a policy.
+/// A reason why [`raise`] failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RaiseError {
-    /// The list of processes cannot be read.
+    /// The processes cannot be listed.
     #[error("cannot read /proc: {0}")]
     Processes(io::Error),
-    /// No process has a name that begins so.
+    /// The name of no process begins with this text.
     #[error(
-        "the name of no process begins with `{0}`: look at `ps -e`; a network card has threads napi/... once its file `threaded` has 1"
+        "the name of no process begins with `{0}`: `ps -e` lists them; a network card has threads napi/... once its file `threaded` has 1"
     )]
-    Nobody(String),
+    NoProcess(String),
     /// The system refuses.
     #[error("{name}: {cause}")]
     Policy {
         /// The process.
         name: String,
-        /// Why.
+        /// What the system says.
         cause: PlaceError,
     },
 }
 
-impl ThreadPlace {
+impl ThreadOptions {
     /// Gives the calling thread its CPU and its policy.
     ///
     /// # Errors
-    /// The system refuses; the message says what is needed.
-    pub fn take(self) -> Result<(), PlaceError> {
+    /// The system refuses. The message says what is needed.
+    pub fn apply(self) -> Result<(), PlaceError> {
         if let Some(cpu) = self.cpu {
             bind(cpu).map_err(|cause| PlaceError::Cpu {
                 cpu,
@@ -140,11 +140,11 @@ impl ThreadPlace {
 /// The calling thread, as system calls name it.
 const THIS_THREAD: Pid = Pid::from_raw(0);
 
-/// Gives the policy to all processes whose name begins so, kernel threads among them. Returns their
-/// names.
+/// Gives `policy` to all processes whose name starts with `beginning`, kernel threads among them.
+/// Returns their names.
 ///
 /// # Errors
-/// No process has such a name, or the system refuses.
+/// There is no such process, or the system refuses.
 pub fn raise(beginning: &str, policy: SchedPolicy) -> Result<Vec<String>, RaiseError> {
     let mut names = Vec::new();
     let processes = std::fs::read_dir("/proc").map_err(RaiseError::Processes)?;
@@ -168,7 +168,7 @@ pub fn raise(beginning: &str, policy: SchedPolicy) -> Result<Vec<String>, RaiseE
         }
     }
     if names.is_empty() {
-        return Err(RaiseError::Nobody(beginning.to_owned()));
+        return Err(RaiseError::NoProcess(beginning.to_owned()));
     }
     Ok(names)
 }
@@ -199,7 +199,7 @@ fn schedule(thread: libc::pid_t, policy: SchedPolicy) -> io::Result<()> {
     let parameters = libc::sched_param {
         sched_priority: priority.into(),
     };
-    // A system call, since musl's function of this name does nothing.
+    // A system call: the function of this name in musl does nothing.
     // SAFETY: the parameters are valid and only read.
     let result =
         unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, &parameters) };
@@ -229,11 +229,11 @@ mod tests {
     #[test]
     fn a_cpu_that_is_not_there_is_refused_with_those_that_are() {
         for cpu in [1023, 1024, usize::MAX] {
-            let place = ThreadPlace {
+            let options = ThreadOptions {
                 cpu: Some(cpu),
                 policy: None,
             };
-            let message = place.take().unwrap_err().to_string();
+            let message = options.apply().unwrap_err().to_string();
             assert!(message.contains("may run on"), "{message}");
             assert!(
                 message

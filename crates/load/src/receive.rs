@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts what comes, what is lost on the way, and how old it is; and answers, if it is to.
+//! Counts the messages that come and those that are lost, and measures their age. Answers them on
+//! request.
 use std::io;
 use std::net::SocketAddr;
 
@@ -16,32 +17,31 @@ mod sockets;
 use flows::Tally;
 use sockets::Sockets;
 
-/// What is listened to.
+/// A receiver of messages at several addresses.
 #[derive(Debug, Clone)]
-pub struct Listen {
+pub struct Listener {
     /// The addresses and ports.
     pub at: Vec<SocketAddr>,
-    /// TCP and not UDP.
+    /// Whether messages come over TCP; else by UDP.
     pub stream: bool,
-    /// Send each message back, one by one.
+    /// Whether each message is sent back, one by one.
     pub answer: bool,
-    /// Messages taken with one system call, from 1 to 64; a server that takes them one by one has
-    /// 1.
+    /// The most datagrams that one system call takes, 1 to 64.
     pub batch: usize,
-    /// Bytes of the socket's buffer, as the system counts them; its default if there is none.
+    /// The size of the socket's buffer in bytes, as the system counts them; none: its default.
     pub buffer: Option<u32>,
-    /// The sender's clock.
+    /// The clock of the sender's stamps.
     pub stamps: Stamps,
-    /// Length of the run.
+    /// The time after which the receiver ends.
     pub time: Time,
-    /// End after so many messages.
+    /// The number of messages after which it ends.
     pub count: Option<u64>,
 }
 
-/// Why nothing can be received.
+/// A reason why nothing can be received.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// No socket at an address.
+    /// The system refuses a socket at an address.
     #[error("cannot listen at {at}: {cause}")]
     Bind {
         /// The address.
@@ -54,56 +54,58 @@ pub enum ReceiveError {
     System(#[from] io::Error),
 }
 
-/// What came.
+/// The result of [`Listener::run`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reception {
-    /// How long it was listened, in seconds.
+    /// The time for which it listened, in seconds.
     pub seconds: f64,
-    /// Per address, in the order in which they were given.
-    pub ports: Vec<PortTraffic>,
+    /// The messages to each address, in the order of [`Listener::at`].
+    pub ports: Vec<ListeningPort>,
 }
 
-/// What came to one address.
+/// The messages that came to one address.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PortTraffic {
+pub struct ListeningPort {
     /// The address.
     pub at: SocketAddr,
-    /// Messages of `weir-load send`.
+    /// The number of messages of `weir-load send`.
     pub packets: u64,
-    /// Their bytes.
+    /// The bytes of these messages.
     pub bytes: u64,
-    /// From the first of them to the last, in seconds; what is divided by it is a throughput.
+    /// The time from the first of them to the last, in seconds. Divided by it, the bytes are a
+    /// throughput.
     pub span: f64,
-    /// Messages from others.
+    /// The number of messages from other programs.
     pub foreign: u64,
-    /// Messages that the socket's buffer had no room for; none where the kernel does not say.
+    /// The number of messages for which the socket's buffer had no room; none: the kernel does not
+    /// say.
     pub overflowed: Option<u64>,
-    /// Per sender.
-    pub flows: Vec<SenderFlow>,
-    /// How old messages were, in nanoseconds. What a clock puts into the future is 0 old.
+    /// The messages of each sender.
+    pub flows: Vec<SenderCounts>,
+    /// The age of the messages, in nanoseconds; 0 if their stamp is in the future.
     pub latency: Distribution,
 }
 
-/// What came from one sender.
+/// The messages that came from one sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct SenderFlow {
-    /// The sender's number.
+pub struct SenderCounts {
+    /// The number of the sender.
     pub flow: u32,
-    /// Its messages.
+    /// The number of its messages.
     pub packets: u64,
-    /// Messages before the latest one that did not come. What was lost after it only the sender
-    /// knows.
+    /// The number of messages that did not come and precede the latest one that did. Only the
+    /// sender knows what was lost after that.
     pub lost: u64,
-    /// Messages that came after a later one.
+    /// The number of messages that came after a later one.
     pub late: u64,
 }
 
-impl Listen {
+impl Listener {
     /// Opens the sockets, calls `ready`, and counts until the time is over, the count is reached,
     /// or a signal comes.
     ///
     /// # Errors
-    /// An address is taken or not this machine's.
+    /// An address is in use, or not one of this machine.
     pub fn run(&self, ready: impl FnOnce()) -> Result<Reception, ReceiveError> {
         let mut sockets = Sockets::open(self)?;
         let mut tallies: Vec<Tally> = self.at.iter().map(|_| Tally::default()).collect();

@@ -12,78 +12,81 @@ use crate::bound::{End, Time};
 use crate::payload::{self, Header};
 use crate::{clock, datagrams};
 
-/// Frequency of the cycles in arrival patterns: a cycle is a nanosecond.
+/// The clock of arrival patterns: its cycles are nanoseconds.
 pub const CLOCK_HZ: u64 = 1_000_000_000;
 
-/// Gaps below this are spent without sleep, in nanoseconds: a sleep takes longer.
+/// The longest gap between messages that is waited for without sleep, in nanoseconds: a sleep would
+/// take longer.
 const SHORT: u64 = 20_000;
-/// Longest time for which a write may block; after it the run checks whether it is over.
+/// The longest time that a write to a stream blocks: a run checks whether it is over at least this
+/// often.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A flood.
+/// A flood of messages to one address.
 #[derive(Debug, Clone)]
 pub struct Flood {
-    /// Address of the receiver.
+    /// The address that is flooded.
     pub to: SocketAddr,
-    /// The sender's own address; none: the system chooses it.
+    /// The sender's own address; none: the system chooses one.
     pub from: Option<SocketAddr>,
-    /// Whether to use TCP; else UDP.
+    /// Whether messages go over a TCP connection; else by UDP.
     pub stream: bool,
-    /// When messages are sent; none: as fast as the connection takes them.
+    /// The times at which messages are sent; none: as fast as the connection takes them.
     pub pattern: Option<Pattern>,
-    /// Seed of the random patterns that have none of their own.
+    /// The seed of random patterns that state no seed of their own.
     pub seed: u64,
-    /// Bytes of a message, from [`payload::HEADER`] to [`payload::LONGEST`].
+    /// The length of a message in bytes, from [`payload::HEADER`] to [`payload::LONGEST`].
     pub size: usize,
     /// The number of this sender in its messages.
     pub flow: u32,
-    /// Length of the run.
+    /// The time after which the flood ends.
     pub time: Time,
 }
 
-/// Why nothing can be sent.
+/// A reason why nothing can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The pattern cannot be run.
     #[error("{0}")]
     Pattern(#[from] PatternError),
-    /// Datagrams need a pattern.
-    #[error("datagrams need a pattern: only a connection says when it takes no more")]
+    /// The flood is of datagrams and has no pattern.
+    #[error("UDP needs a pattern: only a TCP connection says when it takes no more")]
     Datagrams,
-    /// The pattern moves a line.
-    #[error("a level is no packets: give a rate (20kHz) or another pattern of packets")]
+    /// The pattern is the level of a line.
+    #[error("a level is no pattern of packets: give a rate such as 20kHz, or another pattern")]
     Level,
-    /// The address is a public one.
+    /// The address may belong to somebody on the internet.
     #[error(
-        "{0} is a public address: a flood goes to this machine (127.0.0.1), to private or to link-local addresses only"
+        "{0} is a public address: weir-load sends only to this machine (127.0.0.1), to private and to link-local addresses"
     )]
     Public(IpAddr),
     /// The system refuses.
     #[error("cannot send to {to}: {cause}")]
     System {
-        /// The address of the receiver.
+        /// The address.
         to: SocketAddr,
         /// What the system says.
         cause: io::Error,
     },
 }
 
-/// Results of a flood.
+/// The result of [`Flood::run`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sent {
-    /// Length of the run, in seconds.
+    /// The time that the flood took, in seconds.
     pub seconds: f64,
     /// The number of the sender.
     pub flow: u32,
-    /// Messages that the system took.
+    /// The number of messages that the system took.
     pub packets: u64,
-    /// Bytes of these messages, without headers of the network.
+    /// The bytes of these messages, without the headers of the network.
     pub bytes: u64,
-    /// Messages that the system refused: nobody receives at the address, or a queue was full.
+    /// The number of messages that the system refused: nobody listens there, or a queue was full.
     pub refused: u64,
-    /// Messages that were due and not sent before the end: the sender is too slow for the pattern.
+    /// The number of messages that were due and not sent before the end: the sender is too slow for
+    /// the pattern.
     pub late: u64,
-    /// Longest delay of a message after its time, in nanoseconds.
+    /// The longest time by which a message was sent too late, in nanoseconds.
     pub behind: u64,
 }
 
@@ -91,7 +94,8 @@ impl Flood {
     /// Sends until the time is over, the pattern ends, or a signal comes.
     ///
     /// # Errors
-    /// Nothing was sent: the pattern has no packets, the address is public or cannot be reached.
+    /// The pattern is not one of packets, or the address is public or cannot be reached.
+    /// Nothing was sent.
     pub fn run(&self) -> Result<Sent, SendError> {
         let due = match &self.pattern {
             None if !self.stream => return Err(SendError::Datagrams),
@@ -103,7 +107,8 @@ impl Flood {
             return Err(SendError::Public(self.to.ip()));
         }
         let system = |cause| SendError::System { to: self.to, cause };
-        let mut way = self.way().map_err(system)?;
+        let mut transport =
+            Transport::open(self.to, self.from, self.stream, self.time).map_err(system)?;
         let mut sender = Sender {
             due,
             messages: vec![vec![0x5a; self.size]; datagrams::MOST],
@@ -119,36 +124,10 @@ impl Flood {
             sequence: 0,
         };
         sender
-            .run(&mut way, End::after(self.time))
+            .run(&mut transport, End::after(self.time))
             .map_err(system)?;
         Ok(sender.sent)
     }
-
-    fn way(&self) -> io::Result<SendSocket> {
-        if self.stream {
-            return connect(self.to, self.time).map(SendSocket::Stream);
-        }
-        socket(self.to, self.from).map(SendSocket::Datagrams)
-    }
-}
-
-/// Opens a connection that sends each message at once, and whose writes block for a while at most.
-pub(crate) fn connect(to: SocketAddr, time: Time) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&to, Duration::from_nanos(time.nanoseconds()))?;
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    Ok(stream)
-}
-
-/// Opens a socket for datagrams to `to`; the system chooses its own address if `from` is none.
-pub(crate) fn socket(to: SocketAddr, from: Option<SocketAddr>) -> io::Result<UdpSocket> {
-    let any = match to {
-        SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
-        SocketAddr::V6(_) => SocketAddr::from(([0u16; 8], 0)),
-    };
-    let socket = UdpSocket::bind(from.unwrap_or(any))?;
-    socket.connect(to)?;
-    Ok(socket)
 }
 
 /// Whether `address` may belong to somebody who has not asked for a flood.
@@ -159,15 +138,50 @@ pub(crate) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The socket of the messages.
-enum SendSocket {
+/// A connected socket.
+pub(crate) enum Transport {
     Datagrams(UdpSocket),
     Stream(TcpStream),
 }
 
-/// Times at which messages are due, counted from the start.
+impl Transport {
+    /// Connects to `to`, for a stream within `time`. The system chooses the own address of
+    /// datagrams if `from` is none.
+    pub fn open(
+        to: SocketAddr,
+        from: Option<SocketAddr>,
+        is_stream: bool,
+        time: Time,
+    ) -> io::Result<Self> {
+        if is_stream {
+            let time = Duration::from_nanos(time.nanoseconds());
+            let stream = TcpStream::connect_timeout(&to, time)?;
+            // No message waits for the next one.
+            stream.set_nodelay(true)?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            return Ok(Self::Stream(stream));
+        }
+        let any = match to {
+            SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
+            SocketAddr::V6(_) => SocketAddr::from(([0u16; 8], 0)),
+        };
+        let socket = UdpSocket::bind(from.unwrap_or(any))?;
+        socket.connect(to)?;
+        Ok(Self::Datagrams(socket))
+    }
+
+    /// Lets a read block for at most `time`.
+    pub fn set_read_timeout(&self, time: Duration) -> io::Result<()> {
+        match self {
+            Self::Datagrams(socket) => socket.set_read_timeout(Some(time)),
+            Self::Stream(stream) => stream.set_read_timeout(Some(time)),
+        }
+    }
+}
+
+/// The times at which messages are due, in nanoseconds since the start.
 enum Due {
-    /// A message is due as soon as the one before is gone.
+    /// Each message is due when the one before is sent.
     Always,
     Pattern {
         arrivals: Box<Arrivals>,
@@ -184,7 +198,7 @@ impl Due {
         }
     }
 
-    /// Time at which the next message is due.
+    /// The time at which the next message is due.
     fn next(&self, now: u64) -> Option<u64> {
         match self {
             Self::Always => Some(now),
@@ -192,7 +206,7 @@ impl Due {
         }
     }
 
-    /// Takes the next message that is due by `now`.
+    /// Takes the next message if it is due by `now`. Returns the time at which it was due.
     fn take(&mut self, now: u64) -> Option<u64> {
         let at = self.next(now).filter(|&at| at <= now)?;
         if let Self::Pattern { arrivals, next } = self {
@@ -201,7 +215,7 @@ impl Due {
         Some(at)
     }
 
-    /// Number of messages that were due by `end` and were not taken.
+    /// Takes all messages that were due by `end`. Returns how many.
     fn left(&mut self, end: u64) -> u64 {
         match self {
             Self::Always => 0,
@@ -218,13 +232,13 @@ struct Sender {
 }
 
 impl Sender {
-    fn run(&mut self, way: &mut SendSocket, end: End) -> io::Result<()> {
+    fn run(&mut self, transport: &mut Transport, end: End) -> io::Result<()> {
         let start = clock::now();
         let mut now = start;
         while !end.is_over(now) {
             let count = self.fill(now - start, now);
             if count > 0 {
-                self.give(way, count, end)?;
+                self.give(transport, count, end)?;
             } else {
                 let Some(next) = self.due.next(now - start) else {
                     break;
@@ -241,8 +255,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Writes the headers of the messages that are due, at most as many as go in one call. Returns
-    /// their number.
+    /// Writes the headers of the messages that are due, at most as many as go in one system call.
+    /// Returns how many.
     fn fill(&mut self, elapsed: u64, now: u64) -> usize {
         let mut count = 0;
         for message in &mut self.messages {
@@ -263,15 +277,16 @@ impl Sender {
         count
     }
 
-    fn give(&mut self, way: &mut SendSocket, count: usize, end: End) -> io::Result<()> {
+    /// Sends the first `count` messages.
+    fn give(&mut self, transport: &mut Transport, count: usize, end: End) -> io::Result<()> {
         let size = self.messages[0].len();
         let mut done = 0;
         while done < count {
-            let taken = match way {
-                SendSocket::Datagrams(socket) => {
+            let taken = match transport {
+                Transport::Datagrams(socket) => {
                     datagrams::send(socket.as_fd(), &mut self.messages[done..count])
                 }
-                SendSocket::Stream(stream) => {
+                Transport::Stream(stream) => {
                     write_whole(stream, &self.messages[done], end).map(usize::from)
                 }
             };
@@ -294,24 +309,19 @@ impl Sender {
     }
 }
 
-/// A datagram that the system does not take is lost, as it would be on the wire.
+/// Whether the system refused a datagram, which is lost then, as it might be on the wire.
 fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Writes the message and returns whether that was done before the end.
-fn write_whole(stream: &mut TcpStream, message: &[u8], end: End) -> io::Result<bool> {
+/// Writes `message`. Returns whether that was done before the end.
+pub(crate) fn write_whole(stream: &mut TcpStream, message: &[u8], end: End) -> io::Result<bool> {
     let mut rest = message;
     while !rest.is_empty() {
         match stream.write(rest) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => rest = &rest[written..],
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                ) =>
-            {
+            Err(error) if is_temporary(&error) => {
                 if end.is_over(clock::now()) {
                     return Ok(false);
                 }
@@ -320,6 +330,14 @@ fn write_whole(stream: &mut TcpStream, message: &[u8], end: End) -> io::Result<b
         }
     }
     Ok(true)
+}
+
+/// Whether the same call may succeed later: nothing can be read or written now, or a signal came.
+pub(crate) fn is_temporary(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
 }
 
 /// Converts nanoseconds to seconds.

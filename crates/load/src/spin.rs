@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU-bound process: jobs of a fixed amount of work, and how much longer than alone they take.
+//! A CPU-bound process: jobs of a fixed amount of work, and the ratio of the time that they take to
+//! the time that they take alone.
 use std::hint::black_box;
 
 use serde::Serialize;
@@ -9,30 +10,30 @@ use crate::clock;
 use crate::latency::{Distribution, Times};
 use crate::send::seconds;
 
-/// Work between two readings of the clock, in nanoseconds if nothing disturbs.
+/// The work between two looks at the clock, in nanoseconds of undisturbed time.
 const CHUNK: u64 = 20_000;
-/// Length of the measurement of the speed, in chunks of about [`CHUNK`].
+/// The number of chunks of about [`CHUNK`] that the measurement of the speed takes.
 const CALIBRATION: u32 = 500;
 
-/// Jobs, one after the other or periodic.
+/// A series of jobs, one after the other or periodic.
 #[derive(Debug, Clone, Copy)]
 pub struct Jobs {
-    /// Time that a job takes where nothing disturbs it.
+    /// The time of a job that nothing disturbs.
     pub work: Time,
-    /// Rounds of work per second where nothing disturbs; measured first if it is none.
+    /// The undisturbed rounds of work per second; none: they are measured first.
     pub speed: Option<f64>,
-    /// Time from a job's release to the next one's. If it is none, each job begins when the one
-    /// before has ended.
+    /// The time from a job's release to the next one's; none: each is released when the one before
+    /// has ended.
     pub period: Option<Time>,
-    /// Deadline, from a job's release; none: its period.
+    /// The deadline of a job, from its release; none: its period.
     pub deadline: Option<Time>,
-    /// Number of jobs; none: as many as fit into the time.
+    /// The number of jobs; none: as many as the time allows.
     pub count: Option<u64>,
-    /// Longest time of the run.
+    /// The longest time that the series takes.
     pub time: Time,
 }
 
-/// Why no job can run.
+/// A reason why no job can run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpinError {
     /// The period is shorter than the work.
@@ -40,50 +41,50 @@ pub enum SpinError {
         "a job of {work} ns cannot be done every {period} ns: make the period longer than the work"
     )]
     Overload {
-        /// The work, in nanoseconds.
+        /// The work in nanoseconds.
         work: u64,
-        /// The period, in nanoseconds.
+        /// The period in nanoseconds.
         period: u64,
     },
-    /// The speed is not possible.
+    /// The speed is out of its range.
     #[error(
-        "a speed of {0} rounds per second is none: give what `weir-load spin --json` calls speed, between 1e3 and 1e12"
+        "the speed {0} is not between 1e3 and 1e12 rounds per second: give the `speed` that `weir-load spin --json` prints"
     )]
     Speed(String),
 }
 
-/// Results of the jobs; times are in nanoseconds.
+/// The result of [`Jobs::run`]. Times are in nanoseconds if nothing else is said.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Spun {
-    /// Length of the run, in seconds.
+pub struct JobTimes {
+    /// The time that the series took, in seconds.
     pub seconds: f64,
-    /// Rounds of work per second where nothing disturbs.
+    /// The undisturbed rounds of work per second.
     pub speed: f64,
-    /// Jobs whose release came.
+    /// The number of jobs that were released.
     pub released: u64,
-    /// Jobs that were done.
+    /// The number of jobs that were completed.
     pub finished: u64,
-    /// Jobs that were not done by their deadline.
+    /// The number of jobs that were not completed by their deadline.
     pub missed: u64,
-    /// From release to completion, of those that were done.
+    /// The time from release to completion, of the jobs that were completed.
     pub response: Distribution,
-    /// From begin to completion, of those that were done.
+    /// The time from begin to completion, of the jobs that were completed.
     pub execution: Distribution,
-    /// The mean of the executions, divided by the work; none without a job.
+    /// The mean of `execution` divided by the work; none: no job was completed.
     pub ratio: Option<f64>,
-    /// All work that was done, in seconds of undisturbed time, also of a job that was not finished.
+    /// The work that was done, in seconds of undisturbed time. That of an unfinished job counts.
     pub worked: f64,
-    /// Time in which a job could run, in seconds: from its release, or the end of the job before,
-    /// to its completion or the end of the run. It equals `worked` if nothing disturbs.
+    /// The time in which there was work to do, in seconds: of each job from when it could begin (it
+    /// was released and the one before completed) to its completion or to the end. As long as
+    /// `worked` if nothing disturbs.
     pub busy: f64,
-    /// Time that the kernel has charged to the thread while it worked or waited for its next job,
-    /// in seconds.
+    /// The processor time that the kernel charged to the thread meanwhile, in seconds.
     pub charged: f64,
-    /// The longest time for a chunk of work of 20 us.
+    /// The longest time that a chunk of 20 us of work took.
     pub longest: u64,
 }
 
-/// The work itself: it touches no memory, and so takes the same whatever others do to the caches.
+/// Does `rounds` of work. They touch no memory, so that their time does not depend on the caches.
 #[inline(never)]
 fn burn(rounds: u64, seed: u64) -> u64 {
     let mut state = black_box(seed | 1);
@@ -95,13 +96,13 @@ fn burn(rounds: u64, seed: u64) -> u64 {
     black_box(state)
 }
 
-/// Rounds of work per second where nothing disturbs: the quickest of some hundred tries. Takes
+/// Measures the undisturbed rounds of work per second: the fastest of some hundred tries. Takes
 /// about 10 ms.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a speed to 16 digits")]
 pub fn speed() -> f64 {
     let mut rounds = 1000;
-    // Find the number of rounds that takes about a chunk.
+    // The number of rounds that takes about as long as a chunk.
     while timed(rounds) < CHUNK / 2 && rounds < 1 << 40 {
         rounds *= 2;
     }
@@ -119,8 +120,8 @@ impl Jobs {
     /// Works until all jobs are done, the time is over or a signal comes.
     ///
     /// # Errors
-    /// More work than time, an impossible speed.
-    pub fn run(&self) -> Result<Spun, SpinError> {
+    /// The period is shorter than the work, or the speed is out of its range.
+    pub fn run(&self) -> Result<JobTimes, SpinError> {
         let work = self.work.nanoseconds();
         if let Some(period) = self
             .period
@@ -140,7 +141,7 @@ impl Jobs {
 struct Worker<'a> {
     jobs: &'a Jobs,
     speed: f64,
-    /// Rounds of a chunk.
+    /// The rounds of a chunk.
     rounds: u64,
     start: u64,
     end: End,
@@ -162,7 +163,7 @@ impl<'a> Worker<'a> {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "ratios to 16 digits")]
-    fn run(mut self) -> Spun {
+    fn run(mut self) -> JobTimes {
         let charged = clock::charged();
         let deadline = self
             .jobs
@@ -200,7 +201,7 @@ impl<'a> Worker<'a> {
             response.record(now - release);
             execution.record(now - begin);
         }
-        // Jobs whose deadline came before the end are missed, too, if they never began.
+        // A job whose deadline was before the end and that never began is missed, too.
         if let Some(period) = self.jobs.period {
             let due = |job: u64| {
                 self.start
@@ -214,7 +215,7 @@ impl<'a> Worker<'a> {
             }
         }
         let execution = execution.distribution();
-        Spun {
+        JobTimes {
             seconds: seconds(now - self.start),
             speed: self.speed,
             released,
@@ -230,7 +231,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does one job and returns whether it was finished before the end.
+    /// Does one job. Returns whether it was completed before the end.
     fn job(&mut self) -> bool {
         let mut left = rounds(self.speed, self.jobs.work.nanoseconds());
         let mut before = clock::now();
@@ -250,7 +251,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Rounds that take so many nanoseconds.
+/// The rounds that take `nanoseconds` at `speed` rounds per second.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

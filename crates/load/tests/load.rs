@@ -306,7 +306,7 @@ fn bad_input_is_told_and_exits_with_2() {
         ),
         (
             &["send", "127.0.0.1:1", "--pattern", "level:low=1us:high=1us"],
-            "a level is no packets",
+            "a level is no pattern of packets",
         ),
         (&["send", "127.0.0.1:1", "--size", "27"], "28..=65507"),
         (&["send", "127.0.0.1:1", "--fast"], "--tcp"),
@@ -329,7 +329,7 @@ fn bad_input_is_told_and_exits_with_2() {
             "make the period longer",
         ),
         (&["drop", "nowhere0"], "no network interface `nowhere0`"),
-        (&["spin", "--speed", "NaN"], "is none"),
+        (&["spin", "--speed", "NaN"], "not between 1e3 and 1e12"),
         (&["spin", "--policy", "fifo:100"], "from 1 to 99"),
         (
             &["raise", "napi/nothing-", "--policy", "other"],

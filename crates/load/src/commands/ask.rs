@@ -9,33 +9,33 @@ use crate::ask::Questions;
 use crate::bound::Time;
 use crate::commands::shown;
 use crate::payload;
-use crate::place::ThreadPlace;
+use crate::place::ThreadOptions;
 
-/// Ask a server that answers, one question after the other, and say how long each answer takes
+/// Ask a server that answers, one question after the other, and measure the latency of its answers
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Where to: 10.0.0.2:5000 or [fd00::2]:5000
+    /// The address of the server: 10.0.0.2:5000 or [fd00::2]:5000
     to: SocketAddr,
 
-    /// A TCP connection in place of UDP
+    /// Use a TCP connection instead of UDP
     #[arg(long)]
     tcp: bool,
 
-    /// Bytes of a question, and of its answer
+    /// The length of a question and of its answer in bytes
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(payload::HEADER as i64..=payload::LONGEST as i64))]
     size: u32,
 
-    /// How many; as many as the time allows if not given
+    /// The number of questions; as many as the time allows if not given
     #[arg(long)]
     count: Option<u64>,
 
-    /// For how long at most; 10 minutes at most
+    /// The longest time that all questions take, at most 10 minutes
     #[arg(long = "for", value_name = "TIME", default_value = "1s")]
     time: Time,
 
     #[command(flatten)]
-    place: ThreadPlace,
+    thread: ThreadOptions,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -48,14 +48,14 @@ Examples:
   weir-load ask 127.0.0.1:5000 --tcp --count 10000
   weir-load ask [fd00::2]:5000 --size 1000 --for 5s --json
 
-A datagram that is not answered within a second is lost.";
+A datagram that is not answered within a second counts as lost.";
 
 /// Carries the command out.
 ///
 /// # Errors
-/// What [`Questions::run`] refuses, a place that cannot be had.
+/// [`Questions::run`] fails, or the thread cannot have its CPU or its policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
-    arguments.place.take().into_diagnostic()?;
+    arguments.thread.apply().into_diagnostic()?;
     let questions = Questions {
         to: arguments.to,
         stream: arguments.tcp,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir-load drop`
 use miette::IntoDiagnostic;
-use serde::Serialize;
+use serde_json::json;
 use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
 use crate::drop::Drops;
 
-/// Drop all packets of an interface by XDP: the least that a packet can cost
+/// Drop all packets of an interface by XDP, which is the least that a packet can cost
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// The interface: nothing is received over it meanwhile
+    /// The interface; nothing is received over it meanwhile
     #[arg(value_name = "NAME")]
     interface: String,
 
@@ -28,27 +28,20 @@ const EXAMPLES: &str = "\
 Examples:
   weir-load drop eth0 --for 5s
 
-Prints `ready` to its standard error when packets are dropped. It is for machines that are made for an
-experiment: whoever is logged in over the interface is cut off.";
-
-#[derive(Serialize)]
-struct DropResult<'a> {
-    interface: &'a str,
-}
+Prints `ready` to its standard error once packets are dropped. Only for machines that are set up for
+an experiment: a user who is logged in over the interface is cut off.";
 
 /// Carries the command out.
 ///
 /// # Errors
-/// No such interface; the kernel or the driver refuses.
+/// There is no such interface, or the kernel or the driver refuses.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let drops = Drops {
         interface: arguments.interface.clone(),
         time: arguments.time,
     };
     drops.run(|| eprintln!("ready")).into_diagnostic()?;
-    let found = DropResult {
-        interface: &arguments.interface,
-    };
+    let found = json!({ "interface": arguments.interface });
     print_answer(&found, arguments.json, || {
         format!("{}: all packets were dropped", arguments.interface)
     })

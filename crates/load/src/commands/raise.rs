@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir-load raise`
 use miette::IntoDiagnostic;
-use serde::Serialize;
+use serde_json::json;
 use weir_report::terminal::print_answer;
 
 use crate::place::{SchedPolicy, raise};
@@ -10,7 +10,7 @@ use crate::place::{SchedPolicy, raise};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// How their names begin: ksoftirqd/0, napi/eth0-
+    /// The beginning of the names of the processes: ksoftirqd/0, napi/eth0-
     #[arg(value_name = "NAME")]
     beginning: String,
 
@@ -28,21 +28,15 @@ Examples:
   weir-load raise ksoftirqd/0 --policy fifo:98
   weir-load raise napi/eth0- --policy fifo:81
 
-It is for machines that are made for an experiment: nothing is put back.";
-
-#[derive(Serialize)]
-struct RaiseResult {
-    raised: Vec<String>,
-}
+Only for machines that are set up for an experiment: the policies stay when weir-load ends.";
 
 /// Carries the command out.
 ///
 /// # Errors
-/// No such process; the system refuses.
+/// There is no such process, or the system refuses.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let raised = raise(&arguments.beginning, arguments.policy).into_diagnostic()?;
-    let found = RaiseResult { raised };
-    print_answer(&found, arguments.json, || {
-        format!("{}: {}", found.raised.join(", "), arguments.policy)
+    print_answer(&json!({ "raised": raised }), arguments.json, || {
+        format!("{}: {}", raised.join(", "), arguments.policy)
     })
 }

@@ -8,31 +8,31 @@ use weir_report::terminal::print_answer;
 use crate::bound::Time;
 use crate::clock::Stamps;
 use crate::commands::shown;
-use crate::place::ThreadPlace;
-use crate::receive::{Listen, PortTraffic};
+use crate::place::ThreadOptions;
+use crate::receive::{Listener, ListeningPort};
 
-/// Count what comes, what is lost on the way, and how old it is
+/// Count the messages that come and those that are lost, and measure their age
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Where: a port of all IPv4 addresses, or an address as [::]:5000; several are served by one
-    /// thread
+    /// The addresses: a port means all IPv4 addresses, else an address such as [::]:5000; one
+    /// thread serves them all
     #[arg(required = true, value_name = "PORT", value_parser = address)]
     at: Vec<SocketAddr>,
 
-    /// TCP in place of UDP
+    /// Use TCP instead of UDP
     #[arg(long)]
     tcp: bool,
 
-    /// Send each message back to whoever has sent it, one by one
+    /// Send each message back to its sender, one by one
     #[arg(long, conflicts_with = "batch")]
     answer: bool,
 
-    /// Messages taken with one system call
+    /// The most datagrams that one system call takes
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=64))]
     batch: u8,
 
-    /// Bytes of the socket's buffer, as the system counts them
+    /// The size of the socket's buffer in bytes, as the system counts them
     #[arg(long, value_name = "BYTES")]
     buffer: Option<u32>,
 
@@ -40,16 +40,16 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t)]
     stamps: Stamps,
 
-    /// For how long, at most 10 minutes
+    /// The time after which it ends, at most 10 minutes
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     time: Time,
 
-    /// End after so many messages
+    /// The number of messages after which it ends
     #[arg(long)]
     count: Option<u64>,
 
     #[command(flatten)]
-    place: ThreadPlace,
+    thread: ThreadOptions,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -63,16 +63,16 @@ Examples:
   weir-load receive [::]:5000 --tcp --count 1000
   weir-load receive 5000 --tcp --answer
 
-Prints `ready` to its standard error when packets are received, and its result when the time is over
-or after SIGINT or SIGTERM.";
+Prints `ready` to its standard error once it listens, and its result when the time is over or after
+SIGINT or SIGTERM.";
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<u16>() {
-        Ok(0) => Err("port 0 is none: give a number from 1 to 65535".to_owned()),
+        Ok(0) => Err("there is no port 0: give a number from 1 to 65535".to_owned()),
         Ok(port) => Ok(SocketAddr::from(([0, 0, 0, 0], port))),
         Err(_) => text.parse().map_err(|_| {
             format!(
-                "`{text}` is no port (5000) and no address with one (127.0.0.1:5000, [::]:5000)"
+                "`{text}` is neither a port (5000) nor an address with one (127.0.0.1:5000, [::]:5000)"
             )
         }),
     }
@@ -81,10 +81,10 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// Carries the command out.
 ///
 /// # Errors
-/// An address that cannot be listened at, a place that cannot be had.
+/// [`Listener::run`] fails, or the thread cannot have its CPU or its policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
-    arguments.place.take().into_diagnostic()?;
-    let listen = Listen {
+    arguments.thread.apply().into_diagnostic()?;
+    let listener = Listener {
         at: arguments.at.clone(),
         stream: arguments.tcp,
         answer: arguments.answer,
@@ -94,17 +94,17 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
         time: arguments.time,
         count: arguments.count,
     };
-    let received = listen.run(|| eprintln!("ready")).into_diagnostic()?;
+    let received = listener.run(|| eprintln!("ready")).into_diagnostic()?;
     print_answer(&received, arguments.json, || {
         let lines: Vec<String> = received.ports.iter().map(line).collect();
         lines.join("\n")
     })
 }
 
-fn line(port: &PortTraffic) -> String {
+fn line(port: &ListeningPort) -> String {
     let lost: u64 = port.flows.iter().map(|flow| flow.lost).sum();
     format!(
-        "{}: {} messages, {lost} lost, {} from others; latency {} at the median, {} at 99 %, at most {}",
+        "{}: {} messages, {lost} lost, {} from other programs; latency {} at the median, {} at 99 %, at most {}",
         port.at,
         port.packets,
         port.foreign,

@@ -9,33 +9,34 @@ use weir_report::terminal::print_answer;
 use crate::bound::Time;
 use crate::commands::shown;
 use crate::payload;
-use crate::place::ThreadPlace;
+use crate::place::ThreadOptions;
 use crate::send::{CLOCK_HZ, Flood};
 
 /// Flood an address of this machine or of a private network
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// Where to: 10.0.0.2:5000 or [fd00::2]:5000
+    /// The address to flood: 10.0.0.2:5000 or [fd00::2]:5000
     to: SocketAddr,
 
-    /// When messages are sent: 20kHz, poisson:20kHz, bursts:16:gap=20us:period=25ms, trace:file.csv
+    /// The times at which messages are sent: 20kHz, poisson:20kHz, bursts:16:gap=20us:period=25ms,
+    /// trace:file.csv
     #[arg(long, default_value = "1kHz", value_parser = pattern)]
     pattern: Pattern,
 
-    /// The seed of what is random
+    /// The seed of random patterns
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
-    /// A TCP connection in place of UDP
+    /// Use a TCP connection instead of UDP
     #[arg(long)]
     tcp: bool,
 
-    /// Without a pattern: as much as the connection takes
+    /// Send as much as the connection takes, without a pattern
     #[arg(long, requires = "tcp", conflicts_with = "pattern")]
     fast: bool,
 
-    /// Bytes of a message
+    /// The length of a message in bytes
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(payload::HEADER as i64..=payload::LONGEST as i64))]
     size: u32,
 
@@ -47,12 +48,12 @@ pub struct Args {
     #[arg(long, default_value_t = 0)]
     flow: u32,
 
-    /// For how long, at most 10 minutes
+    /// The time after which the flood ends, at most 10 minutes
     #[arg(long = "for", value_name = "TIME", default_value = "1s")]
     time: Time,
 
     #[command(flatten)]
-    place: ThreadPlace,
+    thread: ThreadOptions,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -73,9 +74,9 @@ fn pattern(text: &str) -> Result<Pattern, String> {
 /// Carries the command out.
 ///
 /// # Errors
-/// What [`Flood::run`] refuses, a place that cannot be had.
+/// [`Flood::run`] fails, or the thread cannot have its CPU or its policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
-    arguments.place.take().into_diagnostic()?;
+    arguments.thread.apply().into_diagnostic()?;
     let flood = Flood {
         to: arguments.to,
         from: arguments.from,

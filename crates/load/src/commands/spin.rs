@@ -5,41 +5,42 @@ use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
 use crate::commands::shown;
-use crate::place::ThreadPlace;
+use crate::place::ThreadOptions;
 use crate::spin::Jobs;
 
-/// Work like a CPU-bound process, once or every period, and say how much longer than alone it took
+/// Work like a CPU-bound process, once or every period, and measure how much longer it takes than
+/// alone
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Args {
-    /// What a job takes where nothing disturbs it
+    /// The time of a job that nothing disturbs
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     work: Time,
 
-    /// Rounds of work per second where nothing disturbs, as an earlier run has printed it; measured
-    /// first if not given
+    /// The undisturbed rounds of work per second, as an earlier run printed them; measured first if
+    /// not given
     #[arg(long, value_name = "ROUNDS")]
     speed: Option<f64>,
 
-    /// From one job's release to the next one's; without it each job begins when the one before has
-    /// ended
+    /// The time from one job's release to the next one's; each job begins when the one before has
+    /// ended if not given
     #[arg(long, value_name = "TIME")]
     period: Option<Time>,
 
-    /// A job's deadline, from its release; its period if not given
+    /// The deadline of a job, from its release; its period if not given
     #[arg(long, value_name = "TIME")]
     deadline: Option<Time>,
 
-    /// How many jobs; as many as fit into the time if not given
+    /// The number of jobs; as many as the time allows if not given
     #[arg(long, value_name = "COUNT")]
     jobs: Option<u64>,
 
-    /// For how long at most; 10 minutes at most
+    /// The longest time that all jobs take, at most 10 minutes
     #[arg(long = "for", value_name = "TIME", default_value = "10s")]
     time: Time,
 
     #[command(flatten)]
-    place: ThreadPlace,
+    thread: ThreadOptions,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -52,15 +53,15 @@ Examples:
   weir-load spin --work 95ms --period 100ms --jobs 30 --policy fifo:50 --cpu 1
   weir-load spin --work 10ms --for 2s --speed 3.1e8 --json
 
-The speed is measured before the first job. Where something disturbs already, measure it before and
-give it with --speed.";
+The speed is measured before the first job. If something disturbs the machine by then, measure it
+earlier and give it with --speed.";
 
 /// Carries the command out.
 ///
 /// # Errors
-/// More work than time, a place that cannot be had.
+/// [`Jobs::run`] fails, or the thread cannot have its CPU or its policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
-    arguments.place.take().into_diagnostic()?;
+    arguments.thread.apply().into_diagnostic()?;
     let jobs = Jobs {
         work: arguments.work,
         speed: arguments.speed,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counters of the messages that come to one address.
+//! The counts of the messages that come to one address.
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::{PortTraffic, SenderFlow};
+use super::{ListeningPort, SenderCounts};
 use crate::latency::Times;
 use crate::payload::Header;
 use crate::send::seconds;
 
-/// Most senders that are counted apart at one address; messages of others count as foreign.
+/// The most senders that one address tells apart. Messages of further ones count as foreign.
 const FLOWS: usize = 1024;
 
-/// Counters of one address.
+/// The messages that have come to one address so far.
 #[derive(Default)]
 pub(super) struct Tally {
     packets: u64,
@@ -19,21 +19,21 @@ pub(super) struct Tally {
     foreign: u64,
     flows: BTreeMap<u32, Sequence>,
     latency: Times,
-    /// Times of the first and of the last message, by the clock of the stamps.
+    /// The times of the first message and of the last one, by the clock of the stamps.
     between: Option<(u64, u64)>,
 }
 
-/// Sequence numbers of one sender.
+/// The sequence numbers of one sender so far.
 #[derive(Default)]
 struct Sequence {
     packets: u64,
     late: u64,
-    /// One more than the highest number.
+    /// The highest number plus 1.
     next: u64,
 }
 
 impl Tally {
-    /// Counts a message that came when the clock of the stamps was at `now`.
+    /// Counts a message that came when the sender's clock was at `now`.
     pub fn message(&mut self, message: &[u8], now: u64) {
         match Header::of(message) {
             Some(header) if self.flows.len() < FLOWS || self.flows.contains_key(&header.flow) => {
@@ -51,19 +51,19 @@ impl Tally {
         }
     }
 
-    /// Counts a message that is from another program.
+    /// Counts a message of another program.
     pub fn foreign(&mut self) {
         self.foreign += 1;
     }
 
-    pub fn port(self, at: SocketAddr, overflowed: Option<u64>) -> PortTraffic {
-        let flow = |(flow, sequence): (u32, Sequence)| SenderFlow {
+    pub fn port(self, at: SocketAddr, overflowed: Option<u64>) -> ListeningPort {
+        let flow = |(flow, sequence): (u32, Sequence)| SenderCounts {
             flow,
             packets: sequence.packets,
             lost: sequence.next.saturating_sub(sequence.packets),
             late: sequence.late,
         };
-        PortTraffic {
+        ListeningPort {
             at,
             packets: self.packets,
             bytes: self.bytes,
@@ -93,7 +93,7 @@ impl Sequence {
 mod tests {
     use super::*;
 
-    fn tally(numbers: impl IntoIterator<Item = (u32, u64)>) -> PortTraffic {
+    fn tally(numbers: impl IntoIterator<Item = (u32, u64)>) -> ListeningPort {
         let mut tally = Tally::default();
         for (flow, sequence) in numbers {
             let header = Header {
@@ -111,13 +111,13 @@ mod tests {
     #[test]
     fn losses_and_overtaking_are_told_per_sender() {
         let port = tally([(1, 0), (2, 0), (1, 3), (1, 2), (2, 1)]);
-        let one = SenderFlow {
+        let one = SenderCounts {
             flow: 1,
             packets: 3,
             lost: 1,
             late: 1,
         };
-        let two = SenderFlow {
+        let two = SenderCounts {
             flow: 2,
             packets: 2,
             lost: 0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sockets, and reading from them.
+//! The sockets of a receiver, and the messages that they have.
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -8,18 +8,20 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, poll};
 
 use super::flows::Tally;
-use super::{Listen, ReceiveError};
+use super::{Listener, ReceiveError};
 use crate::clock::Stamps;
 use crate::datagrams;
 use crate::payload::{self, Header};
+use crate::send::is_temporary;
 
-/// Most connections at a time; more wait in the kernel.
+/// The most connections at a time. Further ones wait in the kernel.
 const STREAMS: usize = 256;
-/// Longest wait in nanoseconds. It is short since a signal may have come just before it.
+/// The longest wait in nanoseconds: a signal that comes just before a wait does not end it, so that
+/// a run checks for signals at least this often.
 const WAIT: u64 = 50_000_000;
 
 pub(super) struct Sockets {
-    listening: Vec<ServerSocket>,
+    listening: Vec<ListeningSocket>,
     streams: Vec<Stream>,
     buffers: Vec<Vec<u8>>,
     stamps: Stamps,
@@ -28,7 +30,7 @@ pub(super) struct Sockets {
     ready: Vec<bool>,
 }
 
-enum ServerSocket {
+enum ListeningSocket {
     Datagrams(UdpSocket),
     Listener(TcpListener),
 }
@@ -42,7 +44,7 @@ struct Stream {
     answers: Vec<u8>,
 }
 
-impl ServerSocket {
+impl ListeningSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Datagrams(socket) => socket.as_fd(),
@@ -50,7 +52,7 @@ impl ServerSocket {
         }
     }
 
-    fn open(at: SocketAddr, spec: &Listen) -> io::Result<Self> {
+    fn open(at: SocketAddr, spec: &Listener) -> io::Result<Self> {
         let socket = if spec.stream {
             let listener = TcpListener::bind(at)?;
             listener.set_nonblocking(true)?;
@@ -68,9 +70,9 @@ impl ServerSocket {
 }
 
 impl Sockets {
-    pub fn open(spec: &Listen) -> Result<Self, ReceiveError> {
+    pub fn open(spec: &Listener) -> Result<Self, ReceiveError> {
         let open = |&at: &SocketAddr| {
-            ServerSocket::open(at, spec).map_err(|cause| ReceiveError::Bind { at, cause })
+            ListeningSocket::open(at, spec).map_err(|cause| ReceiveError::Bind { at, cause })
         };
         Ok(Self {
             listening: spec.at.iter().map(open).collect::<Result<_, _>>()?,
@@ -87,7 +89,7 @@ impl Sockets {
     pub fn wait(&mut self, longest: u64) -> io::Result<()> {
         let accepts = self.streams.len() < STREAMS;
         let listening = self.listening.iter().map(|socket| {
-            let is_wanted = accepts || matches!(socket, ServerSocket::Datagrams(_));
+            let is_wanted = accepts || matches!(socket, ListeningSocket::Datagrams(_));
             let events = if is_wanted {
                 PollFlags::POLLIN
             } else {
@@ -112,7 +114,7 @@ impl Sockets {
         }
     }
 
-    /// Reads one batch from each socket that has something and returns the number of messages.
+    /// Takes one batch from each socket that has messages. Returns how many messages that are.
     pub fn take(&mut self, tallies: &mut [Tally]) -> io::Result<u64> {
         let mut count = 0;
         let mut accepted = Vec::new();
@@ -124,12 +126,12 @@ impl Sockets {
             .filter(|(_, is_ready)| **is_ready)
         {
             match self.listening.get(place) {
-                Some(ServerSocket::Datagrams(socket)) => {
+                Some(ListeningSocket::Datagrams(socket)) => {
                     let take = if self.answer { answer } else { datagrams };
                     count += take(socket, &mut self.buffers, self.stamps, &mut tallies[place])?;
                 }
-                Some(ServerSocket::Listener(listener)) => {
-                    // Without a connection, the client has gone again.
+                Some(ListeningSocket::Listener(listener)) => {
+                    // A client may have gone again before its connection is accepted.
                     if let Ok((stream, _)) = listener.accept() {
                         stream.set_nonblocking(true)?;
                         stream.set_nodelay(self.answer)?;
@@ -164,12 +166,12 @@ impl Sockets {
         Ok(count)
     }
 
-    /// Messages for which the socket's buffer had no room.
+    /// The number of messages for which the socket's buffer had no room.
     pub fn overflowed(&self, index: usize) -> Option<u64> {
         match &self.listening[index] {
-            ServerSocket::Datagrams(socket) => overflowed(socket.as_fd()),
-            // With TCP the sender waits, so nothing is lost.
-            ServerSocket::Listener(_) => Some(0),
+            ListeningSocket::Datagrams(socket) => overflowed(socket.as_fd()),
+            // TCP makes its sender wait.
+            ListeningSocket::Listener(_) => Some(0),
         }
     }
 }
@@ -183,7 +185,7 @@ fn datagrams(
     let mut lengths = [0; datagrams::MOST];
     let received = match datagrams::receive(socket.as_fd(), buffers, &mut lengths) {
         Ok(received) => received,
-        Err(error) if is_later(&error) => 0,
+        Err(error) if is_temporary(&error) => 0,
         Err(error) => return Err(error),
     };
     let now = stamps.now();
@@ -204,17 +206,17 @@ fn answer(
         Ok((length, from)) => {
             let message = &buffers[0][..length];
             tally.message(message, stamps.now());
-            // If the answer is lost, the client notices.
+            // The client counts an answer that cannot be sent as lost.
             let _ = socket.send_to(message, from);
             Ok(1)
         }
-        Err(error) if is_later(&error) => Ok(0),
+        Err(error) if is_temporary(&error) => Ok(0),
         Err(error) => Err(error),
     }
 }
 
 impl Stream {
-    /// What it waits for: nothing more is taken before all that was is answered.
+    /// The event to wait for: no message is read before all earlier ones are answered.
     fn wants(&self) -> PollFlags {
         if self.answers.is_empty() {
             PollFlags::POLLIN
@@ -223,21 +225,21 @@ impl Stream {
         }
     }
 
-    /// Sends answers as far as the connection takes them. Returns false if the connection is over.
+    /// Sends answers as far as the connection takes them. Returns whether it is still open.
     fn answer(&mut self) -> bool {
         while !self.answers.is_empty() {
             match self.stream.write(&self.answers) {
                 Ok(0) => return false,
                 Ok(written) => drop(self.answers.drain(..written)),
-                Err(error) if is_later(&error) => return true,
+                Err(error) if is_temporary(&error) => return true,
                 Err(_) => return false,
             }
         }
         true
     }
 
-    /// Reads what is there, and answers if it should. Returns the number of completed messages;
-    /// none if the connection is over.
+    /// Reads messages, and answers them if `answer` is true. Returns how many messages were
+    /// completed, or none if the connection is over.
     fn read(
         &mut self,
         buffer: &mut [u8],
@@ -248,9 +250,7 @@ impl Stream {
         let length = match self.stream.read(buffer) {
             Ok(0) => return None,
             Ok(length) => length,
-            Err(error) if is_later(&error) => {
-                return Some(0);
-            }
+            Err(error) if is_temporary(&error) => return Some(0),
             Err(_) => return None,
         };
         let now = stamps.now();
@@ -259,7 +259,7 @@ impl Stream {
         let mut count = 0;
         while rest.len() >= payload::HEADER {
             let Some(header) = Header::of(rest) else {
-                // Without a valid length the next message cannot be found.
+                // The begin of the next message is not known without a header.
                 tally.foreign();
                 return None;
             };
@@ -281,15 +281,8 @@ impl Stream {
     }
 }
 
-/// Whether nothing can be read or written now.
-fn is_later(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-    )
-}
-
-/// Sets the size of the socket's buffer; above the system's limit only if this process may.
+/// Sets the size of the socket's buffer. Beyond the system's limit this takes CAP_NET_ADMIN;
+/// without it, the size is the limit.
 fn set_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let set = |option| {
@@ -312,7 +305,8 @@ fn set_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     }
 }
 
-/// The last of the numbers that `SO_MEMINFO` gives, `SK_MEMINFO_DROPS`.
+/// The number of messages that the socket dropped: `SK_MEMINFO_DROPS`, the last of the numbers that
+/// `SO_MEMINFO` gives.
 fn overflowed(socket: BorrowedFd<'_>) -> Option<u64> {
     const DROPS: usize = 8;
     let mut numbers = [0u32; DROPS + 1];
