@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a program speaks to its user and to the shell.
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use miette::IntoDiagnostic as _;
+use miette::{IntoDiagnostic as _, MietteHandler, MietteHandlerOpts, Report, ReportHandler as _};
 use serde::Serialize;
 
 /// The most columns of tables and of running text, whatever the terminal: both are read in logs,
@@ -37,9 +38,44 @@ pub fn exit_code(result: miette::Result<Outcome>) -> ExitCode {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("{error:?}");
+            eprintln!("{}", described(&error));
             ExitCode::from(FAILED)
         }
+    }
+}
+
+/// The text of `error` for a user. Causes that its message tells already are left out. Control
+/// characters, which a file's name may have, are escaped: a terminal would obey them.
+fn described(error: &Report) -> String {
+    let message = error.to_string();
+    let is_told = error
+        .chain()
+        .all(|cause| message.contains(&cause.to_string()));
+    let options = || match is_told {
+        true => MietteHandlerOpts::new().without_cause_chain(),
+        false => MietteHandlerOpts::new(),
+    };
+    let plain = Rendering(error, options().color(false).build()).to_string();
+    let is_control = |c: char| c.is_control() && c != '\n';
+    if !plain.contains(is_control) {
+        return Rendering(error, options().build()).to_string();
+    }
+    let mut escaped = String::new();
+    for c in plain.chars() {
+        match is_control(c) {
+            true => escaped.extend(c.escape_default()),
+            false => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// An error as its handler writes it.
+struct Rendering<'a>(&'a Report, MietteHandler);
+
+impl fmt::Display for Rendering<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.1.debug(self.0.as_ref(), f)
     }
 }
 
@@ -102,4 +138,37 @@ pub fn wrapped(text: &str, first: &str, other: &str) -> String {
         .initial_indent(first)
         .subsequent_indent(other);
     textwrap::fill(text, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use miette::{WrapErr as _, miette};
+
+    use super::*;
+
+    #[test]
+    fn an_error_tells_each_cause_once() {
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        let cause = missing().to_string();
+        let told = crate::WriteError {
+            path: "a".into(),
+            cause: missing(),
+        };
+        for report in [
+            Report::from_err(told),
+            Err::<(), _>(missing())
+                .into_diagnostic()
+                .wrap_err("cannot read a")
+                .unwrap_err(),
+        ] {
+            let text = described(&report);
+            assert_eq!(text.matches(&cause).count(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_has_no_control_characters_of_a_name() {
+        let text = described(&miette!("cannot read \u{1b}[31mred"));
+        assert!(text.contains("\\u{1b}[31mred"), "{text}");
+    }
 }
