@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a program speaks to its user and to the shell.
+mod excerpt;
+
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use miette::{IntoDiagnostic as _, MietteHandler, MietteHandlerOpts, Report, ReportHandler as _};
+use miette::{
+    Diagnostic, IntoDiagnostic as _, MietteHandler, MietteHandlerOpts, Report, ReportHandler as _,
+};
 use serde::Serialize;
+
+use excerpt::ExcerptDiagnostic;
 
 /// The most columns of tables and of running text, whatever the terminal: both are read in logs,
 /// mails and pages, too.
@@ -55,10 +61,20 @@ fn described(error: &Report) -> String {
         true => MietteHandlerOpts::new().without_cause_chain(),
         false => MietteHandlerOpts::new(),
     };
-    let plain = Rendering(error, options().color(false).build()).to_string();
+    let short = ExcerptDiagnostic::new(error.as_ref());
+    let mut shown: &dyn Diagnostic = error.as_ref();
+    let render = |shown, options: MietteHandlerOpts| Rendering(shown, options.build()).to_string();
+    let mut plain = render(shown, options().color(false));
+    if plain
+        .lines()
+        .any(|line| line.chars().count() > LONGEST_LINE)
+    {
+        shown = &short;
+        plain = render(shown, options().color(false));
+    }
     let is_control = |c: char| c.is_control() && c != '\n';
     if !plain.contains(is_control) {
-        return Rendering(error, options().build()).to_string();
+        return render(shown, options());
     }
     let mut escaped = String::new();
     for c in plain.chars() {
@@ -70,12 +86,15 @@ fn described(error: &Report) -> String {
     escaped
 }
 
+/// The longest line of a file that an error shows whole.
+const LONGEST_LINE: usize = 300;
+
 /// An error as its handler writes it.
-struct Rendering<'a>(&'a Report, MietteHandler);
+struct Rendering<'a>(&'a dyn Diagnostic, MietteHandler);
 
 impl fmt::Display for Rendering<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.1.debug(self.0.as_ref(), f)
+        self.1.debug(self.0, f)
     }
 }
 
@@ -142,7 +161,7 @@ pub fn wrapped(text: &str, first: &str, other: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use miette::{WrapErr as _, miette};
+    use miette::{NamedSource, SourceSpan, WrapErr as _, miette};
 
     use super::*;
 
@@ -170,5 +189,28 @@ mod tests {
     fn an_error_has_no_control_characters_of_a_name() {
         let text = described(&miette!("cannot read \u{1b}[31mred"));
         assert!(text.contains("\\u{1b}[31mred"), "{text}");
+    }
+
+    #[test]
+    fn an_error_in_a_long_line_shows_the_surroundings_of_its_label() {
+        #[derive(Debug, thiserror::Error, Diagnostic)]
+        #[error("a slip")]
+        struct Slip {
+            #[source_code]
+            file: NamedSource<String>,
+            #[label("here")]
+            label: SourceSpan,
+        }
+        for (label, place) in [((8005, 5), ":2:8004"), ((3, 8_000), ":2:2")] {
+            let text = format!("a\nb{}wrong{}\nc", "ä".repeat(4001), " ".repeat(5000));
+            let file = NamedSource::new("file", text);
+            let label = label.into();
+            let text = described(&Slip { file, label }.into());
+            assert!(
+                text.lines().all(|line| line.chars().count() < 200),
+                "{text}"
+            );
+            assert!(text.contains(place) && text.contains("here"), "{text}");
+        }
     }
 }
