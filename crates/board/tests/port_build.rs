@@ -9,7 +9,7 @@ use std::process::Command;
 use port::{Flavour, Limit, firmware, try_build};
 use rayon::prelude::*;
 use weir_board::firmware::Firmware;
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 /// Macros of limited.c, with the values that replace the usual ones.
 type Defines<'a> = &'a [(&'a str, &'a str)];
@@ -25,8 +25,15 @@ fn refusal(firmware: &Firmware) -> String {
 /// limited.c with some of its macros replaced.
 fn limited(flavour: Flavour, replaced: &[(&str, &str)]) -> Firmware {
     let limit = match flavour {
-        Flavour::C => Limit::new(Policy::Strict, Timing::Lazy, 1000, 1, "TIMER1A", 8),
-        _ => Limit::new(Policy::Strict, Timing::Lazy, 100, 1, "TIMER0", 32),
+        Flavour::C => Limit::new(
+            LimitPolicy::Strict,
+            LimitTiming::Lazy,
+            1000,
+            1,
+            "TIMER1A",
+            8,
+        ),
+        _ => Limit::new(LimitPolicy::Strict, LimitTiming::Lazy, 100, 1, "TIMER0", 32),
     };
     let mut defines = limit.defines();
     for (name, value) in replaced {

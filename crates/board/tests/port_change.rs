@@ -6,7 +6,7 @@ use port::curve::curve;
 use port::history::{History, Kind, channel, history};
 use port::{Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 /// 1.5 s of the board's time.
 const CYCLES: u64 = 6_000_000;
@@ -24,18 +24,18 @@ fn changes() -> Vec<Change> {
     let of =
         |policy, timing, interval, burst| Limit::new(policy, timing, interval, burst, "TIMER1A", 1);
     let mut all = Vec::new();
-    for timing in [Timing::Eager, Timing::Lazy] {
-        all.push((of(Policy::Strict, timing, 4000, 1), 9000, 1));
-        all.push((of(Policy::Strict, timing, 2500, 1), 12000, 1));
+    for timing in [LimitTiming::Eager, LimitTiming::Lazy] {
+        all.push((of(LimitPolicy::Strict, timing, 4000, 1), 9000, 1));
+        all.push((of(LimitPolicy::Strict, timing, 2500, 1), 12000, 1));
         // Pairs in which one curve lies above the other, and pairs whose curves cross.
-        all.push((of(Policy::Bucket, timing, 4000, 4), 9000, 2));
-        all.push((of(Policy::Bucket, timing, 4000, 2), 5300, 5));
-        all.push((of(Policy::Bucket, timing, 3600, 3), 3600, 6));
+        all.push((of(LimitPolicy::Bucket, timing, 4000, 4), 9000, 2));
+        all.push((of(LimitPolicy::Bucket, timing, 4000, 2), 5300, 5));
+        all.push((of(LimitPolicy::Bucket, timing, 3600, 3), 3600, 6));
     }
-    for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
-        all.push((of(Policy::Bursty, timing, 6000, 4), 9800, 2));
-        all.push((of(Policy::Bursty, timing, 6000, 2), 9800, 5));
-        all.push((of(Policy::Bursty, timing, 6000, 3), 6000, 6));
+    for timing in [LimitTiming::Eager, LimitTiming::Lazy, LimitTiming::OneShot] {
+        all.push((of(LimitPolicy::Bursty, timing, 6000, 4), 9800, 2));
+        all.push((of(LimitPolicy::Bursty, timing, 6000, 2), 9800, 5));
+        all.push((of(LimitPolicy::Bursty, timing, 6000, 3), 6000, 6));
     }
     all
 }

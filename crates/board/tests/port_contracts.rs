@@ -11,24 +11,80 @@ use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use weir_board::line::Line;
 use weir_board::run::{LineStimulus, Stimulus};
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 /// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
 
 fn c_limits() -> Vec<Limit> {
     vec![
-        Limit::new(Policy::Strict, Timing::Eager, 1000, 1, "TIMER1A", 1),
-        Limit::new(Policy::Strict, Timing::Lazy, 1000, 1, "TIMER1A", 1),
-        Limit::new(Policy::Paced, Timing::Eager, 1000, 1, "TIMER1A", 1),
-        Limit::new(Policy::Paced, Timing::Lazy, 1000, 1, "TIMER1A", 1),
-        Limit::new(Policy::Bursty, Timing::Eager, 4000, 4, "TIMER1A", 1),
-        Limit::new(Policy::Bursty, Timing::Lazy, 4000, 4, "TIMER1A", 1),
-        Limit::new(Policy::Bursty, Timing::OneShot, 4000, 4, "TIMER1A", 1),
-        Limit::new(Policy::Bucket, Timing::Eager, 1000, 4, "TIMER1A", 1),
-        Limit::new(Policy::Bucket, Timing::Lazy, 1000, 4, "TIMER1A", 1),
-        Limit::new(Policy::Bucket, Timing::Lazy, 40, 4, "TIMER1A", 8),
-        Limit::new(Policy::Bursty, Timing::Lazy, 60, 4, "TIMER1A", 64),
+        Limit::new(
+            LimitPolicy::Strict,
+            LimitTiming::Eager,
+            1000,
+            1,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Strict,
+            LimitTiming::Lazy,
+            1000,
+            1,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Paced,
+            LimitTiming::Eager,
+            1000,
+            1,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(LimitPolicy::Paced, LimitTiming::Lazy, 1000, 1, "TIMER1A", 1),
+        Limit::new(
+            LimitPolicy::Bursty,
+            LimitTiming::Eager,
+            4000,
+            4,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Bursty,
+            LimitTiming::Lazy,
+            4000,
+            4,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Bursty,
+            LimitTiming::OneShot,
+            4000,
+            4,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Bucket,
+            LimitTiming::Eager,
+            1000,
+            4,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Bucket,
+            LimitTiming::Lazy,
+            1000,
+            4,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(LimitPolicy::Bucket, LimitTiming::Lazy, 40, 4, "TIMER1A", 8),
+        Limit::new(LimitPolicy::Bursty, LimitTiming::Lazy, 60, 4, "TIMER1A", 64),
     ]
 }
 
@@ -36,32 +92,32 @@ fn fast_limits() -> Vec<Limit> {
     let mut all = Vec::new();
     for (channel, prescaler) in [("TIMER0", 8), ("TIMER2", 64)] {
         all.push(Limit::new(
-            Policy::Strict,
-            Timing::Eager,
+            LimitPolicy::Strict,
+            LimitTiming::Eager,
             125,
             1,
             channel,
             prescaler,
         ));
         all.push(Limit::new(
-            Policy::Strict,
-            Timing::Lazy,
+            LimitPolicy::Strict,
+            LimitTiming::Lazy,
             125,
             1,
             channel,
             prescaler,
         ));
         all.push(Limit::new(
-            Policy::Bursty,
-            Timing::Lazy,
+            LimitPolicy::Bursty,
+            LimitTiming::Lazy,
             240,
             4,
             channel,
             prescaler,
         ));
         all.push(Limit::new(
-            Policy::Bucket,
-            Timing::Lazy,
+            LimitPolicy::Bucket,
+            LimitTiming::Lazy,
             50,
             4,
             channel,
@@ -112,10 +168,10 @@ fn judge_curve(limit: &Limit, history: &History, what: &str) {
             let count = more as u64 + 1;
             let span = to - from + j;
             let most = match limit.config.policy {
-                Policy::Strict | Policy::Paced => 1 + span / interval,
-                Policy::Bursty => burst * (span / interval + 2),
-                Policy::Bucket => burst + span / interval,
-                Policy::Off => u64::MAX,
+                LimitPolicy::Strict | LimitPolicy::Paced => 1 + span / interval,
+                LimitPolicy::Bursty => burst * (span / interval + 2),
+                LimitPolicy::Bucket => burst + span / interval,
+                LimitPolicy::Off => u64::MAX,
             };
             assert!(
                 count <= most,
@@ -178,8 +234,8 @@ fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
         // The pause: with bursty at most N requests come in any period, and a bucket is full again
         // before the next burst.
         let pause = match limit.config.policy {
-            Policy::Strict | Policy::Paced => interval,
-            Policy::Bursty => 2 * interval,
+            LimitPolicy::Strict | LimitPolicy::Paced => interval,
+            LimitPolicy::Bursty => 2 * interval,
             _ => (interval + 1) * burst,
         };
         now = times[times.len() - 1]

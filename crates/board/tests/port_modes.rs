@@ -7,7 +7,7 @@ use port::history::{History, Kind, channel, history};
 use port::{Elf, Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
 use weir_board::run::LineStimulus;
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 /// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
@@ -67,11 +67,11 @@ const TICK: u64 = 1000;
 fn ticked_limits() -> Vec<(Limit, bool)> {
     let mut all = Vec::new();
     for (policy, timing, ticks, burst) in [
-        (Policy::Strict, Timing::Eager, 5, 1),
-        (Policy::Strict, Timing::Lazy, 5, 1),
-        (Policy::Bursty, Timing::Eager, 12, 4),
-        (Policy::Bursty, Timing::Lazy, 12, 4),
-        (Policy::Bursty, Timing::OneShot, 12, 4),
+        (LimitPolicy::Strict, LimitTiming::Eager, 5, 1),
+        (LimitPolicy::Strict, LimitTiming::Lazy, 5, 1),
+        (LimitPolicy::Bursty, LimitTiming::Eager, 12, 4),
+        (LimitPolicy::Bursty, LimitTiming::Lazy, 12, 4),
+        (LimitPolicy::Bursty, LimitTiming::OneShot, 12, 4),
     ] {
         all.push((
             Limit::new(policy, timing, ticks, burst, "TIMER3A", TICK),
@@ -249,7 +249,7 @@ fn judge_shared_curve(history: &History, source: u8, what: &str) {
     judge_curve(
         &instants(history, source),
         WANDER,
-        |span| curve(Policy::Bursty, PERIOD, burst, span),
+        |span| curve(LimitPolicy::Bursty, PERIOD, burst, span),
         &format!("INT{source} {what}"),
     );
 }

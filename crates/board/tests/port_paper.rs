@@ -6,7 +6,7 @@ mod port;
 use port::history::{channel, history};
 use port::{CLOCK, Elf, Flavour, Limit, build, flood, trace};
 use weir_board::run::{RunSpec, run};
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 fn limited(limit: &Limit, flavour: Flavour) -> Elf {
     build(&["limited.c"], flavour, &limit.defines())
@@ -39,7 +39,14 @@ fn most_within(served: &[u64], window: u64) -> usize {
 /// timer interrupt": otherwise three bursts come back to back.
 #[test]
 fn three_bursts_go_back_to_back_only_if_the_timers_pending_bit_is_stale() {
-    let bursty = Limit::new(Policy::Bursty, Timing::Lazy, 4000, 4, "TIMER1A", 1);
+    let bursty = Limit::new(
+        LimitPolicy::Bursty,
+        LimitTiming::Lazy,
+        4000,
+        4,
+        "TIMER1A",
+        1,
+    );
     // Sixteen requests close together, at every phase of the period.
     let text = "INT0=bursts:16:gap=140cycles:period=20201cycles";
     let window = 2600;
@@ -67,7 +74,7 @@ fn three_bursts_go_back_to_back_only_if_the_timers_pending_bit_is_stale() {
             window
         ) <= 8
     );
-    let fast = Limit::new(Policy::Bursty, Timing::Lazy, 125, 4, "TIMER0", 32);
+    let fast = Limit::new(LimitPolicy::Bursty, LimitTiming::Lazy, 125, 4, "TIMER0", 32);
     assert!(
         most_within(
             &served(&limited(&fast, Flavour::Fast), 0x43, text, 8_000_000),

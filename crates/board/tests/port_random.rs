@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use weir_board::run::LineStimulus;
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 /// The seeds of `make bench`, for each flavour: with WEIR_RANDOM=1.
 const ALL: u64 = 200;
@@ -80,23 +80,23 @@ fn one_of<T: Copy>(random: &mut ChaCha12Rng, all: &[T]) -> T {
     all[random.random_range(0..all.len())]
 }
 
-const PACES: [(Policy, Timing); 9] = [
-    (Policy::Strict, Timing::Eager),
-    (Policy::Strict, Timing::Lazy),
-    (Policy::Paced, Timing::Eager),
-    (Policy::Paced, Timing::Lazy),
-    (Policy::Bursty, Timing::Eager),
-    (Policy::Bursty, Timing::Lazy),
-    (Policy::Bursty, Timing::OneShot),
-    (Policy::Bucket, Timing::Eager),
-    (Policy::Bucket, Timing::Lazy),
+const PACES: [(LimitPolicy, LimitTiming); 9] = [
+    (LimitPolicy::Strict, LimitTiming::Eager),
+    (LimitPolicy::Strict, LimitTiming::Lazy),
+    (LimitPolicy::Paced, LimitTiming::Eager),
+    (LimitPolicy::Paced, LimitTiming::Lazy),
+    (LimitPolicy::Bursty, LimitTiming::Eager),
+    (LimitPolicy::Bursty, LimitTiming::Lazy),
+    (LimitPolicy::Bursty, LimitTiming::OneShot),
+    (LimitPolicy::Bucket, LimitTiming::Eager),
+    (LimitPolicy::Bucket, LimitTiming::Lazy),
 ];
 
-const FAST_PACES: [(Policy, Timing); 4] = [
-    (Policy::Strict, Timing::Eager),
-    (Policy::Strict, Timing::Lazy),
-    (Policy::Bursty, Timing::Lazy),
-    (Policy::Bucket, Timing::Lazy),
+const FAST_PACES: [(LimitPolicy, LimitTiming); 4] = [
+    (LimitPolicy::Strict, LimitTiming::Eager),
+    (LimitPolicy::Strict, LimitTiming::Lazy),
+    (LimitPolicy::Bursty, LimitTiming::Lazy),
+    (LimitPolicy::Bucket, LimitTiming::Lazy),
 ];
 
 /// The most cycles by which TEST_OFF_SWEEP of limited.c lengthens the time with interrupts off.
@@ -109,20 +109,20 @@ fn c_limit(random: &mut ChaCha12Rng) -> Limit {
     let (policy, timing) = one_of(random, &PACES);
     let channel = one_of(random, &["TIMER1A", "TIMER1B", "TIMER3A", "TIMER3B"]);
     let prescaler = one_of(random, &[1, 8, 64, 256, 1024]);
-    let counts = matches!(policy, Policy::Bursty | Policy::Bucket);
+    let counts = matches!(policy, LimitPolicy::Bursty | LimitPolicy::Bucket);
     let burst = if counts {
         log_uniform(random, 1, 20) as u8
     } else {
         1
     };
     let most = match policy {
-        Policy::Bucket => 32_767 / (u64::from(burst) + 1),
+        LimitPolicy::Bucket => 32_767 / (u64::from(burst) + 1),
         _ => 16_383,
     };
     let interval = (log_uniform(random, 60, LONGEST) / prescaler).clamp(1, most);
     let mut limit = Limit::new(policy, timing, interval, burst, channel, prescaler);
     let lag = 16 / prescaler;
-    if policy == Policy::Strict && lag < interval && random.random_bool(0.3) {
+    if policy == LimitPolicy::Strict && lag < interval && random.random_bool(0.3) {
         limit.config.lag = lag;
     }
     limit
@@ -139,12 +139,12 @@ fn fast_limit(random: &mut ChaCha12Rng) -> Limit {
     );
     let prescaler = one_of(random, prescalers);
     let burst = match policy {
-        Policy::Strict => 1,
-        Policy::Bucket => log_uniform(random, 2, 20) as u8,
+        LimitPolicy::Strict => 1,
+        LimitPolicy::Bucket => log_uniform(random, 2, 20) as u8,
         _ => log_uniform(random, 2, 40) as u8,
     };
     let most = match policy {
-        Policy::Bucket => 240 / u64::from(burst),
+        LimitPolicy::Bucket => 240 / u64::from(burst),
         _ => 250,
     };
     let interval = log_uniform(random, 4, most);
@@ -185,7 +185,7 @@ impl Case {
         let changes = if machine == Machine::Tunable && random.random_bool(0.6) {
             let config = limit.config;
             let burst = match config.policy {
-                Policy::Bursty | Policy::Bucket => config.burst.div_ceil(2),
+                LimitPolicy::Bursty | LimitPolicy::Bucket => config.burst.div_ceil(2),
                 _ => 1,
             };
             // One curve lies above the other, so that no change starves the source (CONTRACTS.md,
@@ -234,7 +234,7 @@ impl Case {
         };
         case.on = case.off / 2 + 300;
         let lag = 16 / case.limit.prescaler;
-        if case.limit.config.policy == Policy::Strict && lag < case.limit.config.interval {
+        if case.limit.config.policy == LimitPolicy::Strict && lag < case.limit.config.interval {
             case.limit.config.lag = one_of(random, &[0, lag]);
         }
         case.sweep = true;
@@ -246,10 +246,10 @@ impl Case {
         let mut case = Self::new(flavour, seed);
         let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0xb5);
         let (policy, bursts): (_, &[u8]) = match (flavour, random.random_bool(0.6)) {
-            (Flavour::Fast, true) => (Policy::Bursty, &[127, 128]),
-            (Flavour::Fast, false) => (Policy::Bucket, &[59, 60]),
-            (_, true) => (Policy::Bursty, &[127, 128, 129, 254, 255]),
-            (_, false) => (Policy::Bucket, &[127, 128, 254, 255]),
+            (Flavour::Fast, true) => (LimitPolicy::Bursty, &[127, 128]),
+            (Flavour::Fast, false) => (LimitPolicy::Bucket, &[59, 60]),
+            (_, true) => (LimitPolicy::Bursty, &[127, 128, 129, 254, 255]),
+            (_, false) => (LimitPolicy::Bucket, &[127, 128, 254, 255]),
         };
         let burst = one_of(random, bursts);
         let config = &mut case.limit.config;
@@ -257,15 +257,18 @@ impl Case {
         config.burst = burst;
         config.lag = 0;
         config.timing = match (flavour, policy) {
-            (Flavour::Fast, _) => Timing::Lazy,
-            (_, Policy::Bursty) => one_of(random, &[Timing::Lazy, Timing::Eager, Timing::OneShot]),
-            _ => one_of(random, &[Timing::Lazy, Timing::Eager]),
+            (Flavour::Fast, _) => LimitTiming::Lazy,
+            (_, LimitPolicy::Bursty) => one_of(
+                random,
+                &[LimitTiming::Lazy, LimitTiming::Eager, LimitTiming::OneShot],
+            ),
+            _ => one_of(random, &[LimitTiming::Lazy, LimitTiming::Eager]),
         };
         // The bursty period is long enough for its requests.
         (case.limit.prescaler, config.interval) = match (flavour, policy) {
-            (Flavour::Fast, Policy::Bursty) => (1024, 200),
+            (Flavour::Fast, LimitPolicy::Bursty) => (1024, 200),
             (Flavour::Fast, _) => (64, 4),
-            (_, Policy::Bursty) => (64, 4_000),
+            (_, LimitPolicy::Bursty) => (64, 4_000),
             _ => (64, 32_767 / (u64::from(burst) + 1)),
         };
         case.changes.clear();
@@ -354,8 +357,8 @@ impl Case {
         let interval = shortest.fold(config.interval, u64::min) * self.limit.prescaler;
         let burst = u64::from(config.burst);
         let late = match config.policy {
-            Policy::Paced | Policy::Bursty if self.user != 0 => interval - 1,
-            Policy::Paced | Policy::Bursty if config.timing != Timing::OneShot => {
+            LimitPolicy::Paced | LimitPolicy::Bursty if self.user != 0 => interval - 1,
+            LimitPolicy::Paced | LimitPolicy::Bursty if config.timing != LimitTiming::OneShot => {
                 self.latency().min(interval - 1)
             }
             _ => 0,
@@ -395,12 +398,14 @@ impl Case {
         let (interval, latency) = (self.interval() as f64, self.latency() as f64);
         let burst = f64::from(config.burst);
         let (share, together) = match (config.policy, config.timing) {
-            (Policy::Strict, _) => (interval / (interval + latency), 1.0),
-            (Policy::Paced, _) if latency < interval => (1.0, 1.0),
-            (Policy::Bucket, _) if latency <= (burst - 1.0) * interval => (1.0, 1.0),
-            (Policy::Bucket, _) if config.burst == 1 => (interval / (interval + latency), 1.0),
-            (Policy::Bursty, Timing::OneShot) => (interval / (interval + 2.0 * latency), burst),
-            (Policy::Bursty, _) if latency < interval => (1.0, burst),
+            (LimitPolicy::Strict, _) => (interval / (interval + latency), 1.0),
+            (LimitPolicy::Paced, _) if latency < interval => (1.0, 1.0),
+            (LimitPolicy::Bucket, _) if latency <= (burst - 1.0) * interval => (1.0, 1.0),
+            (LimitPolicy::Bucket, _) if config.burst == 1 => (interval / (interval + latency), 1.0),
+            (LimitPolicy::Bursty, LimitTiming::OneShot) => {
+                (interval / (interval + 2.0 * latency), burst)
+            }
+            (LimitPolicy::Bursty, _) if latency < interval => (1.0, burst),
             _ => return,
         };
         let allowed = cycles as f64 / interval * together * share;
@@ -428,7 +433,7 @@ fn judge(case: &Case, seed: u64) {
 
     // A flood that leaves no interval unused.
     let burst = match case.limit.config.policy {
-        Policy::Bursty => u64::from(case.limit.config.burst),
+        LimitPolicy::Bursty => u64::from(case.limit.config.burst),
         _ => 1,
     };
     let gap = (interval / burst / 8).clamp(60, 4_000);

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use weir_board::line::Line;
 use weir_board::run::{EventKind, LineStimulus, RunResult, RunSpec, Stimulus, run};
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 /// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
@@ -161,16 +161,72 @@ const LONG_WORK: u64 = 600;
 
 fn recorded_limits() -> Vec<Limit> {
     vec![
-        Limit::new(Policy::Strict, Timing::Eager, 3000, 1, "TIMER1A", 1),
-        Limit::new(Policy::Strict, Timing::Lazy, 3000, 1, "TIMER1A", 1),
-        Limit::new(Policy::Strict, Timing::Lazy, 400, 1, "TIMER3B", 8),
-        Limit::new(Policy::Paced, Timing::Eager, 3000, 1, "TIMER1A", 1),
-        Limit::new(Policy::Paced, Timing::Lazy, 3000, 1, "TIMER1A", 1),
-        Limit::new(Policy::Bucket, Timing::Eager, 2000, 3, "TIMER1A", 1),
-        Limit::new(Policy::Bucket, Timing::Lazy, 2000, 3, "TIMER1A", 1),
-        Limit::new(Policy::Bursty, Timing::Eager, 6000, 3, "TIMER1A", 1),
-        Limit::new(Policy::Bursty, Timing::Lazy, 6000, 3, "TIMER1A", 1),
-        Limit::new(Policy::Bursty, Timing::OneShot, 6000, 3, "TIMER1A", 1),
+        Limit::new(
+            LimitPolicy::Strict,
+            LimitTiming::Eager,
+            3000,
+            1,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Strict,
+            LimitTiming::Lazy,
+            3000,
+            1,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(LimitPolicy::Strict, LimitTiming::Lazy, 400, 1, "TIMER3B", 8),
+        Limit::new(
+            LimitPolicy::Paced,
+            LimitTiming::Eager,
+            3000,
+            1,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(LimitPolicy::Paced, LimitTiming::Lazy, 3000, 1, "TIMER1A", 1),
+        Limit::new(
+            LimitPolicy::Bucket,
+            LimitTiming::Eager,
+            2000,
+            3,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Bucket,
+            LimitTiming::Lazy,
+            2000,
+            3,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Bursty,
+            LimitTiming::Eager,
+            6000,
+            3,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Bursty,
+            LimitTiming::Lazy,
+            6000,
+            3,
+            "TIMER1A",
+            1,
+        ),
+        Limit::new(
+            LimitPolicy::Bursty,
+            LimitTiming::OneShot,
+            6000,
+            3,
+            "TIMER1A",
+            1,
+        ),
     ]
 }
 
@@ -200,7 +256,7 @@ fn the_record_tells_what_the_trace_shows() {
             let (result, history) = watch_recorded(&limit, &elf, seed);
             let (seen, shown) = (Record::seen(&result), Record::of(&history));
             assert!(shown.masked_intervals > 20, "{shown:?}");
-            let shown = if limit.config.policy == Policy::Bursty {
+            let shown = if limit.config.policy == LimitPolicy::Bursty {
                 // Only core/ can tell when a period has gone by without one request too many: the
                 // instants are not compared, only that overloads end and begin again, and that each
                 // is reported once.

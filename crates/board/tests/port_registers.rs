@@ -8,24 +8,45 @@ use std::process::Command;
 use port::{CLOCK, Elf, Flavour, Limit, build, flood};
 use rayon::prelude::*;
 use weir_board::run::{RunSpec, run};
-use weir_core_sys::{Policy, Timing};
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 fn limits(flavour: Flavour) -> Vec<Limit> {
     if flavour == Flavour::C {
         vec![
-            Limit::new(Policy::Strict, Timing::Eager, 1000, 1, "TIMER1A", 1),
-            Limit::new(Policy::Strict, Timing::Lazy, 1000, 1, "TIMER3A", 1),
-            Limit::new(Policy::Paced, Timing::Lazy, 1000, 1, "TIMER1A", 1),
-            Limit::new(Policy::Bursty, Timing::Lazy, 4000, 4, "TIMER1A", 1),
-            Limit::new(Policy::Bucket, Timing::Lazy, 50, 4, "TIMER1A", 8),
+            Limit::new(
+                LimitPolicy::Strict,
+                LimitTiming::Eager,
+                1000,
+                1,
+                "TIMER1A",
+                1,
+            ),
+            Limit::new(
+                LimitPolicy::Strict,
+                LimitTiming::Lazy,
+                1000,
+                1,
+                "TIMER3A",
+                1,
+            ),
+            Limit::new(LimitPolicy::Paced, LimitTiming::Lazy, 1000, 1, "TIMER1A", 1),
+            Limit::new(
+                LimitPolicy::Bursty,
+                LimitTiming::Lazy,
+                4000,
+                4,
+                "TIMER1A",
+                1,
+            ),
+            Limit::new(LimitPolicy::Bucket, LimitTiming::Lazy, 50, 4, "TIMER1A", 8),
         ]
     } else {
         vec![
-            Limit::new(Policy::Strict, Timing::Eager, 125, 1, "TIMER0", 8),
-            Limit::new(Policy::Strict, Timing::Lazy, 125, 1, "TIMER2", 8),
-            Limit::new(Policy::Bursty, Timing::Lazy, 240, 4, "TIMER0", 8),
-            Limit::new(Policy::Bucket, Timing::Lazy, 50, 4, "TIMER0", 8),
-            Limit::new(Policy::Bucket, Timing::Lazy, 50, 4, "TIMER2", 8),
+            Limit::new(LimitPolicy::Strict, LimitTiming::Eager, 125, 1, "TIMER0", 8),
+            Limit::new(LimitPolicy::Strict, LimitTiming::Lazy, 125, 1, "TIMER2", 8),
+            Limit::new(LimitPolicy::Bursty, LimitTiming::Lazy, 240, 4, "TIMER0", 8),
+            Limit::new(LimitPolicy::Bucket, LimitTiming::Lazy, 50, 4, "TIMER0", 8),
+            Limit::new(LimitPolicy::Bucket, LimitTiming::Lazy, 50, 4, "TIMER2", 8),
         ]
     }
 }

@@ -7,7 +7,7 @@ use port::history::{channel, history};
 use port::replay::{Counts, replay};
 use port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
-use weir_core_sys::{Config, Policy, Timing};
+use weir_core_sys::{Config, LimitPolicy, LimitTiming};
 
 /// The address of OCR2, where limited.c leaves its marks.
 const MARK: u16 = 0x43;
@@ -22,20 +22,20 @@ fn limits() -> Vec<Limit> {
         ("TIMER1B", 64, 25),
     ] {
         for policy in [
-            Policy::Strict,
-            Policy::Paced,
-            Policy::Bursty,
-            Policy::Bucket,
+            LimitPolicy::Strict,
+            LimitPolicy::Paced,
+            LimitPolicy::Bursty,
+            LimitPolicy::Bucket,
         ] {
-            for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+            for timing in [LimitTiming::Eager, LimitTiming::Lazy, LimitTiming::OneShot] {
                 let burst = match policy {
-                    Policy::Bursty | Policy::Bucket => 4,
+                    LimitPolicy::Bursty | LimitPolicy::Bucket => 4,
                     _ => 1,
                 };
-                if timing == Timing::OneShot && policy != Policy::Bursty {
+                if timing == LimitTiming::OneShot && policy != LimitPolicy::Bursty {
                     continue;
                 }
-                let interval = if policy == Policy::Bursty {
+                let interval = if policy == LimitPolicy::Bursty {
                     interval * 3
                 } else {
                     interval
@@ -47,33 +47,40 @@ fn limits() -> Vec<Limit> {
         }
     }
     all.push(Limit::new(
-        Policy::Bucket,
-        Timing::Lazy,
+        LimitPolicy::Bucket,
+        LimitTiming::Lazy,
         1000,
         1,
         "TIMER1A",
         1,
     ));
     all.push(Limit::new(
-        Policy::Bursty,
-        Timing::Lazy,
+        LimitPolicy::Bursty,
+        LimitTiming::Lazy,
         4000,
         1,
         "TIMER1A",
         1,
     ));
     all.push(Limit::new(
-        Policy::Bursty,
-        Timing::Lazy,
+        LimitPolicy::Bursty,
+        LimitTiming::Lazy,
         16000,
         16,
         "TIMER1A",
         1,
     ));
-    let mut short = Limit::new(Policy::Strict, Timing::Eager, 1000, 1, "TIMER1A", 1);
+    let mut short = Limit::new(
+        LimitPolicy::Strict,
+        LimitTiming::Eager,
+        1000,
+        1,
+        "TIMER1A",
+        1,
+    );
     short.config.lag = 30;
     all.push(short);
-    short.config.timing = Timing::Lazy;
+    short.config.timing = LimitTiming::Lazy;
     all.push(short);
     all
 }
@@ -107,7 +114,7 @@ fn every_limit(define: &str, record: u8) {
             "little happened: {counts:?} in {limit:?}"
         );
         assert!(
-            limit.config.timing != Timing::Lazy || counts.held > 50,
+            limit.config.timing != LimitTiming::Lazy || counts.held > 50,
             "nothing was held: {counts:?} in {limit:?}"
         );
     }
@@ -158,7 +165,7 @@ fn the_users_switching_is_followed_as_the_machine_does() {
     limits().into_par_iter().for_each(|limit| {
         // The specialised bursty and bucket serve a request that waits for the user a little
         // differently (port_contracts.rs checks them).
-        if limit.config.policy == Policy::Strict {
+        if limit.config.policy == LimitPolicy::Strict {
             judge_calls(&limit, &["TEST_USER=3"], true, &[]);
         }
         judge_calls(&limit, &["TEST_USER=3", "WEIR_LIMIT_RECORD=1"], false, &[]);
@@ -172,7 +179,10 @@ fn changes_are_made_as_the_machine_does() {
         .into_par_iter()
         .filter(|limit| limit.config.lag == 0)
         .for_each(|limit| {
-            let counts = matches!(limit.config.policy, Policy::Bursty | Policy::Bucket);
+            let counts = matches!(
+                limit.config.policy,
+                LimitPolicy::Bursty | LimitPolicy::Bucket
+            );
             let more = if counts { limit.config.burst + 2 } else { 1 };
             let less = if counts {
                 limit.config.burst.div_ceil(2)
@@ -187,7 +197,7 @@ fn changes_are_made_as_the_machine_does() {
                 (interval, more),
             ];
             let usable = |&(interval, burst): &(u64, u8)| {
-                let span = if limit.config.policy == Policy::Bucket {
+                let span = if limit.config.policy == LimitPolicy::Bucket {
                     u64::from(burst) + 1
                 } else {
                     2

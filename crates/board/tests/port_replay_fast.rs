@@ -11,7 +11,7 @@ mod port;
 use port::history::{Episode, History, Kind, channel, history};
 use port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
-use weir_core_sys::{Action, Limiter, Policy, Timing, W16};
+use weir_core_sys::{Action, LimitPolicy, LimitTiming, Limiter, W16};
 
 /// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
@@ -75,14 +75,14 @@ impl Replay<'_> {
             served: step.has(Action::Serve),
             acked: step.has(Action::Ack),
             enabled: limiter.is_on(),
-            armed: (self.limit.config.timing == Timing::Lazy)
+            armed: (self.limit.config.timing == LimitTiming::Lazy)
                 .then_some(step.has(Action::Arm) || self.armed && !step.has(Action::Disarm)),
         };
         (limiter, decision)
     }
 
     fn step(&mut self, episode: &Episode) -> Result<(), String> {
-        let lazy = self.limit.config.timing == Timing::Lazy;
+        let lazy = self.limit.config.timing == LimitTiming::Lazy;
         let did = Decision {
             served: !episode.served.is_empty(),
             acked: episode.acked,
@@ -167,32 +167,32 @@ fn the_fast_flavour_decides_as_the_machine_does() {
     let mut limits = Vec::new();
     for (channel, prescaler) in [("TIMER0", 8), ("TIMER0", 32), ("TIMER2", 8), ("TIMER2", 64)] {
         limits.push(Limit::new(
-            Policy::Strict,
-            Timing::Eager,
+            LimitPolicy::Strict,
+            LimitTiming::Eager,
             125,
             1,
             channel,
             prescaler,
         ));
         limits.push(Limit::new(
-            Policy::Strict,
-            Timing::Lazy,
+            LimitPolicy::Strict,
+            LimitTiming::Lazy,
             125,
             1,
             channel,
             prescaler,
         ));
         limits.push(Limit::new(
-            Policy::Bursty,
-            Timing::Lazy,
+            LimitPolicy::Bursty,
+            LimitTiming::Lazy,
             240,
             4,
             channel,
             prescaler,
         ));
         limits.push(Limit::new(
-            Policy::Bursty,
-            Timing::Lazy,
+            LimitPolicy::Bursty,
+            LimitTiming::Lazy,
             130,
             2,
             channel,
@@ -221,7 +221,7 @@ fn the_fast_flavour_decides_as_the_machine_does() {
             all.requests > 500 && all.expiries > 50,
             "little happened: {all:?} in {limit:?}"
         );
-        if limit.config.timing == Timing::Lazy {
+        if limit.config.timing == LimitTiming::Lazy {
             assert!(
                 all.held > 50 && all.served_by_expiry > 50,
                 "little happened: {all:?} in {limit:?}"

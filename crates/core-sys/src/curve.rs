@@ -5,7 +5,7 @@
 //! A window is closed: two requests served `t` ticks apart lie in a window of length `t`, so
 //! `most(.., 0, ..)` counts the requests that may be served at one instant.
 
-use crate::{Config, Policy, Timing};
+use crate::{Config, LimitPolicy, LimitTiming};
 
 /// The most requests served in any window of `window` ticks, if an expiry is served at most
 /// `jitter` ticks after the instant that was armed. `None`: no bound (policy off).
@@ -18,12 +18,14 @@ pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
     // A limiter that is a whole interval late starts again from the late instant.
     let late = window + jitter.min(interval - 1);
     Some(match (config.policy, config.timing) {
-        (Policy::Off, _) => return None,
-        (Policy::Strict, _) => 1 + window / interval,
-        (Policy::Paced, _) => 1 + late / interval,
-        (Policy::Bursty, Timing::Eager | Timing::Lazy) => burst * (late / interval + 2),
-        (Policy::Bursty, Timing::OneShot) => burst * (window / interval + 2) - 1,
-        (Policy::Bucket, _) => burst + window / interval,
+        (LimitPolicy::Off, _) => return None,
+        (LimitPolicy::Strict, _) => 1 + window / interval,
+        (LimitPolicy::Paced, _) => 1 + late / interval,
+        (LimitPolicy::Bursty, LimitTiming::Eager | LimitTiming::Lazy) => {
+            burst * (late / interval + 2)
+        }
+        (LimitPolicy::Bursty, LimitTiming::OneShot) => burst * (window / interval + 2) - 1,
+        (LimitPolicy::Bucket, _) => burst + window / interval,
     })
 }
 

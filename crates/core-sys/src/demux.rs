@@ -10,41 +10,41 @@ pub const CLASSES: u8 = 64;
 
 /// The key of a socket: `weir_demux_key_t`. IPv4 and IPv6 are not told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(u32);
+pub struct SocketKey(u32);
 
-impl Key {
+impl SocketKey {
     const fn new(kind: u32, protocol: u8, value: u16) -> Self {
-        Key(((kind + 1) << 24) | ((protocol as u32) << 16) | value as u32)
+        SocketKey(((kind + 1) << 24) | ((protocol as u32) << 16) | value as u32)
     }
 
     /// A UDP destination port.
     #[must_use]
     pub const fn udp(port: u16) -> Self {
-        Key::new(0, 17, port)
+        SocketKey::new(0, 17, port)
     }
 
     /// A TCP destination port.
     #[must_use]
     pub const fn tcp(port: u16) -> Self {
-        Key::new(0, 6, port)
+        SocketKey::new(0, 6, port)
     }
 
     /// All packets of an IP protocol that no port takes.
     #[must_use]
     pub const fn protocol(protocol: u8) -> Self {
-        Key::new(1, protocol, 0)
+        SocketKey::new(1, protocol, 0)
     }
 
     /// All packets of an EtherType, 0x600 or more, that nothing above takes.
     #[must_use]
     pub const fn ethertype(ethertype: u16) -> Self {
-        Key::new(2, 0, ethertype)
+        SocketKey::new(2, 0, ethertype)
     }
 
     /// All packets with a VLAN priority, 0 to 7, that nothing above takes.
     #[must_use]
     pub const fn pcp(pcp: u8) -> Self {
-        Key::new(3, 0, pcp as u16)
+        SocketKey::new(3, 0, pcp as u16)
     }
 }
 
@@ -197,7 +197,7 @@ fn result(code: u32) -> Result<(), DemuxError> {
 
 /// The receiver of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Receiver {
+pub enum DemuxReceiver {
     /// The most urgent reader of the packet's socket (of several equally urgent ones, the first
     /// that was bound).
     Bound(u16),
@@ -209,11 +209,11 @@ pub enum Receiver {
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Lookup {
     /// The class that queues the packet; none: it is dropped.
     pub class: Option<u8>,
     /// The receiver of the packet.
-    pub receiver: Receiver,
+    pub receiver: DemuxReceiver,
 }
 
 /// The table: `weir_demux_t` and its memory. A clone is an independent table.
@@ -273,7 +273,7 @@ impl Demux {
     /// # Errors
     /// [`DemuxError::Key`], [`DemuxError::Class`], [`DemuxError::NoSlot`], [`DemuxError::NoLinks`];
     /// nothing is changed then.
-    pub fn bind(&mut self, key: Key, reader: u16, class: u8) -> Result<(), DemuxError> {
+    pub fn bind(&mut self, key: SocketKey, reader: u16, class: u8) -> Result<(), DemuxError> {
         // SAFETY: `new` has initialised the three; C indexes the arrays only as far as they reach.
         result(unsafe {
             ffi::weir_ffi_demux_bind(
@@ -291,7 +291,7 @@ impl Demux {
     ///
     /// # Errors
     /// [`DemuxError::NotBound`].
-    pub fn unbind(&mut self, key: Key, reader: u16) -> Result<(), DemuxError> {
+    pub fn unbind(&mut self, key: SocketKey, reader: u16) -> Result<(), DemuxError> {
         // SAFETY: as in `bind`.
         result(unsafe {
             ffi::weir_ffi_demux_unbind(
@@ -328,20 +328,20 @@ impl Demux {
         (&self.head, &self.slots)
     }
 
-    fn found(&self, raw: RawFound) -> Found {
-        Found {
+    fn found(&self, raw: RawFound) -> Lookup {
+        Lookup {
             class: (raw.which != NONE).then_some(raw.which),
             receiver: match raw.kind {
-                0 => Receiver::Bound(self.links[usize::from(raw.link)].reader),
-                1 => Receiver::Orphan,
-                _ => Receiver::Fragment,
+                0 => DemuxReceiver::Bound(self.links[usize::from(raw.link)].reader),
+                1 => DemuxReceiver::Orphan,
+                _ => DemuxReceiver::Fragment,
             },
         }
     }
 
     /// `weir_demux_lookup()`: the receiver of a packet for `key`.
     #[must_use]
-    pub fn lookup(&self, key: Key) -> Found {
+    pub fn lookup(&self, key: SocketKey) -> Lookup {
         // SAFETY: as in `bind`; C only reads.
         self.found(unsafe {
             ffi::weir_ffi_demux_lookup(&raw const self.head, self.slots.as_ptr(), key.0)
@@ -350,7 +350,7 @@ impl Demux {
 
     /// `weir_demux_classify()`: the receiver of a parsed frame.
     #[must_use]
-    pub fn classify(&self, packet: &Packet) -> Found {
+    pub fn classify(&self, packet: &Packet) -> Lookup {
         // SAFETY: as in `lookup`; `packet` is borrowed through the call.
         self.found(unsafe {
             ffi::weir_ffi_demux_classify(

@@ -19,6 +19,6 @@ mod moderate_ffi;
 pub mod predict;
 
 pub use limiter::{
-    Action, Bare, Config, ConfigError, Limiter, Policy, Record, Step, Timing, Trigger, W16, W32,
-    W64, Width,
+    Action, Bare, Config, ConfigError, LimitPolicy, LimitTiming, Limiter, Record, Step, Trigger,
+    W16, W32, W64, Width,
 };

@@ -9,7 +9,7 @@ use crate::limit_ffi::{self as ffi, Functions, RawLimit, RawRecord, RawStep};
 /// The policies of a limit (regehr2005 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Policy {
+pub enum LimitPolicy {
     /// Every request is served.
     Off = 0,
     /// A minimum interarrival time, anchored at service.
@@ -25,7 +25,7 @@ pub enum Policy {
 /// When a limiter masks its source, and which timer interrupts it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Timing {
+pub enum LimitTiming {
     /// Mask as soon as the next request would be too early; bursty: the clearing timer always
     /// interrupts.
     Eager = 0,
@@ -52,9 +52,9 @@ pub enum Trigger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     /// The policy of the limit.
-    pub policy: Policy,
+    pub policy: LimitPolicy,
     /// When the source is masked, and which timer interrupts the limiter takes.
-    pub timing: Timing,
+    pub timing: LimitTiming,
     /// The source's interrupt condition.
     pub trigger: Trigger,
     /// T, or the period P of bursty, in ticks; 1 or more.
@@ -163,16 +163,16 @@ pub struct Record {
     pub last_overload: u64,
 }
 
-mod sealed {
+mod functions_of {
     /// Restricts [`super::Width`] to the widths that the C side has.
-    pub trait Sealed {
+    pub trait FunctionsOf {
         /// The C functions for this width.
         fn functions() -> &'static super::Functions;
     }
 }
 
 /// A width of the ticks.
-pub trait Width: sealed::Sealed + Copy {
+pub trait Width: functions_of::FunctionsOf + Copy {
     /// The number of bits of an instant.
     const BITS: u32;
 
@@ -198,7 +198,7 @@ pub struct Bare<W>(PhantomData<W>);
 
 macro_rules! width {
     ($type:ty, $bits:literal, $functions:ident) => {
-        impl sealed::Sealed for $type {
+        impl functions_of::FunctionsOf for $type {
             fn functions() -> &'static Functions {
                 &ffi::$functions
             }

@@ -114,7 +114,7 @@ impl QueueConfig {
 
 /// The fate of a packet: `weir_moderate_step_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrived {
+pub struct Admission {
     /// True: the packet waits in the queue; false: the queue was full and the packet is dropped.
     pub accepted: bool,
     /// The queue interrupts now.
@@ -203,11 +203,11 @@ impl<W: Width> Moderator<W> {
     ///
     /// # Panics
     /// If there is no such queue; the same holds for all functions that take a queue.
-    pub fn arrive(&mut self, queue: usize, now: u64) -> Arrived {
+    pub fn arrive(&mut self, queue: usize, now: u64) -> Admission {
         let queue = self.index(queue);
         // SAFETY: `queue` is a started queue of `memory`.
         let step = unsafe { (functions::<W>().arrive)(self.pointer(), queue, now) };
-        Arrived {
+        Admission {
             accepted: step & 1 != 0,
             interrupt: step & 2 != 0,
         }

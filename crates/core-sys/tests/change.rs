@@ -6,7 +6,7 @@ mod board;
 
 use board::{Board, Mode, configs};
 use rayon::prelude::*;
-use weir_core_sys::{Config, ConfigError, Limiter, Policy, Timing, Trigger, W16, W32};
+use weir_core_sys::{Config, ConfigError, LimitPolicy, LimitTiming, Limiter, Trigger, W16, W32};
 
 const START: u64 = 0x1_0000 - 7;
 
@@ -96,7 +96,7 @@ fn a_change_never_lets_through_more_than_the_larger_curve() {
 #[test]
 fn crossing_curves_of_nearly_one_rate_hold_in_long_windows() {
     let mut tested = 0;
-    for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+    for timing in [LimitTiming::Eager, LimitTiming::Lazy, LimitTiming::OneShot] {
         for (from, to) in [
             ((10, 100), (6, 59)),
             ((6, 59), (10, 100)),
@@ -106,7 +106,7 @@ fn crossing_curves_of_nearly_one_rate_hold_in_long_windows() {
             ((4, 9), (1, 2)),
         ] {
             let config = |(burst, interval)| Config {
-                policy: Policy::Bursty,
+                policy: LimitPolicy::Bursty,
                 timing,
                 trigger: Trigger::Edge,
                 interval,
@@ -222,8 +222,8 @@ fn changes_faster_than_the_interval_do_not_starve_the_source() {
 #[test]
 fn a_bad_change_changes_nothing() {
     let config = Config {
-        policy: Policy::Bucket,
-        timing: Timing::Lazy,
+        policy: LimitPolicy::Bucket,
+        timing: LimitTiming::Lazy,
         trigger: Trigger::Edge,
         interval: 100,
         lag: 0,
@@ -255,14 +255,14 @@ fn a_bad_change_changes_nothing() {
         (Config { lag: 1, ..config }, ConfigError::Lag),
         (
             Config {
-                timing: Timing::OneShot,
+                timing: LimitTiming::OneShot,
                 ..config
             },
             ConfigError::Policy,
         ),
         (
             Config {
-                timing: Timing::Eager,
+                timing: LimitTiming::Eager,
                 ..config
             },
             ConfigError::Change,
@@ -276,7 +276,7 @@ fn a_bad_change_changes_nothing() {
         ),
         (
             Config {
-                policy: Policy::Strict,
+                policy: LimitPolicy::Strict,
                 burst: 1,
                 ..config
             },
@@ -298,8 +298,8 @@ fn a_bad_change_changes_nothing() {
 #[test]
 fn a_large_debt_does_not_overflow_narrow_ticks() {
     let bucket = |interval, burst| Config {
-        policy: Policy::Bucket,
-        timing: Timing::Eager,
+        policy: LimitPolicy::Bucket,
+        timing: LimitTiming::Eager,
         trigger: Trigger::Edge,
         interval,
         lag: 0,
@@ -329,8 +329,8 @@ fn a_large_debt_does_not_overflow_narrow_ticks() {
 #[test]
 fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
     let bucket = |interval, burst| Config {
-        policy: Policy::Bucket,
-        timing: Timing::Eager,
+        policy: LimitPolicy::Bucket,
+        timing: LimitTiming::Eager,
         trigger: Trigger::Edge,
         interval,
         lag: 0,
@@ -353,9 +353,9 @@ fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
 /// for the user, does not fill the new one.
 #[test]
 fn a_note_about_the_old_bucket_does_not_fill_the_new_one() {
-    for timing in [Timing::Eager, Timing::Lazy] {
+    for timing in [LimitTiming::Eager, LimitTiming::Lazy] {
         let bucket = |interval, burst| Config {
-            policy: Policy::Bucket,
+            policy: LimitPolicy::Bucket,
             timing,
             trigger: Trigger::Edge,
             interval,

@@ -2,29 +2,29 @@
 //! DEMUX-TABLE-* and DEMUX-LOOKUP-* against a model: a plain list.
 
 use proptest::prelude::*;
-use weir_core_sys::demux::{CLASSES, Demux, DemuxError, Found, Key, Receiver};
+use weir_core_sys::demux::{CLASSES, Demux, DemuxError, DemuxReceiver, Lookup, SocketKey};
 
 /// The sockets that each reader reads, in the order in which it was bound or got its class:
 /// everything that the table should know.
 #[derive(Default)]
 struct Model {
-    reads: Vec<(Key, u16, u8)>,
+    reads: Vec<(SocketKey, u16, u8)>,
 }
 
 impl Model {
-    fn readers(&self, key: Key) -> impl Iterator<Item = &(Key, u16, u8)> {
+    fn readers(&self, key: SocketKey) -> impl Iterator<Item = &(SocketKey, u16, u8)> {
         self.reads.iter().filter(move |read| read.0 == key)
     }
 
     fn sockets(&self) -> usize {
-        let mut keys: Vec<Key> = self.reads.iter().map(|read| read.0).collect();
+        let mut keys: Vec<SocketKey> = self.reads.iter().map(|read| read.0).collect();
         keys.sort();
         keys.dedup();
         keys.len()
     }
 
     fn set_class(&mut self, reader: u16, class: u8) -> Result<(), DemuxError> {
-        let of_reader = |read: &(Key, u16, u8)| read.1 == reader;
+        let of_reader = |read: &(SocketKey, u16, u8)| read.1 == reader;
         if !self.reads.iter().any(of_reader) {
             return Err(DemuxError::NotBound);
         }
@@ -38,14 +38,14 @@ impl Model {
         Ok(())
     }
 
-    fn bind(&mut self, key: Key, reader: u16, class: u8) {
+    fn bind(&mut self, key: SocketKey, reader: u16, class: u8) {
         if !self.readers(key).any(|read| read.1 == reader) {
             self.reads.push((key, reader, class));
         }
         self.set_class(reader, class).expect("it is bound");
     }
 
-    fn unbind(&mut self, key: Key, reader: u16) -> Result<(), DemuxError> {
+    fn unbind(&mut self, key: SocketKey, reader: u16) -> Result<(), DemuxError> {
         let before = self.reads.len();
         self.reads.retain(|read| (read.0, read.1) != (key, reader));
         if self.reads.len() == before {
@@ -55,33 +55,33 @@ impl Model {
         }
     }
 
-    fn lookup(&self, key: Key, orphans: Option<u8>) -> Found {
+    fn lookup(&self, key: SocketKey, orphans: Option<u8>) -> Lookup {
         let class = self.readers(key).map(|read| read.2).max();
-        Found {
+        Lookup {
             class: class.or(orphans),
             receiver: self
                 .readers(key)
                 .find(|read| Some(read.2) == class)
-                .map_or(Receiver::Orphan, |read| Receiver::Bound(read.1)),
+                .map_or(DemuxReceiver::Orphan, |read| DemuxReceiver::Bound(read.1)),
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Bind(Key, u16, u8),
-    Unbind(Key, u16),
+    Bind(SocketKey, u16, u8),
+    Unbind(SocketKey, u16),
     SetClass(u16, u8),
 }
 
-fn keys() -> impl Strategy<Value = Key> {
+fn keys() -> impl Strategy<Value = SocketKey> {
     prop_oneof![
-        4 => (0_u16..12).prop_map(Key::udp),
-        2 => (0_u16..12).prop_map(Key::tcp),
-        1 => (0_u8..3).prop_map(Key::protocol),
-        1 => (0x600_u16..0x603).prop_map(Key::ethertype),
-        1 => (0_u8..8).prop_map(Key::pcp),
-        1 => any::<u16>().prop_map(Key::udp),
+        4 => (0_u16..12).prop_map(SocketKey::udp),
+        2 => (0_u16..12).prop_map(SocketKey::tcp),
+        1 => (0_u8..3).prop_map(SocketKey::protocol),
+        1 => (0x600_u16..0x603).prop_map(SocketKey::ethertype),
+        1 => (0_u8..8).prop_map(SocketKey::pcp),
+        1 => any::<u16>().prop_map(SocketKey::udp),
     ]
 }
 
@@ -104,7 +104,7 @@ proptest! {
         let sockets = 1 << capacity;
         let mut demux = Demux::new(sockets, readers, orphans, None).unwrap();
         let mut model = Model::default();
-        let mut asked: Vec<Key> = Vec::new();
+        let mut asked: Vec<SocketKey> = Vec::new();
         for event in events {
             match event {
                 Event::Bind(key, reader, class) => {
@@ -138,7 +138,7 @@ proptest! {
     }
 }
 
-fn filled(sockets: usize, keys: impl Iterator<Item = Key>) -> usize {
+fn filled(sockets: usize, keys: impl Iterator<Item = SocketKey>) -> usize {
     let mut demux = Demux::new(sockets, sockets, None, None).unwrap();
     let mut bound = Vec::new();
     for key in keys {
@@ -146,14 +146,14 @@ fn filled(sockets: usize, keys: impl Iterator<Item = Key>) -> usize {
             Ok(()) => bound.push(key),
             Err(error) => {
                 assert!(matches!(error, DemuxError::NoSlot | DemuxError::NoLinks));
-                assert_eq!(demux.lookup(key).receiver, Receiver::Orphan);
+                assert_eq!(demux.lookup(key).receiver, DemuxReceiver::Orphan);
                 break;
             }
         }
     }
     // The table made room for the last socket without losing the first.
     for &key in &bound {
-        assert_eq!(demux.lookup(key).receiver, Receiver::Bound(7));
+        assert_eq!(demux.lookup(key).receiver, DemuxReceiver::Bound(7));
     }
     bound.len()
 }
@@ -171,7 +171,7 @@ fn a_table_takes_half_its_slots_at_least() {
             let mut seen = vec![false; 65536];
             let fresh =
                 ports.filter(|&port| !std::mem::replace(&mut seen[usize::from(port)], true));
-            let count = filled(sockets, fresh.map(Key::udp));
+            let count = filled(sockets, fresh.map(SocketKey::udp));
             assert!(count >= least, "{count} of {sockets}, {stride} apart");
         }
         let mut dice = 0x2545_f491_u32;
@@ -185,7 +185,7 @@ fn a_table_takes_half_its_slots_at_least() {
             });
             let fresh =
                 random.filter(|&port| !std::mem::replace(&mut seen[usize::from(port)], true));
-            let count = filled(sockets, fresh.map(Key::tcp));
+            let count = filled(sockets, fresh.map(SocketKey::tcp));
             assert!(count >= least, "{count} of {sockets}, at random");
         }
     }
@@ -219,19 +219,31 @@ fn nonsense_is_refused() {
         Err(DemuxError::Class)
     );
     let mut demux = Demux::new(8, 8, Some(0), Some(1)).unwrap();
-    assert_eq!(demux.bind(Key::udp(1), 1, CLASSES), Err(DemuxError::Class));
-    assert_eq!(demux.bind(Key::udp(1), 1, 255), Err(DemuxError::Class));
-    assert_eq!(demux.bind(Key::pcp(8), 1, 1), Err(DemuxError::Key));
     assert_eq!(
-        demux.bind(Key::ethertype(0x5ff), 1, 1),
+        demux.bind(SocketKey::udp(1), 1, CLASSES),
+        Err(DemuxError::Class)
+    );
+    assert_eq!(
+        demux.bind(SocketKey::udp(1), 1, 255),
+        Err(DemuxError::Class)
+    );
+    assert_eq!(demux.bind(SocketKey::pcp(8), 1, 1), Err(DemuxError::Key));
+    assert_eq!(
+        demux.bind(SocketKey::ethertype(0x5ff), 1, 1),
         Err(DemuxError::Key)
     );
-    assert_eq!(demux.bind(Key::udp(1), 1, 5), Ok(()));
+    assert_eq!(demux.bind(SocketKey::udp(1), 1, 5), Ok(()));
     assert_eq!(demux.set_class(1, CLASSES), Err(DemuxError::Class));
-    assert_eq!(demux.lookup(Key::udp(1)).class, Some(5));
+    assert_eq!(demux.lookup(SocketKey::udp(1)).class, Some(5));
     assert_eq!(demux.set_class(2, 1), Err(DemuxError::NotBound));
-    assert_eq!(demux.unbind(Key::udp(2), 1), Err(DemuxError::NotBound));
-    assert_eq!(demux.unbind(Key::udp(1), 2), Err(DemuxError::NotBound));
+    assert_eq!(
+        demux.unbind(SocketKey::udp(2), 1),
+        Err(DemuxError::NotBound)
+    );
+    assert_eq!(
+        demux.unbind(SocketKey::udp(1), 2),
+        Err(DemuxError::NotBound)
+    );
 }
 
 /// A shared socket is as urgent as its most urgent reader; when this one leaves, as the next one
@@ -239,17 +251,20 @@ fn nonsense_is_refused() {
 #[test]
 fn a_forked_socket_is_as_urgent_as_its_most_urgent_reader() {
     let mut demux = Demux::new(16, 16, Some(0), Some(0)).unwrap();
-    let class = |demux: &Demux| demux.lookup(Key::udp(5000)).class;
-    demux.bind(Key::udp(5000), 1, 4).unwrap();
-    demux.bind(Key::udp(5000), 2, 9).unwrap();
-    demux.bind(Key::udp(6000), 2, 9).unwrap();
+    let class = |demux: &Demux| demux.lookup(SocketKey::udp(5000)).class;
+    demux.bind(SocketKey::udp(5000), 1, 4).unwrap();
+    demux.bind(SocketKey::udp(5000), 2, 9).unwrap();
+    demux.bind(SocketKey::udp(6000), 2, 9).unwrap();
     assert_eq!(class(&demux), Some(9));
     demux.set_class(2, 3).unwrap();
     assert_eq!(class(&demux), Some(4));
-    assert_eq!(demux.lookup(Key::udp(6000)).class, Some(3));
-    demux.unbind(Key::udp(5000), 1).unwrap();
+    assert_eq!(demux.lookup(SocketKey::udp(6000)).class, Some(3));
+    demux.unbind(SocketKey::udp(5000), 1).unwrap();
     assert_eq!(class(&demux), Some(3));
-    demux.unbind(Key::udp(5000), 2).unwrap();
+    demux.unbind(SocketKey::udp(5000), 2).unwrap();
     assert_eq!(class(&demux), Some(0));
-    assert_eq!(demux.lookup(Key::tcp(5000)).receiver, Receiver::Orphan);
+    assert_eq!(
+        demux.lookup(SocketKey::tcp(5000)).receiver,
+        DemuxReceiver::Orphan
+    );
 }

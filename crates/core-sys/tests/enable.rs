@@ -6,7 +6,7 @@ mod board;
 
 use board::{Board, Mode, configs};
 use rayon::prelude::*;
-use weir_core_sys::{Config, Limiter, Policy, Timing, Trigger, W16};
+use weir_core_sys::{Config, LimitPolicy, LimitTiming, Limiter, Trigger, W16};
 
 const START: u64 = 0x1_0000 - 3;
 
@@ -77,13 +77,13 @@ fn the_limiter_never_overrides_the_user() {
                 let mut board: Board<W16> = Board::new(config, START, mode);
                 board.latency = if mode == Mode::Tick(1) { 0 } else { latency };
                 // With paced, a service that the user delays is late, by less than one interval.
-                board.worst_latency = if config.policy == Policy::Paced {
+                board.worst_latency = if config.policy == LimitPolicy::Paced {
                     config.interval - 1
                 } else {
                     latency
                 };
-                let is_modelled = config.policy != Policy::Paced
-                    && (config.policy, config.timing) != (Policy::Bursty, Timing::Lazy);
+                let is_modelled = config.policy != LimitPolicy::Paced
+                    && (config.policy, config.timing) != (LimitPolicy::Bursty, LimitTiming::Lazy);
                 board.exact = board.latency == 0 && is_modelled;
                 every_sequence(&board, 6, &mut |mut board| {
                     board.advance(board.now + 1);
@@ -106,7 +106,7 @@ fn a_held_request_survives_a_long_wait_for_the_user() {
                 50_u64, 1_000, 0x7fff, 0x8000, 0x9000, 0xffff, 0x1_8000, 0x2_1234,
             ] {
                 let mut board: Board<W16> = Board::new(&config, START, mode);
-                board.worst_latency = if config.policy == Policy::Paced {
+                board.worst_latency = if config.policy == LimitPolicy::Paced {
                     config.interval - 1
                 } else {
                     0
@@ -129,7 +129,7 @@ fn a_held_request_survives_a_long_wait_for_the_user() {
                     let last = board.served[board.served.len() - 1];
                     assert_eq!(last.at, back, "{} away {away}", board.story());
                 }
-                if config.policy == Policy::Bucket && away > 1_000 && mode == Mode::Age {
+                if config.policy == LimitPolicy::Bucket && away > 1_000 && mode == Mode::Age {
                     let before = board.served.len();
                     for _ in 1..config.burst {
                         board.edge();
@@ -192,8 +192,8 @@ fn a_line_held_off_by_the_user_stays_off_where_the_papers_limiter_enables_it() {
 #[test]
 fn off_serves_everything_and_obeys_the_user() {
     let config = Config {
-        policy: Policy::Off,
-        timing: Timing::Eager,
+        policy: LimitPolicy::Off,
+        timing: LimitTiming::Eager,
         trigger: Trigger::Edge,
         interval: 500,
         lag: 0,
@@ -225,7 +225,7 @@ fn off_serves_everything_and_obeys_the_user() {
 fn a_users_short_visit_does_not_cost_the_note() {
     for config in configs(&[53], &[1, 11], Trigger::Edge) {
         let mut board: Board<W16> = Board::new(&config, START, Mode::Watch);
-        board.worst_latency = if config.policy == Policy::Paced {
+        board.worst_latency = if config.policy == LimitPolicy::Paced {
             config.interval - 1
         } else {
             0
@@ -258,7 +258,7 @@ fn a_users_short_visit_does_not_cost_the_note() {
 fn a_request_that_waited_for_the_user_begins_a_whole_period() {
     for config in configs(&[133], &[1, 2], Trigger::Edge) {
         let mut board: Board<W16> = Board::new(&config, START, Mode::Age);
-        board.worst_latency = if config.policy == Policy::Paced {
+        board.worst_latency = if config.policy == LimitPolicy::Paced {
             config.interval - 1
         } else {
             0

@@ -5,7 +5,7 @@ mod board;
 
 use board::{Board, Mode, configs};
 use rayon::prelude::*;
-use weir_core_sys::{Config, Policy, Timing, Trigger, W16};
+use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger, W16};
 
 /// The start is shortly before the wrap of 16-bit ticks: every pattern crosses it.
 const START: u64 = 0x1_0000 - 5;
@@ -107,12 +107,14 @@ fn is_below(config: &Config, edges: &[u64], latency: u64) -> bool {
     };
     match (config.policy, config.timing) {
         // A bucket of one token is a strict limiter.
-        (Policy::Strict, Timing::Eager) | (Policy::Bucket, Timing::Eager) if config.burst == 1 => {
+        (LimitPolicy::Strict, LimitTiming::Eager) | (LimitPolicy::Bucket, LimitTiming::Eager)
+            if config.burst == 1 =>
+        {
             apart(1, interval + latency)
         }
-        (Policy::Strict | Policy::Paced, _) => apart(1, interval),
-        (Policy::Bursty, Timing::Lazy) => apart(usize::from(config.burst), interval),
-        (Policy::Bursty, _) => apart(usize::from(config.burst), interval + latency),
+        (LimitPolicy::Strict | LimitPolicy::Paced, _) => apart(1, interval),
+        (LimitPolicy::Bursty, LimitTiming::Lazy) => apart(usize::from(config.burst), interval),
+        (LimitPolicy::Bursty, _) => apart(usize::from(config.burst), interval + latency),
         _ => edges.iter().enumerate().all(|(i, first)| {
             edges[i..]
                 .iter()
@@ -129,7 +131,7 @@ fn loses_nothing_below_the_limit() {
     // Without a pending bit only a lazy limiter loses nothing, because it does not mask below the
     // limit.
     let mut all = configs(&[2, 3, 4], &[1, 2, 3], Trigger::EdgeUnlatched);
-    all.retain(|config| config.timing == Timing::Lazy);
+    all.retain(|config| config.timing == LimitTiming::Lazy);
     all.extend(configs(&[2, 3, 4], &[1, 2, 3], Trigger::Edge));
     let tested: u64 = all
         .par_iter()
@@ -162,7 +164,7 @@ fn loses_nothing_below_the_limit() {
                             "LIMIT-LOSS-1: {edges:?} {}",
                             board.story()
                         );
-                        if config.timing == Timing::Lazy {
+                        if config.timing == LimitTiming::Lazy {
                             assert_eq!(
                                 board.refused + board.expiries,
                                 0,
@@ -185,7 +187,7 @@ fn loses_nothing_below_the_limit() {
 fn a_lag_of_the_least_latency_keeps_the_curve() {
     for config in configs(&[2, 3, 4], &[1], Trigger::Edge)
         .iter()
-        .filter(|config| config.policy == Policy::Strict)
+        .filter(|config| config.policy == LimitPolicy::Strict)
     {
         let config = Config { lag: 1, ..*config };
         for latency in [1, 2] {

@@ -7,7 +7,9 @@ mod frames;
 use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, NetSlice, SlicedPacket, TransportSlice};
 use frames::{Extension, Frame, Network, frames};
 use proptest::prelude::*;
-use weir_core_sys::demux::{Demux, Key, Outcome, Packet, Reason, Receiver, parse, parse_plain};
+use weir_core_sys::demux::{
+    Demux, DemuxReceiver, Outcome, Packet, Reason, SocketKey, parse, parse_plain,
+};
 
 /// The EtherType behind at most two tags, the offset of what follows, and the number of tags.
 fn ethertype_of(frame: &[u8]) -> Option<(u16, usize, usize)> {
@@ -299,7 +301,7 @@ fn ipv4_may_have_two_authentication_headers() {
     agree(&wrong).unwrap();
 }
 
-fn found(demux: &Demux, bytes: &[u8]) -> (Option<u8>, Receiver) {
+fn found(demux: &Demux, bytes: &[u8]) -> (Option<u8>, DemuxReceiver) {
     let found = demux.classify(&parse(bytes));
     (found.class, found.receiver)
 }
@@ -320,26 +322,29 @@ fn the_most_specific_socket_gets_the_frame() {
         vec![(0x8100, 6 << 13 | 12)],
     );
     let cut = &whole[..30];
-    assert_eq!(found(&demux, &whole), (Some(0), Receiver::Orphan));
-    assert_eq!(found(&demux, &fragment), (Some(1), Receiver::Fragment));
+    assert_eq!(found(&demux, &whole), (Some(0), DemuxReceiver::Orphan));
+    assert_eq!(found(&demux, &fragment), (Some(1), DemuxReceiver::Fragment));
     for (key, class) in [
-        (Key::pcp(6), 10),
-        (Key::ethertype(0x0800), 11),
-        (Key::protocol(17), 12),
-        (Key::udp(5000), 13),
+        (SocketKey::pcp(6), 10),
+        (SocketKey::ethertype(0x0800), 11),
+        (SocketKey::protocol(17), 12),
+        (SocketKey::udp(5000), 13),
     ] {
         demux.bind(key, u16::from(class), class).unwrap();
         assert_eq!(
             found(&demux, &whole),
-            (Some(class), Receiver::Bound(u16::from(class)))
+            (Some(class), DemuxReceiver::Bound(u16::from(class)))
         );
         // A fragment has all keys but the port.
         let of_fragment = class.min(12);
         assert_eq!(
             found(&demux, &fragment),
-            (Some(of_fragment), Receiver::Bound(u16::from(of_fragment)))
+            (
+                Some(of_fragment),
+                DemuxReceiver::Bound(u16::from(of_fragment))
+            )
         );
-        assert_eq!(found(&demux, cut), (Some(0), Receiver::Orphan));
+        assert_eq!(found(&demux, cut), (Some(0), DemuxReceiver::Orphan));
     }
 }
 
@@ -350,10 +355,10 @@ fn orphans_and_fragments_are_dropped_if_asked() {
     let fragment = udp_frame(Network::V6(vec![Extension::Fragment(0, true)]), Vec::new());
     assert_eq!(
         found(&demux, &udp_frame(V4, Vec::new())),
-        (None, Receiver::Orphan)
+        (None, DemuxReceiver::Orphan)
     );
-    assert_eq!(found(&demux, &fragment), (None, Receiver::Fragment));
-    assert_eq!(found(&demux, &[]), (None, Receiver::Orphan));
+    assert_eq!(found(&demux, &fragment), (None, DemuxReceiver::Fragment));
+    assert_eq!(found(&demux, &[]), (None, DemuxReceiver::Orphan));
 }
 
 /// DEMUX-PARSE-4: the most extension headers are accepted, and no more.

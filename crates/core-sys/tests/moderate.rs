@@ -3,18 +3,18 @@
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use weir_core_sys::moderate::{Arrived, Moderator, QueueConfig, QueueError};
+use weir_core_sys::moderate::{Admission, Moderator, QueueConfig, QueueError};
 use weir_core_sys::{W16, W32, W64, Width};
 
-const WAITS: Arrived = Arrived {
+const WAITS: Admission = Admission {
     accepted: true,
     interrupt: false,
 };
-const INTERRUPTS: Arrived = Arrived {
+const INTERRUPTS: Admission = Admission {
     accepted: true,
     interrupt: true,
 };
-const DROPPED: Arrived = Arrived {
+const DROPPED: Admission = Admission {
     accepted: false,
     interrupt: false,
 };

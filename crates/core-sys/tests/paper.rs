@@ -5,7 +5,7 @@
 mod board;
 
 use board::{Board, Mode};
-use weir_core_sys::{Config, Policy, Timing, Trigger, W16, W32};
+use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger, W16, W32};
 
 /// The bursty scheduler of §3.3 with its optimisation, literally: a periodic timer whose interrupt
 /// is enabled only while the source is masked.
@@ -79,9 +79,9 @@ impl Literal {
     }
 }
 
-fn bursty(timing: Timing, interval: u64, burst: u8) -> Config {
+fn bursty(timing: LimitTiming, interval: u64, burst: u8) -> Config {
     Config {
-        policy: Policy::Bursty,
+        policy: LimitPolicy::Bursty,
         timing,
         trigger: Trigger::Edge,
         interval,
@@ -130,7 +130,7 @@ fn three_bursts_back_to_back_need_the_pending_bit_to_be_left_set() {
     flood(&mut with);
     assert_eq!(densest(&with.served, 9), 8, "two with it");
 
-    for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+    for timing in [LimitTiming::Eager, LimitTiming::Lazy, LimitTiming::OneShot] {
         for mode in [Mode::Watch, Mode::Age] {
             for from in 1..=300 {
                 let mut board: Board<W16> =
@@ -175,7 +175,7 @@ fn the_papers_optimisation_loses_requests_below_the_limit() {
         literal.lost
     );
 
-    for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+    for timing in [LimitTiming::Eager, LimitTiming::Lazy, LimitTiming::OneShot] {
         let mut board: Board<W32> = Board::new(
             &bursty(timing, period, burst as u8),
             u64::from(u32::MAX) - 1_000_000,
@@ -193,7 +193,7 @@ fn the_papers_optimisation_loses_requests_below_the_limit() {
             (0, offered),
             "{timing:?}"
         );
-        if timing == Timing::Lazy {
+        if timing == LimitTiming::Lazy {
             assert_eq!(board.expiries, 0, "LIMIT-LAZY-1");
         }
     }
@@ -214,13 +214,13 @@ fn flooded(config: &Config, latency: u64, ticks: u64) -> Board<W16> {
 #[test]
 fn a_strict_limiter_loses_only_its_latency_in_overload() {
     for (timing, latency, lag) in [
-        (Timing::Eager, 0, 0),
-        (Timing::Eager, 7, 0),
-        (Timing::Eager, 7, 7),
-        (Timing::Lazy, 7, 0),
+        (LimitTiming::Eager, 0, 0),
+        (LimitTiming::Eager, 7, 0),
+        (LimitTiming::Eager, 7, 7),
+        (LimitTiming::Lazy, 7, 0),
     ] {
         let config = Config {
-            policy: Policy::Strict,
+            policy: LimitPolicy::Strict,
             timing,
             trigger: Trigger::Edge,
             interval: 100,
@@ -247,9 +247,9 @@ fn a_strict_limiter_loses_only_its_latency_in_overload() {
 /// LIMIT-PACED-2: in overload the long-run rate is exactly 1/T, whatever the latency.
 #[test]
 fn a_paced_limiter_keeps_its_exact_rate_in_overload() {
-    for timing in [Timing::Eager, Timing::Lazy] {
+    for timing in [LimitTiming::Eager, LimitTiming::Lazy] {
         let config = Config {
-            policy: Policy::Paced,
+            policy: LimitPolicy::Paced,
             timing,
             trigger: Trigger::Edge,
             interval: 100,
@@ -271,11 +271,11 @@ fn a_paced_limiter_keeps_its_exact_rate_in_overload() {
 #[test]
 fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
     for (policy, timing) in [
-        (Policy::Bucket, Timing::Eager),
-        (Policy::Bucket, Timing::Lazy),
-        (Policy::Bursty, Timing::Eager),
-        (Policy::Bursty, Timing::Lazy),
-        (Policy::Bursty, Timing::OneShot),
+        (LimitPolicy::Bucket, LimitTiming::Eager),
+        (LimitPolicy::Bucket, LimitTiming::Lazy),
+        (LimitPolicy::Bursty, LimitTiming::Eager),
+        (LimitPolicy::Bursty, LimitTiming::Lazy),
+        (LimitPolicy::Bursty, LimitTiming::OneShot),
     ] {
         for latency in [0, 7, 40] {
             let config = Config {
@@ -287,10 +287,10 @@ fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
                 burst: 4,
             };
             let board = flooded(&config, latency, 9_100);
-            let per_interval = if policy == Policy::Bucket { 1 } else { 4 };
+            let per_interval = if policy == LimitPolicy::Bucket { 1 } else { 4 };
             // The one-shot timer starts at a service: its period is longer by the latency, and here
             // by the tick until the next request.
-            let period = if timing == Timing::OneShot {
+            let period = if timing == LimitTiming::OneShot {
                 50 + latency + 1
             } else {
                 50
@@ -310,8 +310,8 @@ fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
 /// source.
 #[test]
 fn a_refused_request_costs_no_interrupt() {
-    for policy in [Policy::Strict, Policy::Paced, Policy::Bucket] {
-        for timing in [Timing::Eager, Timing::Lazy] {
+    for policy in [LimitPolicy::Strict, LimitPolicy::Paced, LimitPolicy::Bucket] {
+        for timing in [LimitTiming::Eager, LimitTiming::Lazy] {
             let config = Config {
                 policy,
                 timing,

@@ -6,7 +6,9 @@ mod board;
 
 use board::{Board, Mode, configs};
 use proptest::prelude::*;
-use weir_core_sys::{Action, Bare, Config, Limiter, Policy, Step, Trigger, W16, W32, W64, Width};
+use weir_core_sys::{
+    Action, Bare, Config, LimitPolicy, Limiter, Step, Trigger, W16, W32, W64, Width,
+};
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -73,7 +75,10 @@ fn happen<W: Width>(board: &mut Board<W>, event: Event) {
         Event::Enable => board.user_enable(),
         Event::Latency(latency) => board.latency = latency,
         Event::Change { interval, burst } => {
-            let counts = matches!(board.config().policy, Policy::Bursty | Policy::Bucket);
+            let counts = matches!(
+                board.config().policy,
+                LimitPolicy::Bursty | LimitPolicy::Bucket
+            );
             let to = Config {
                 interval,
                 burst: if counts { burst } else { 1 },
@@ -89,7 +94,7 @@ fn play<W: Width>(config: &Config, start: u64, mode: Mode, events: &[Event]) -> 
     board.worst_latency = match mode {
         // The user delays paced services by less than one interval; the curve allows no more than
         // that.
-        _ if config.policy == Policy::Paced => 1 << 20,
+        _ if config.policy == LimitPolicy::Paced => 1 << 20,
         Mode::Tick(period) => period,
         _ => 7,
     };

@@ -33,7 +33,7 @@ use crate::exact::Counters as ExactCounters;
 use crate::receivers::{PacketKey, Protocol, ReceiverTable};
 use crate::settings::Namespace;
 
-use interval::{Breakdown, Interval, To};
+use interval::{Breakdown, MeasuredInterval, To};
 use layout::{Delivery, HandlerPlace, since};
 use ledger::{Bookings, Ledger, OfFlow, PortFlow, Whose};
 pub use overload::{Cause, Culprit, Event, Limits, ReceiverProcess, Traffic};
@@ -274,7 +274,7 @@ impl Accountant {
         self.watch.is_overloaded()
     }
 
-    fn note_holders(&mut self, interval: &Interval, table: &ReceiverTable) {
+    fn note_holders(&mut self, interval: &MeasuredInterval, table: &ReceiverTable) {
         for to in interval.pools.iter().flat_map(|pool| pool.delivered.keys()) {
             let To::Socket(socket) = to else { continue };
             if let Some((place, readers)) = table.holders(socket.cookie) {
@@ -287,7 +287,7 @@ impl Accountant {
         }
     }
 
-    fn note(&mut self, interval: &Interval, booked: &Bookings) {
+    fn note(&mut self, interval: &MeasuredInterval, booked: &Bookings) {
         self.parts.add(&interval.parts);
         self.interrupts += interval.interrupts;
         self.lost_packets += interval.lost.packets;
@@ -305,7 +305,7 @@ impl Accountant {
     /// Measurements for the detection of an overload.
     fn seen(
         &mut self,
-        interval: &Interval,
+        interval: &MeasuredInterval,
         elapsed: Duration,
         handed: Option<&DemuxCounts>,
     ) -> LoadSample {
@@ -346,7 +346,7 @@ impl Accountant {
     /// The key for which most of the interval's time was spent.
     fn culprit(
         &self,
-        interval: &Interval,
+        interval: &MeasuredInterval,
         booked: &Bookings,
         seen: &LoadSample,
     ) -> Option<Culprit> {
@@ -398,7 +398,7 @@ impl Accountant {
     }
 
     /// Removes counters that have not changed for long.
-    fn make_room(&mut self, interval: &Interval) -> Result<(), Error> {
+    fn make_room(&mut self, interval: &MeasuredInterval) -> Result<(), Error> {
         let places = long_idle(&mut self.idle_places, &interval.idle_places);
         let deliveries = long_idle(&mut self.idle_deliveries, &interval.idle_deliveries);
         self.programs.forget(&places, &deliveries)?;

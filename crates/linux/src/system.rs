@@ -48,7 +48,7 @@ pub struct Node {
     pub queues: BTreeMap<Urgency, u32>,
     /// Packets that flows select by something other than a port, with the urgency of their
     /// receiver; in the mode exact, where no port decides.
-    pub selected: Vec<(demux::Key, Urgency)>,
+    pub selected: Vec<(demux::SocketKey, Urgency)>,
     /// Statements of the file that have no effect, and remarks on whom it trusts.
     pub remarks: Vec<String>,
 }
@@ -420,19 +420,21 @@ fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
 /// Selectors of flows without a port. Of several flows with the same selector, the most urgent
 /// receiver counts. The table cannot distinguish selectors with more than one property, so they are
 /// left out.
-fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::Key, Urgency)> {
+fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::SocketKey, Urgency)> {
     let is_here = |source: usize| system.linux.interfaces.iter().any(|of| of.source == source);
     let flows = system.flows.iter().filter(|flow| is_here(flow.source));
-    let mut selected: BTreeMap<demux::Key, Urgency> = BTreeMap::new();
+    let mut selected: BTreeMap<demux::SocketKey, Urgency> = BTreeMap::new();
     for flow in flows {
         let of = &flow.selector;
         let keys = match (of.ethertype, of.pcp, of.protocol, of.address, of.port) {
-            (Some(ethertype), None, None, None, None) => vec![demux::Key::ethertype(ethertype)],
-            (None, Some(pcp), None, None, None) => vec![demux::Key::pcp(pcp)],
+            (Some(ethertype), None, None, None, None) => {
+                vec![demux::SocketKey::ethertype(ethertype)]
+            }
+            (None, Some(pcp), None, None, None) => vec![demux::SocketKey::pcp(pcp)],
             (None, None, Some(protocol), None, None) => match protocol {
-                Protocol::Tcp => vec![demux::Key::protocol(6)],
-                Protocol::Udp => vec![demux::Key::protocol(17)],
-                Protocol::Icmp => [1, 58].map(demux::Key::protocol).to_vec(),
+                Protocol::Tcp => vec![demux::SocketKey::protocol(6)],
+                Protocol::Udp => vec![demux::SocketKey::protocol(17)],
+                Protocol::Icmp => [1, 58].map(demux::SocketKey::protocol).to_vec(),
             },
             _ => Vec::new(),
         };

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use libbpf_rs::{Xdp, XdpFlags};
-use weir_core_sys::demux::Key;
+use weir_core_sys::demux::SocketKey;
 use weir_linux::exact::{
     DemuxReason, Exact, ExactError, InterfaceName, Options, Placement, TransportPort,
 };
@@ -107,13 +107,13 @@ fn each_packet_arrives_through_the_thread_of_its_class() {
     }
     let table = exact.table();
     for (key, reader, class) in [
-        (Key::udp(5_001), 1, 1),
-        (Key::udp(5_002), 2, 2),
-        (Key::tcp(5_001), 1, 1),
-        (Key::tcp(5_002), 2, 2),
+        (SocketKey::udp(5_001), 1, 1),
+        (SocketKey::udp(5_002), 2, 2),
+        (SocketKey::tcp(5_001), 1, 1),
+        (SocketKey::tcp(5_002), 2, 2),
         // What is not to be touched, whatever is bound.
-        (Key::udp(319), 2, 2),
-        (Key::ethertype(0x0806), 2, 2),
+        (SocketKey::udp(319), 2, 2),
+        (SocketKey::ethertype(0x0806), 2, 2),
     ] {
         table.bind(key, reader, class).unwrap();
     }
@@ -187,7 +187,7 @@ fn a_class_runs_where_and_as_urgently_as_it_is_told() {
         sched::get(threads[1].thread.tid).unwrap(),
         SchedPolicy::Fifo(7)
     );
-    exact.table().bind(Key::udp(5_001), 1, 1).unwrap();
+    exact.table().bind(SocketKey::udp(5_001), 1, 1).unwrap();
     exact.table().publish().unwrap();
     assert_eq!(
         datagrams(&ground, ground.receiver.v4.into(), 5_001, 100),
@@ -328,7 +328,7 @@ fn tells_that_an_interface_has_vanished() {
     assert_eq!(exact.interfaces().count(), 0);
     assert_eq!(exact.settle().unwrap(), []);
     // It goes on without.
-    exact.table().bind(Key::udp(1), 1, 0).unwrap();
+    exact.table().bind(SocketKey::udp(1), 1, 0).unwrap();
     exact.table().publish().unwrap();
 }
 

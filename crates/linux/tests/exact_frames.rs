@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use libbpf_rs::libbpf_sys;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use weir_core_sys::demux::{DemuxError, Key, Outcome, Reason as Wrong, Receiver, parse};
+use weir_core_sys::demux::{DemuxError, DemuxReceiver, Outcome, Reason as Wrong, SocketKey, parse};
 use weir_linux::exact::{
     Bindings, Counts, DemuxReason, Exact, ExactError, Options, Placement, Table, TableError,
     Verdict,
@@ -61,7 +61,7 @@ fn expected(table: &Table, frame: &[u8]) -> Result<u8, DemuxReason> {
     }
     let found = table.classify(&packet);
     match (found.receiver, found.class) {
-        (Receiver::Bound(_), Some(class)) => Ok(class),
+        (DemuxReceiver::Bound(_), Some(class)) => Ok(class),
         _ => Err(DemuxReason::NoReceiver),
     }
 }
@@ -119,20 +119,20 @@ fn bind_all(table: &mut Table) {
     for (reader, port) in (0..).zip(ports()) {
         let class = (reader % u16::from(CLASSES)) as u8;
         let key = if reader % 3 == 0 {
-            Key::tcp(port)
+            SocketKey::tcp(port)
         } else {
-            Key::udp(port)
+            SocketKey::udp(port)
         };
         table.bind(key, reader, class).unwrap();
     }
     for (reader, key) in (1_000..).zip([
-        Key::protocol(1),
-        Key::protocol(132),
-        Key::ethertype(0x88a4),
-        Key::ethertype(0x0806),
-        Key::ethertype(0x88f7),
-        Key::pcp(5),
-        Key::pcp(7),
+        SocketKey::protocol(1),
+        SocketKey::protocol(132),
+        SocketKey::ethertype(0x88a4),
+        SocketKey::ethertype(0x0806),
+        SocketKey::ethertype(0x88f7),
+        SocketKey::pcp(5),
+        SocketKey::pcp(7),
     ]) {
         table
             .bind(key, reader, (reader % u16::from(CLASSES)) as u8)
@@ -248,11 +248,11 @@ fn sockets_come_and_go_by_the_thousand() {
     for round in 0..10_000_u16 {
         let table = exact.table();
         table
-            .bind(Key::udp(round), round, (round % 2) as u8)
+            .bind(SocketKey::udp(round), round, (round % 2) as u8)
             .unwrap();
         if round >= 1_000 {
             table
-                .unbind(Key::udp(round - 1_000), round - 1_000)
+                .unbind(SocketKey::udp(round - 1_000), round - 1_000)
                 .unwrap();
         }
         if round % 500 == 499 {
@@ -288,7 +288,7 @@ fn sockets_come_and_go_by_the_thousand() {
 #[test]
 fn a_change_is_seen_whole_or_not_at_all() {
     let Some(mut exact) = load(2) else { return };
-    exact.table().bind(Key::udp(5_000), 1, 1).unwrap();
+    exact.table().bind(SocketKey::udp(5_000), 1, 1).unwrap();
     exact.table().publish().unwrap();
     // The same program and maps, tried by another thread while this one changes the table: the
     // socket that stays is found each time.
@@ -307,7 +307,7 @@ fn a_change_is_seen_whole_or_not_at_all() {
             for port in 0..100 {
                 exact
                     .table()
-                    .bind(Key::udp(10_000 + round * 100 + port), 2, 0)
+                    .bind(SocketKey::udp(10_000 + round * 100 + port), 2, 0)
                     .unwrap();
             }
             exact.table().publish().unwrap();
@@ -329,7 +329,7 @@ fn a_full_table_says_so_and_still_works() {
     let full = (0..=u16::MAX).find_map(|port| {
         exact
             .table()
-            .bind(Key::tcp(port), 1, 0)
+            .bind(SocketKey::tcp(port), 1, 0)
             .err()
             .map(|error| (port, error))
     });
@@ -356,8 +356,8 @@ fn however_many_ports_somebody_binds_the_more_urgent_have_room() {
     let Some(mut exact) = load(2) else { return };
     let classes = [Urgency::ORDINARY, Urgency::new(50).unwrap()];
     let mut bindings = Bindings::default();
-    let ordinary = |port| ((Family::V4, Key::udp(port)), Some(classes[0]));
-    let urgent = |port| ((Family::V4, Key::udp(port)), Some(classes[1]));
+    let ordinary = |port| ((Family::V4, SocketKey::udp(port)), Some(classes[0]));
+    let urgent = |port| ((Family::V4, SocketKey::udp(port)), Some(classes[1]));
     let hoard = (20_000..60_000).map(ordinary).collect();
     bindings.update(exact.table(), &classes, &hoard).unwrap();
     assert!(bindings.waiting() > 20_000);
@@ -383,7 +383,7 @@ fn however_many_ports_somebody_binds_the_more_urgent_have_room() {
     for port in (4_000..4_400).chain([59_999]) {
         assert_eq!(agrees(&mut exact, &udp(port)).unwrap(), Ok(1), "{port}");
     }
-    let gone = (20_000..60_100).map(|port| ((Family::V4, Key::udp(port)), None));
+    let gone = (20_000..60_100).map(|port| ((Family::V4, SocketKey::udp(port)), None));
     bindings
         .update(exact.table(), &classes, &gone.collect())
         .unwrap();
@@ -398,7 +398,7 @@ fn however_many_ports_somebody_binds_by_one_family_the_other_has_its_room() {
     for (full, other) in [(Family::V6, Family::V4), (Family::V4, Family::V6)] {
         let mut bindings = Bindings::default();
         let of = |family, ports: std::ops::Range<u16>, urgency| {
-            ports.map(move |port| ((family, Key::udp(port)), urgency))
+            ports.map(move |port| ((family, SocketKey::udp(port)), urgency))
         };
         let mut update = |wanted| {
             bindings.update(exact.table(), &classes, &wanted).unwrap();
@@ -429,7 +429,7 @@ fn a_port_by_one_family_is_not_that_by_the_other() {
     let v6 = || frame(frames::Network::V6(Vec::new()), 5_000);
     exact
         .table()
-        .bind_in(Family::V4, Key::udp(5_000), 1, 1)
+        .bind_in(Family::V4, SocketKey::udp(5_000), 1, 1)
         .unwrap();
     exact.table().publish().unwrap();
     assert_eq!(agrees(&mut exact, &udp(5_000)).unwrap(), Ok(1));
@@ -439,7 +439,7 @@ fn a_port_by_one_family_is_not_that_by_the_other() {
     );
     exact
         .table()
-        .bind_in(Family::V6, Key::udp(5_000), 2, 0)
+        .bind_in(Family::V6, SocketKey::udp(5_000), 2, 0)
         .unwrap();
     exact.table().publish().unwrap();
     assert_eq!(agrees(&mut exact, &udp(5_000)).unwrap(), Ok(1));
@@ -451,18 +451,18 @@ fn refuses_what_cannot_be() {
     let Some(mut exact) = load(2) else { return };
     let table = exact.table();
     assert!(matches!(
-        table.bind(Key::udp(1), 1, 2),
+        table.bind(SocketKey::udp(1), 1, 2),
         Err(TableError::Class {
             class: 2,
             classes: 2
         })
     ));
     assert!(matches!(
-        table.bind(Key::pcp(8), 1, 0),
+        table.bind(SocketKey::pcp(8), 1, 0),
         Err(TableError::Demux(DemuxError::Key))
     ));
     assert!(matches!(
-        table.unbind(Key::udp(1), 1),
+        table.unbind(SocketKey::udp(1), 1),
         Err(TableError::Demux(DemuxError::NotBound))
     ));
     assert!(matches!(

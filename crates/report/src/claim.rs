@@ -67,7 +67,7 @@ pub struct Claim {
 
 /// How a measured value stands to its goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// It is as it should be.
     Met,
     /// It is not, as was known, and it did not fall behind.
@@ -85,18 +85,18 @@ impl Claim {
 
     /// How the measured value stands to the goal.
     #[must_use]
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> ClaimVerdict {
         match self.today {
-            _ if self.is_met() => Verdict::Met,
-            Some(today) if today.is_met_by(self.measured) => Verdict::Missed,
-            _ => Verdict::NotMet,
+            _ if self.is_met() => ClaimVerdict::Met,
+            Some(today) if today.is_met_by(self.measured) => ClaimVerdict::Missed,
+            _ => ClaimVerdict::NotMet,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Claim, Goal, Verdict};
+    use super::{Claim, ClaimVerdict, Goal};
 
     #[test]
     fn a_goal_that_is_missed_as_known_may_not_fall_behind() {
@@ -113,11 +113,11 @@ mod tests {
             claim.verdict()
         };
         let today = Some(Goal::AtMost(2.0));
-        assert_eq!(verdict(None, 1.5), Verdict::NotMet);
-        assert_eq!(verdict(today, 1.0), Verdict::Met);
-        assert_eq!(verdict(today, 2.0), Verdict::Missed);
-        assert_eq!(verdict(today, 2.1), Verdict::NotMet);
-        assert_eq!(verdict(today, f64::NAN), Verdict::NotMet);
+        assert_eq!(verdict(None, 1.5), ClaimVerdict::NotMet);
+        assert_eq!(verdict(today, 1.0), ClaimVerdict::Met);
+        assert_eq!(verdict(today, 2.0), ClaimVerdict::Missed);
+        assert_eq!(verdict(today, 2.1), ClaimVerdict::NotMet);
+        assert_eq!(verdict(today, f64::NAN), ClaimVerdict::NotMet);
     }
 
     #[test]

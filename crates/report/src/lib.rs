@@ -16,7 +16,7 @@ mod table;
 mod temporary;
 pub mod terminal;
 
-pub use claim::{Claim, Goal, Verdict};
+pub use claim::{Claim, ClaimVerdict, Goal};
 pub use files::{UnfinishedFile, WriteError, write_all};
 pub use grid::{Align, Emphasis, Grid};
 pub use number::{count, percent, rate, significant, time};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{Claim, Verdict};
+use crate::{Claim, ClaimVerdict};
 
 /// Results of one experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ impl Report {
     #[must_use]
     pub fn is_met(&self) -> bool {
         let mut verdicts = self.claims.iter().map(Claim::verdict);
-        verdicts.all(|verdict| verdict != Verdict::NotMet)
+        verdicts.all(|verdict| verdict != ClaimVerdict::NotMet)
     }
 
     /// `{"name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`;

@@ -5,7 +5,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Tab
 
 use crate::number::short;
 use crate::terminal::WIDTH;
-use crate::{Claim, Verdict};
+use crate::{Claim, ClaimVerdict};
 
 /// Measured beside goal and paper, a line per claim, and below them in words what is not met; at
 /// most 100 columns wide. `coloured` for a terminal: what is not met stands out in red, and by its
@@ -25,9 +25,9 @@ pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
     }
     for claim in claims {
         let (word, colour) = match claim.verdict() {
-            Verdict::Met => ("met", Color::Green),
-            Verdict::Missed => ("missed", Color::Yellow),
-            Verdict::NotMet => ("NOT MET", Color::Red),
+            ClaimVerdict::Met => ("met", Color::Green),
+            ClaimVerdict::Missed => ("missed", Color::Yellow),
+            ClaimVerdict::NotMet => ("NOT MET", Color::Red),
         };
         let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
         let mut verdict = Cell::new(word).fg(colour);
@@ -46,14 +46,14 @@ pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
     let unmet = claims.iter().filter_map(|claim| {
         let (id, what) = (&claim.id, &claim.what);
         match (claim.verdict(), claim.today) {
-            (Verdict::Missed, Some(today)) => {
+            (ClaimVerdict::Missed, Some(today)) => {
                 Some(format!("missed, as known (today {today}): {id}: {what}"))
             }
-            (Verdict::NotMet, Some(today)) => {
+            (ClaimVerdict::NotMet, Some(today)) => {
                 Some(format!("not met, and behind today's {today}: {id}: {what}"))
             }
-            (Verdict::NotMet, None) => Some(format!("not met: {id}: {what}")),
-            (Verdict::Met, Some(_)) => Some(format!(
+            (ClaimVerdict::NotMet, None) => Some(format!("not met: {id}: {what}")),
+            (ClaimVerdict::Met, Some(_)) => Some(format!(
                 "met, though its `today` says that it is missed: {id}"
             )),
             _ => None,

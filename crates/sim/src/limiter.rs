@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The limit machine of core/ at the tick width of its timer, in cycles.
 
-use weir_core_sys::{
-    Action, Config, ConfigError, Step, Timing as CoreTiming, Trigger, W16, W32, W64,
-};
+use weir_core_sys::{Action, Config, ConfigError, LimitTiming, Step, Trigger, W16, W32, W64};
 use weir_model::{Limit, Policy, Timing};
 
 /// The orders of a limiter to its port, in cycles of the run.
@@ -62,16 +60,16 @@ pub(crate) struct TimedLimiter {
 pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
     Config {
         policy: match limit.policy {
-            Policy::Strict => weir_core_sys::Policy::Strict,
-            Policy::Paced => weir_core_sys::Policy::Paced,
-            Policy::Bursty => weir_core_sys::Policy::Bursty,
-            Policy::Bucket => weir_core_sys::Policy::Bucket,
-            Policy::Off | Policy::Poll => weir_core_sys::Policy::Off,
+            Policy::Strict => weir_core_sys::LimitPolicy::Strict,
+            Policy::Paced => weir_core_sys::LimitPolicy::Paced,
+            Policy::Bursty => weir_core_sys::LimitPolicy::Bursty,
+            Policy::Bucket => weir_core_sys::LimitPolicy::Bucket,
+            Policy::Off | Policy::Poll => weir_core_sys::LimitPolicy::Off,
         },
         timing: match limit.timing {
-            Timing::Eager => CoreTiming::Eager,
-            Timing::Lazy => CoreTiming::Lazy,
-            Timing::OneShot => CoreTiming::OneShot,
+            Timing::Eager => LimitTiming::Eager,
+            Timing::Lazy => LimitTiming::Lazy,
+            Timing::OneShot => LimitTiming::OneShot,
         },
         trigger,
         interval: limit.interval.ticks.max(1),
@@ -160,8 +158,8 @@ mod tests {
 
     fn strict(interval: u64) -> Config {
         Config {
-            policy: weir_core_sys::Policy::Strict,
-            timing: CoreTiming::Eager,
+            policy: weir_core_sys::LimitPolicy::Strict,
+            timing: LimitTiming::Eager,
             trigger: Trigger::Edge,
             interval,
             lag: 0,

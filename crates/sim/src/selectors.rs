@@ -2,7 +2,7 @@
 //! Finds the flow of a recorded packet, by the demultiplexing table of core/.
 
 use weir_arrivals::{Packet, Protocol};
-use weir_core_sys::demux::{CLASSES, Demux, DemuxError, Key, Receiver};
+use weir_core_sys::demux::{CLASSES, Demux, DemuxError, DemuxReceiver, SocketKey};
 use weir_model::{Selector, System};
 
 /// The flows of each source, as a table whose receivers are flows.
@@ -66,16 +66,16 @@ impl Selectors {
     fn at(&self, source: usize, packet: &Packet) -> Option<usize> {
         let flows = &self.by_source[source];
         let keys = match (packet.protocol, packet.port) {
-            (None, Some(port)) => [Some(Key::udp(port)), Some(Key::tcp(port))],
+            (None, Some(port)) => [Some(SocketKey::udp(port)), Some(SocketKey::tcp(port))],
             (Some(protocol), port) => {
                 let by_port = port.and_then(|port| key_of_port(protocol, port));
-                [by_port, Some(Key::protocol(number(protocol)))]
+                [by_port, Some(SocketKey::protocol(number(protocol)))]
             }
             (None, None) => [None, None],
         };
         let bound = |key| match flows.table.lookup(key).receiver {
-            Receiver::Bound(flow) => Some(usize::from(flow)),
-            Receiver::Orphan | Receiver::Fragment => None,
+            DemuxReceiver::Bound(flow) => Some(usize::from(flow)),
+            DemuxReceiver::Orphan | DemuxReceiver::Fragment => None,
         };
         keys.into_iter().flatten().find_map(bound).or(flows.rest)
     }
@@ -83,7 +83,7 @@ impl Selectors {
 
 /// The keys by which packets of a flow are recognised; none: packets of the flow have no key of
 /// their own.
-fn keys(selector: &Selector) -> [Option<Key>; 2] {
+fn keys(selector: &Selector) -> [Option<SocketKey>; 2] {
     let protocol = selector.protocol.map(|protocol| match protocol {
         weir_model::Protocol::Tcp => Protocol::Tcp,
         weir_model::Protocol::Udp => Protocol::Udp,
@@ -91,22 +91,24 @@ fn keys(selector: &Selector) -> [Option<Key>; 2] {
     });
     match (protocol, selector.port) {
         (Some(protocol), Some(port)) => [key_of_port(protocol, port), None],
-        (None, Some(port)) => [Some(Key::udp(port)), Some(Key::tcp(port))],
-        (Some(protocol), None) => [Some(Key::protocol(number(protocol))), None],
+        (None, Some(port)) => [Some(SocketKey::udp(port)), Some(SocketKey::tcp(port))],
+        (Some(protocol), None) => [Some(SocketKey::protocol(number(protocol))), None],
         (None, None) => {
             let ethertype = selector.ethertype.filter(|&kind| kind >= 0x600);
             [
-                ethertype.map(Key::ethertype).or(selector.pcp.map(Key::pcp)),
+                ethertype
+                    .map(SocketKey::ethertype)
+                    .or(selector.pcp.map(SocketKey::pcp)),
                 None,
             ]
         }
     }
 }
 
-fn key_of_port(protocol: Protocol, port: u16) -> Option<Key> {
+fn key_of_port(protocol: Protocol, port: u16) -> Option<SocketKey> {
     match protocol {
-        Protocol::Tcp => Some(Key::tcp(port)),
-        Protocol::Udp => Some(Key::udp(port)),
+        Protocol::Tcp => Some(SocketKey::tcp(port)),
+        Protocol::Udp => Some(SocketKey::udp(port)),
         Protocol::Icmp => None,
     }
 }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use weir_board::firmware::{Firmware, FirmwareError};
 use weir_board::line::Line;
 use weir_board::run::{LineStimulus, RunResult, RunSpec, Stimulus, run};
-use weir_core_sys::{Config, Policy, Timing, Trigger};
+use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger};
 
 /// The clock in Hz, in every test.
 pub const CLOCK: u64 = 4_000_000;
@@ -158,8 +158,8 @@ pub struct Limit {
 
 impl Limit {
     pub fn new(
-        policy: Policy,
-        timing: Timing,
+        policy: LimitPolicy,
+        timing: LimitTiming,
         interval: u64,
         burst: u8,
         channel: &'static str,
@@ -205,7 +205,7 @@ impl Limit {
 
     /// The long-run rate of the limit in Hz.
     pub fn rate(&self) -> f64 {
-        let per_interval = if self.config.policy == Policy::Bursty {
+        let per_interval = if self.config.policy == LimitPolicy::Bursty {
             f64::from(self.config.burst)
         } else {
             1.0
@@ -219,7 +219,7 @@ impl Limit {
         let rate = self.rate();
         let burst = u64::from(self.config.burst);
         let span = self.interval_cycles()
-            * if self.config.policy == Policy::Bursty {
+            * if self.config.policy == LimitPolicy::Bursty {
                 1
             } else {
                 burst

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Replays the requests, expiries and calls on the machine of core/: every decision must be the
 //! same.
-use weir_core_sys::{Action, Config, Limiter, Policy, Timing, W16};
+use weir_core_sys::{Action, Config, LimitPolicy, LimitTiming, Limiter, W16};
 
 use super::history::{Episode, History, Kind};
 use super::{Limit, mark};
@@ -149,7 +149,7 @@ impl Replay<'_> {
             let whole = count.1 > 0xff || !self.reads_low_bytes_only();
             all.push(self.clock.read(count, whole));
         }
-        if self.limit.config.policy == Policy::Bucket && episode.flag == Some(false) {
+        if self.limit.config.policy == LimitPolicy::Bucket && episode.flag == Some(false) {
             // The bucket became full between the two reads: that instant counts, and was at most
             // this many ticks before the read.
             let most = (30 / self.limit.prescaler + 1) as u16;
@@ -203,7 +203,7 @@ impl Replay<'_> {
         instants.iter().any(|&read| {
             let is_after = |ticks: u16| episode.compare == read.wrapping_add(ticks);
             let is_instead = match (config.policy, episode.kind) {
-                (Policy::Bursty, Kind::Expiry) if self.due_in_register => {
+                (LimitPolicy::Bursty, Kind::Expiry) if self.due_in_register => {
                     is_after(config.interval as u16)
                 }
                 _ => margins.iter().any(|&ticks| is_after(ticks)),
@@ -279,10 +279,10 @@ impl Replay<'_> {
 fn is_lean(config: &Config) -> bool {
     matches!(
         (config.policy, config.timing),
-        (Policy::Strict, _)
+        (LimitPolicy::Strict, _)
             | (
-                Policy::Paced | Policy::Bursty | Policy::Bucket,
-                Timing::Lazy
+                LimitPolicy::Paced | LimitPolicy::Bursty | LimitPolicy::Bucket,
+                LimitTiming::Lazy
             )
     )
 }
@@ -307,7 +307,9 @@ pub fn replay(
         .expect("weir_avr_start() reads the counter");
     // A bursty limiter's first clearing tells the starting instant; for the other policies it does
     // not matter.
-    let now = if limit.config.policy == Policy::Bursty && limit.config.timing != Timing::OneShot {
+    let now = if limit.config.policy == LimitPolicy::Bursty
+        && limit.config.timing != LimitTiming::OneShot
+    {
         start.compare.wrapping_sub(limit.config.interval as u16)
     } else {
         last_count.1

@@ -125,7 +125,13 @@ fn of_flow(report: &CheckReport, flow: &FlowRow, clock: CycleClock) -> String {
     )
 }
 
-fn late(report: &CheckReport, name: &str, bound: &Bound, deadline: u64, clock: CycleClock) -> String {
+fn late(
+    report: &CheckReport,
+    name: &str,
+    bound: &Bound,
+    deadline: u64,
+    clock: CycleClock,
+) -> String {
     match (&bound.cause, bound.response_cycles) {
         (None, Some(response)) => {
             let (response, deadline) = clock.times_apart(response, deadline);

@@ -9,7 +9,9 @@
 
 pub mod model;
 
-use weir_core_sys::{Action, Config, Limiter, Policy, Step, Timing, Trigger, Width, curve};
+use weir_core_sys::{
+    Action, Config, LimitPolicy, LimitTiming, Limiter, Step, Trigger, Width, curve,
+};
 
 /// The way in which the port keeps an idle source from outliving half a wrap, and gets its
 /// expiries.
@@ -501,16 +503,16 @@ pub fn configs(intervals: &[u64], bursts: &[u8], trigger: Trigger) -> Vec<Config
     let mut all = Vec::new();
     for &interval in intervals {
         for policy in [
-            Policy::Strict,
-            Policy::Paced,
-            Policy::Bursty,
-            Policy::Bucket,
+            LimitPolicy::Strict,
+            LimitPolicy::Paced,
+            LimitPolicy::Bursty,
+            LimitPolicy::Bucket,
         ] {
-            for timing in [Timing::Eager, Timing::Lazy, Timing::OneShot] {
+            for timing in [LimitTiming::Eager, LimitTiming::Lazy, LimitTiming::OneShot] {
                 for &burst in bursts {
-                    let counts = matches!(policy, Policy::Bursty | Policy::Bucket);
+                    let counts = matches!(policy, LimitPolicy::Bursty | LimitPolicy::Bucket);
                     if (counts || burst == 1)
-                        && (timing != Timing::OneShot || policy == Policy::Bursty)
+                        && (timing != LimitTiming::OneShot || policy == LimitPolicy::Bursty)
                     {
                         all.push(Config {
                             policy,

@@ -4,7 +4,7 @@
 //! and a configuration that does not change.
 
 use super::Served;
-use weir_core_sys::{Config, Policy, Timing};
+use weir_core_sys::{Config, LimitPolicy, LimitTiming};
 
 /// Orders events within an instant: those before the expiries due then, and those after.
 fn order(at: u64, after_expiry: bool) -> u64 {
@@ -15,7 +15,7 @@ fn order(at: u64, after_expiry: bool) -> u64 {
 fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) -> bool {
     let burst = u64::from(config.burst);
     match config.timing {
-        Timing::Eager => {
+        LimitTiming::Eager => {
             // Eager: the count is cleared at each multiple of the period.
             let done = (now / 2 - start) / config.interval;
             let cleared = order(start + done * config.interval, true);
@@ -30,7 +30,7 @@ fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) ->
                 .count();
             (count as u64) < burst
         }
-        Timing::Lazy => {
+        LimitTiming::Lazy => {
             // Lazy: a period ends when a request comes after its end, or at its end if a request
             // waits or the source is masked. When the burst is used up, the source is masked at
             // once only if the previous period ended with a waiting request.
@@ -55,7 +55,7 @@ fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) ->
                     now >= order(end, false)
                 }
         }
-        Timing::OneShot => {
+        LimitTiming::OneShot => {
             // One-shot: the count is cleared one period after the first request of a burst.
             let mut burst_began = None;
             let mut count = 0;
@@ -90,9 +90,9 @@ pub fn may_serve(
             .all(|(first, i)| total - i <= tokens + (now - first.at) / config.interval)
     };
     match config.policy {
-        Policy::Off => true,
-        Policy::Strict | Policy::Paced => fits(1),
-        Policy::Bucket => fits(burst),
-        Policy::Bursty => may_serve_bursty(config, start, served, order(now, after_expiry)),
+        LimitPolicy::Off => true,
+        LimitPolicy::Strict | LimitPolicy::Paced => fits(1),
+        LimitPolicy::Bucket => fits(burst),
+        LimitPolicy::Bursty => may_serve_bursty(config, start, served, order(now, after_expiry)),
     }
 }

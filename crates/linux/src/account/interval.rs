@@ -86,7 +86,7 @@ impl Breakdown {
 
 /// The differences between two readings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Interval {
+pub(super) struct MeasuredInterval {
     pub parts: Breakdown,
     pub pools: Vec<Pool<To>>,
     pub interrupts: u64,
@@ -116,10 +116,10 @@ pub(super) fn between(
     now: &Counters,
     workers: &Workers,
     overhead: u64,
-) -> Interval {
-    let mut interval = Interval {
+) -> MeasuredInterval {
+    let mut interval = MeasuredInterval {
         lost: now.lost - before.lost,
-        ..Interval::default()
+        ..MeasuredInterval::default()
     };
     let mut places: BTreeMap<HandlerPlace, IntervalCounts> = BTreeMap::new();
     for (place, spent) in &now.spent {
@@ -192,7 +192,7 @@ fn pool(place: HandlerPlace, time: u64, apart: u64, counted: IntervalCounts) -> 
     }
 }
 
-impl Interval {
+impl MeasuredInterval {
     /// The pools of a thread. Its run time is known as a sum, which is divided over CPUs in
     /// proportion to its packets there.
     fn worker(&mut self, host: u32, ran: Ran, mut places: Vec<(u32, IntervalCounts)>) {
@@ -341,7 +341,7 @@ mod tests {
             ..Ran::default()
         };
         let with = |ran| between(&Counters::default(), &now, &Workers::from([(40, ran)]), 9);
-        let times = |interval: &Interval| {
+        let times = |interval: &MeasuredInterval| {
             let pools = interval.pools.iter();
             pools
                 .map(|pool| (pool.time, pool.apart))

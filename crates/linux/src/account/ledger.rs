@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_core_sys::account::{Account, Config, Mode};
 
 use super::divide::{Shares, apportion};
-use super::interval::{Interval, To};
+use super::interval::{MeasuredInterval, To};
 use super::layout::SocketKey;
 use crate::receivers::PacketKey;
 
@@ -151,7 +151,7 @@ impl Ledger {
     /// from anybody in their time.
     pub fn book(
         &mut self,
-        interval: &Interval,
+        interval: &MeasuredInterval,
         shares: &[Shares<To>],
         whose: impl Fn(To) -> Whose,
         is_process: impl Fn(u32) -> bool,
@@ -286,19 +286,19 @@ mod tests {
         }
     }
 
-    fn interval(pools: Vec<Pool<To>>) -> Interval {
+    fn interval(pools: Vec<Pool<To>>) -> MeasuredInterval {
         let time = pools.iter().map(|pool| pool.time + pool.apart).sum();
-        Interval {
+        MeasuredInterval {
             parts: Breakdown {
                 receive: time,
                 ..Breakdown::default()
             },
             pools,
-            ..Interval::default()
+            ..MeasuredInterval::default()
         }
     }
 
-    fn book(ledger: &mut Ledger, interval: &Interval) -> Bookings {
+    fn book(ledger: &mut Ledger, interval: &MeasuredInterval) -> Bookings {
         // Hosts from 100 on are kernel threads.
         ledger.book(interval, &divide(&interval.pools, None), whose, |host| {
             host != 0 && host < 100

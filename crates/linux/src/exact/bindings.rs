@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_core_sys::demux::{DemuxError, Key};
+use weir_core_sys::demux::{DemuxError, SocketKey};
 
 use super::assign::class_of;
 use super::{Table, TableError};
@@ -13,14 +13,14 @@ use crate::receivers::Family;
 use crate::urgency::Urgency;
 
 /// A key for packets of one family.
-pub type Bindable = (Family, Key);
+pub type Bindable = (Family, SocketKey);
 
 /// All bindings.
 #[derive(Debug, Default)]
 pub struct Bindings {
     bound: BTreeMap<Bindable, Binding>,
     /// The bindings of each family, which has a table of its own; the least urgent first.
-    least: BTreeMap<Family, BTreeSet<(Urgency, Key)>>,
+    least: BTreeMap<Family, BTreeSet<(Urgency, SocketKey)>>,
     /// Numbers of removed bindings; all from `next` on are unused.
     free: Vec<u16>,
     next: u16,
@@ -42,11 +42,11 @@ impl Bindings {
     #[must_use]
     pub fn len(&self) -> usize {
         let waiting = self.without_room();
-        let bound: BTreeSet<Key> = self.bound.keys().map(|(_, key)| *key).collect();
+        let bound: BTreeSet<SocketKey> = self.bound.keys().map(|(_, key)| *key).collect();
         bound.difference(&waiting).count()
     }
 
-    fn without_room(&self) -> BTreeSet<Key> {
+    fn without_room(&self) -> BTreeSet<SocketKey> {
         self.waiting.keys().map(|(_, key)| *key).collect()
     }
 

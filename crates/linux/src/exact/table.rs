@@ -4,7 +4,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use weir_core_sys::demux::{Demux, DemuxError, Found, Key, Packet};
+use weir_core_sys::demux::{Demux, DemuxError, Lookup, Packet, SocketKey};
 
 use super::layout::{self, CLASSES, FAMILIES, SAME_CPU, SLOTS, TABLE_WORDS};
 use crate::object::Memory;
@@ -112,7 +112,7 @@ impl Table {
     pub fn bind_in(
         &mut self,
         family: Family,
-        key: Key,
+        key: SocketKey,
         reader: u16,
         class: u8,
     ) -> Result<(), TableError> {
@@ -126,7 +126,7 @@ impl Table {
     ///
     /// # Errors
     /// Fails as [`bind_in`](Self::bind_in) does; then nothing is changed.
-    pub fn bind(&mut self, key: Key, reader: u16, class: u8) -> Result<(), TableError> {
+    pub fn bind(&mut self, key: SocketKey, reader: u16, class: u8) -> Result<(), TableError> {
         self.bind_in(Family::V4, key, reader, class)?;
         let other = self.bind_in(Family::V6, key, reader, class);
         if other.is_err() {
@@ -139,7 +139,12 @@ impl Table {
     ///
     /// # Errors
     /// Fails when it does not read them.
-    pub fn unbind_in(&mut self, family: Family, key: Key, reader: u16) -> Result<(), TableError> {
+    pub fn unbind_in(
+        &mut self,
+        family: Family,
+        key: SocketKey,
+        reader: u16,
+    ) -> Result<(), TableError> {
         self.original(family).unbind(key, reader)?;
         self.is_changed = true;
         Ok(())
@@ -149,7 +154,7 @@ impl Table {
     ///
     /// # Errors
     /// Fails when it does not read one of them.
-    pub fn unbind(&mut self, key: Key, reader: u16) -> Result<(), TableError> {
+    pub fn unbind(&mut self, key: SocketKey, reader: u16) -> Result<(), TableError> {
         let both = Family::ALL.map(|family| self.unbind_in(family, key, reader));
         both.into_iter().collect()
     }
@@ -176,7 +181,7 @@ impl Table {
 
     /// Receiver of a frame, once all changes are published.
     #[must_use]
-    pub fn classify(&self, packet: &Packet) -> Found {
+    pub fn classify(&self, packet: &Packet) -> Lookup {
         /// The EtherType of IPv6.
         const V6: Option<u16> = Some(0x86dd);
         self.originals[usize::from(packet.ethertype() == V6)].classify(packet)

@@ -160,10 +160,10 @@ impl Demultiplexing {
 }
 
 /// A key in the form of core's table.
-fn named(key: PacketKey) -> demux::Key {
+fn named(key: PacketKey) -> demux::SocketKey {
     match key.protocol {
-        Protocol::Tcp => demux::Key::tcp(key.port),
-        Protocol::Udp => demux::Key::udp(key.port),
+        Protocol::Tcp => demux::SocketKey::tcp(key.port),
+        Protocol::Udp => demux::SocketKey::udp(key.port),
     }
 }
 
