@@ -55,14 +55,30 @@ pub(super) struct Worst {
 }
 
 /// The floods that are varied side by side.
-const CLIMBERS: usize = 4;
+const CLIMBERS: usize = 8;
 /// Variations of each in a round.
-const TRIES: usize = 4;
+const TRIES: usize = 2;
 /// The part of the runs that is drawn.
 const DRAWN: u64 = 3;
 
 /// A value for each of the ranges, in their order.
 type Numbers = Vec<u64>;
+
+/// The first of `ordered` that differ by more than an eighth from each other in some number:
+/// climbers that begin side by side end on the same hill.
+fn apart(ordered: Vec<(f64, Numbers)>) -> Vec<(f64, Numbers)> {
+    let is_near = |a: &Numbers, b: &Numbers| {
+        let mut pairs = a.iter().zip(b);
+        pairs.all(|(&a, &b)| a.abs_diff(b) <= a.max(b) / 8)
+    };
+    let mut chosen: Vec<(f64, Numbers)> = Vec::new();
+    for candidate in ordered {
+        if chosen.len() < CLIMBERS && !chosen.iter().any(|of| is_near(&of.1, &candidate.1)) {
+            chosen.push(candidate);
+        }
+    }
+    chosen
+}
 
 impl SearchSpec {
     /// The search of each variant that is meant.
@@ -180,7 +196,7 @@ impl SearchSpec {
                 .collect(),
         )?;
         climbers.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        climbers.truncate(CLIMBERS);
+        climbers = apart(climbers);
         let mut number = drawn;
         while number < self.runs {
             let variations: Vec<Numbers> = climbers
