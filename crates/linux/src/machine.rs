@@ -12,7 +12,7 @@ use crate::settings::NetDevice;
 use crate::system::Node;
 use crate::veth::Checksums;
 
-/// Oldest kernel that has everything that is used here (PLATFORMS.md, linux).
+/// Oldest kernel that has everything that is used here (docs/linux.md).
 const KERNEL_LEAST: (u8, u8) = (6, 1);
 /// File in which the kernel describes its own types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";

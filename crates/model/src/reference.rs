@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference of the system file, from the definitions that read it: docs/system-file.md for
-//! people, docs/system-file.schema.json for editors.
+//! The reference of the system file, from the definitions that read it:
+//! docs/generated/system-file.md for people, docs/generated/system-file.schema.json for editors.
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
@@ -89,7 +89,7 @@ const INTRODUCTION: &str = "\
 # The system file
 
 One TOML file describes a system: its processor, what can interrupt, which limits hold, and the tasks that must meet their deadlines. `weir check` says whether they
-do. [examples/](../examples) has whole files; [motor-controller](../examples/motor-controller/system.toml) is a good start. An editor that knows JSON schemas completes
+do. [examples/](../../examples) has whole files; [motor-controller](../../examples/motor-controller/system.toml) is a good start. An editor that knows JSON schemas completes
 and checks the file with [system-file.schema.json](system-file.schema.json).
 
 A key that this page does not know is an error, and so are keys that contradict each other. A demand beyond the processor, a WCET above its period or a deadline
@@ -100,7 +100,7 @@ periods, interarrival times, deadlines or moderation. The interval of a limit or
 that was asked for; what comes out must lie between the source's `expected` and `tolerated`.
 ";
 
-/// docs/system-file.md.
+/// docs/generated/system-file.md.
 #[must_use]
 pub fn markdown() -> String {
     let mut page = INTRODUCTION.to_owned();
@@ -242,7 +242,7 @@ fn values(page: &mut String) {
     line(page, "\n## Sources that can be named as worst rate\n");
     line(
         page,
-        "`worst = \"NAME\"` takes the rate of a common source from regehr2005, Table 1 ([data](../crates/model/data/worst-rates.toml)).\n",
+        "`worst = \"NAME\"` takes the rate of a common source from regehr2005, Table 1 ([data](../../crates/model/data/worst-rates.toml)).\n",
     );
     line(page, "| name | at most | why |");
     line(page, "|---|---|---|");

@@ -9,7 +9,7 @@ const RENEW: &str = "WEIR_RENEW";
 
 fn docs(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs")
+        .join("../../docs/generated")
         .join(name)
 }
 
@@ -21,7 +21,7 @@ fn is_up_to_date(name: &str, wanted: &str) {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == wanted,
-        "docs/{name} is not what crates/model defines: {RENEW}=1 cargo test -p weir-model --test reference"
+        "docs/generated/{name} is not what crates/model defines: {RENEW}=1 cargo test -p weir-model --test reference"
     );
 }
 

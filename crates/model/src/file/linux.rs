@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sections of the system file that only `weir linux` looks at. Their comments, defaults and
-//! examples are the reference (docs/system-file.md).
+//! examples are the reference (docs/generated/system-file.md).
 use miette::SourceSpan;
 use toml_edit::Item;
 

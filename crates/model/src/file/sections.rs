@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sections of the system file. Their comments, defaults and examples are the reference
-//! (docs/system-file.md).
+//! (docs/generated/system-file.md).
 use super::leaf::{Amount, Name, StatedCost, Text, Truth, UrgencyNumber, Vector, Whole, Worst};
 use super::linux::{InterfaceName, Linux, Match};
 use super::value::{List, choice, section, words};

@@ -128,7 +128,7 @@ fn hardware(cpu: &raw::Cpu, problems: &mut Problems<'_>) -> Option<Hardware> {
             .map(|board| board.name.as_str())
             .collect();
         return problems.refuse(format!("there is no board `{}`", printable(&name)), cpu.board.at, "unknown board", format!(
-                "{}; for another chip leave `board` out and state clock, interrupts and costs (docs/system-file.md)",
+                "{}; for another chip leave `board` out and state clock, interrupts and costs (docs/generated/system-file.md)",
                 did_you_mean(&name, "boards", &known)
             ));
     };
