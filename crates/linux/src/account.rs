@@ -86,7 +86,7 @@ pub enum Error {
     Programs(#[from] libbpf_rs::Error),
     /// There is no cgroup v2 to attach to.
     #[error("there is no cgroup v2 in which packets could be counted: {0}")]
-    Cgroup(#[source] io::Error),
+    Cgroup(io::Error),
     /// /proc cannot be read.
     #[error("the kernel's threads cannot be seen: {0}")]
     Threads(#[from] procfs::ProcError),

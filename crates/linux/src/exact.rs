@@ -35,6 +35,7 @@ use interface::XdpAttachment;
 pub use interface::{InterfaceName, There};
 use layout::{CLASSES, COUNTS_WORDS, PORTS, SAME_CPU};
 pub use table::{Table, TableError};
+use weir_report::terminal::printable;
 
 use crate::object::{self, Memory, program};
 use crate::urgency::Urgency;
@@ -139,20 +140,20 @@ pub enum ExactError {
     NotNative(InterfaceName),
     /// The driver or the kernel refuses, for example because the interface's MTU is too large for
     /// XDP.
-    #[error("{interface} does not take an XDP program: {source}")]
+    #[error("{interface} does not take an XDP program: {cause}")]
     Refused {
         /// The interface.
         interface: InterfaceName,
         /// The error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The network namespace cannot be entered.
-    #[error("the network namespace {path} cannot be entered: {source}", path = path.display())]
+    #[error("the network namespace {path} cannot be entered: {cause}", path = printable(path))]
     Namespace {
         /// Path of the namespace.
         path: PathBuf,
         /// The error.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The kernel has not started a thread of a class.
     #[error("there is no kernel thread {0}; is /proc that of the machine?")]
@@ -164,12 +165,12 @@ pub enum ExactError {
     #[error(transparent)]
     Table(#[from] TableError),
     /// Another operation of the system fails.
-    #[error("{what}: {source}")]
+    #[error("{what}: {cause}")]
     System {
         /// Name of what was read or set.
         what: String,
         /// The error.
-        source: io::Error,
+        cause: io::Error,
     },
 }
 
@@ -270,9 +271,9 @@ impl Exact {
         let object = object.load()?;
         let memory = |name, words| {
             let map = handle(&object, name)?;
-            Memory::new(&map, words).map_err(|source| ExactError::System {
+            Memory::new(&map, words).map_err(|cause| ExactError::System {
                 what: format!("the BPF array {name}"),
-                source,
+                cause,
             })
         };
         let counters = Arc::new(Counters::new(
@@ -294,9 +295,9 @@ impl Exact {
             classes.len() as u8,
             numbers,
         )
-        .map_err(|source| ExactError::System {
+        .map_err(|cause| ExactError::System {
             what: "the table".to_owned(),
-            source,
+            cause,
         })?;
         let dropped = program(&object, "weir_dropped")?.attach()?;
         let mut exact = Self {
@@ -451,9 +452,9 @@ impl Exact {
     pub fn program(&self) -> Result<OwnedFd, ExactError> {
         let program = program(&self.object, "weir_demux")?;
         let descriptor = program.as_fd().try_clone_to_owned();
-        descriptor.map_err(|source| ExactError::System {
+        descriptor.map_err(|cause| ExactError::System {
             what: "the program's descriptor".to_owned(),
-            source,
+            cause,
         })
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use procfs::process::Process;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use weir_report::terminal::printable;
 
 use crate::sched::Tid;
 use crate::settings::journal::state;
@@ -39,7 +40,7 @@ pub struct Run {
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum InstanceError {
     /// The folder cannot be used.
-    #[error("cannot use {}: {cause}", path.display())]
+    #[error("cannot use {}: {cause}", printable(path))]
     #[diagnostic(help(
         "Weir notes there what runs, and what it changes before it changes it, for the user alone who runs it; --state takes another folder"
     ))]
@@ -47,7 +48,6 @@ pub enum InstanceError {
         /// The file or folder.
         path: PathBuf,
         /// What the system says.
-        #[source]
         cause: io::Error,
     },
     /// A process cannot be asked to end.
@@ -56,7 +56,6 @@ pub enum InstanceError {
         /// The process.
         pid: Tid,
         /// What the system says.
-        #[source]
         cause: io::Error,
     },
     /// A process does not end in time.

@@ -107,7 +107,6 @@ pub enum PlanError {
         /// Its name.
         name: String,
         /// What the system says.
-        #[source]
         cause: io::Error,
     },
 }

@@ -166,10 +166,10 @@ pub enum Error {
     Devices(usize),
     /// A bottom half's urgency cannot be set.
     #[error("the urgency of a device's bottom half cannot be set: {0}")]
-    Set(#[source] io::Error),
+    Set(io::Error),
     /// The thread that sets urgencies cannot be started, or not with its policy.
     #[error("the thread that sets urgencies cannot be started: {0}")]
-    Start(#[source] io::Error),
+    Start(io::Error),
 }
 
 /// The mode while it is on. Dropping it does not change the bottom halves: the journal of settings

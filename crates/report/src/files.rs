@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::temporary::{Temporary, uninterrupted};
+use crate::terminal::printable;
 
 /// A file cannot be written. Then no file of its group has changed, unless the error came when the
 /// finished files took their names.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {cause}", path.display())]
+#[error("cannot write {}: {cause}", printable(path))]
 pub struct WriteError {
     /// The file.
     pub path: PathBuf,
     /// What the system says.
-    #[source]
     pub cause: io::Error,
 }
 

@@ -2,6 +2,7 @@
 //! How a program speaks to its user and to the shell.
 mod excerpt;
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -159,6 +160,22 @@ pub fn wrapped(text: &str, first: &str, other: &str) -> String {
     textwrap::fill(text, options)
 }
 
+/// Formats a path, or another text from outside, without the control characters that would act on
+/// the terminal.
+#[must_use]
+pub fn printable(text: impl AsRef<OsStr>) -> String {
+    let text = text.as_ref().to_string_lossy();
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use miette::{NamedSource, SourceSpan, WrapErr as _, miette};
@@ -212,5 +229,10 @@ mod tests {
             );
             assert!(text.contains(place) && text.contains("here"), "{text}");
         }
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(printable("a\u{1b}[31m ü\n"), "a\\u{1b}[31m ü\\n");
     }
 }

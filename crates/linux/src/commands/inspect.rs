@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueHint;
 use miette::IntoDiagnostic as _;
 use serde_json::json;
-use weir_report::terminal::{Outcome, print, print_json};
+use weir_report::terminal::{Outcome, print, print_json, printable};
 
 use crate::draft::{DraftInterface, draft};
 use crate::receivers::{self, Reach, RuleSet, SocketReader};
@@ -113,5 +113,5 @@ fn write_new(path: &Path, text: &str) -> miette::Result<()> {
     use std::io::Write as _;
     let written =
         std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| miette::miette!("cannot write {}: {error}", path.display()))
+    written.map_err(|error| miette::miette!("cannot write {}: {error}", printable(path)))
 }

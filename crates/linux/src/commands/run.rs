@@ -15,7 +15,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use serde_json::json;
 use weir_model::LinuxMode;
-use weir_report::terminal::Outcome;
+use weir_report::terminal::{Outcome, printable};
 
 use super::{StateArgs, SystemArgs, able};
 use crate::instance::Run;
@@ -244,7 +244,7 @@ fn reloaded(node: &Node, arguments: &Args, said: &Said) -> Option<Box<Node>> {
         arguments.node()
     } else {
         // Reading a pipe would block.
-        Err(miette::miette!("{} is no file", file.display()))
+        Err(miette::miette!("{} is no file", printable(file)))
     };
     let with_room = new.and_then(|new| {
         if new != *node {

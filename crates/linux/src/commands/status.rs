@@ -3,7 +3,7 @@
 mod text;
 
 use serde::Serialize;
-use weir_report::terminal::{Outcome, is_coloured, print, print_json};
+use weir_report::terminal::{Outcome, is_coloured, print, print_json, printable};
 
 use super::StateArgs;
 use crate::instance::{self, Run};
@@ -63,7 +63,7 @@ fn text(shown: &Shown, coloured: bool) -> String {
         status,
         ..
     } = &shown.run;
-    let about = format!("{system} ({}): {}", file.display(), shown.run.about());
+    let about = format!("{system} ({}): {}", printable(file), shown.run.about());
     let pid = process.tid;
     if !shown.running {
         return format!(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use miette::IntoDiagnostic as _;
 use serde_json::json;
-use weir_report::terminal::{Outcome, print, print_json};
+use weir_report::terminal::{Outcome, print, print_json, printable};
 
 use super::StateArgs;
 use crate::instance::{self, Run};
@@ -99,7 +99,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             // Ending a run twice is no error. If another run goes on, the name may be a mistake,
             // and is reported.
             Some(wanted) if ended.is_empty() && !running.is_empty() => lines.push(format!(
-                "no system `{wanted}` runs; what runs is {}",
+                "no system `{}` runs; what runs is {}",
+                printable(wanted),
                 running.join(", ")
             )),
             _ if lines.is_empty() => {

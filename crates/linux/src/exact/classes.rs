@@ -58,7 +58,7 @@ fn listed(list: &str) -> Result<Cpus, ExactError> {
 
 fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> ExactError {
     let what = what.into();
-    |source| ExactError::System { what, source }
+    |cause| ExactError::System { what, cause }
 }
 
 /// CPUs on which a class needs threads.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use super::ExactError;
 use crate::settings::namespace::inside;
 use libbpf_rs::{ProgramHandle, XdpFlags, libbpf_sys};
+use weir_report::terminal::printable;
 
 /// An interface, by its name and its network namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +34,7 @@ impl fmt::Display for InterfaceName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.name)?;
         match &self.namespace {
-            Some(path) => write!(formatter, " in {}", path.display()),
+            Some(path) => write!(formatter, " in {}", printable(path)),
             None => Ok(()),
         }
     }
@@ -63,7 +64,7 @@ impl XdpAttachment {
             Some(path) => {
                 // An error inside is none of the namespace.
                 let attached = inside(&path, || Ok(attach(program, &interface, mode)));
-                attached.map_err(|source| ExactError::Namespace { path, source })?
+                attached.map_err(|cause| ExactError::Namespace { path, cause })?
             }
         }?;
         Ok(Self { interface, link })
@@ -96,9 +97,9 @@ fn attach(
     interface: &InterfaceName,
     mode: XdpFlags,
 ) -> Result<OwnedFd, ExactError> {
-    let refused = |source| ExactError::Refused {
+    let refused = |cause| ExactError::Refused {
         interface: interface.clone(),
-        source,
+        cause,
     };
     let index =
         index_of(&interface.name).ok_or_else(|| ExactError::NoInterface(interface.clone()))?;

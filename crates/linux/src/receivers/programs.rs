@@ -25,7 +25,7 @@ pub enum Error {
     Programs(#[from] libbpf_rs::Error),
     /// No cgroup v2 is there to attach to.
     #[error("there is no cgroup v2 that sockets could be followed in: {0}")]
-    Cgroup(#[source] io::Error),
+    Cgroup(io::Error),
     /// The program was not started in the first process namespace.
     #[error(
         "receivers can be followed only from the first process namespace (a container with the host's: --pid=host), since BPF programs name processes by its \
@@ -34,7 +34,7 @@ pub enum Error {
     ProcessNamespace,
     /// A scan failed.
     #[error("the open files of the system cannot be read: {0}")]
-    Scan(#[source] io::Error),
+    Scan(io::Error),
 }
 
 /// Programs that are attached to a cgroup. The others, except for the iterators, are attached by

@@ -28,6 +28,7 @@ use std::slice;
 use nix::fcntl::Flock;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use weir_report::terminal::printable;
 
 mod elsewhere;
 mod restore;
@@ -77,7 +78,7 @@ pub enum ApplyOutcome {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError<S: Adjustable> {
     /// The journal cannot be written; without it nothing is changed.
-    #[error("the journal {} cannot be used: {error}", path.display())]
+    #[error("the journal {} cannot be used: {error}", printable(path))]
     Unkept {
         /// The file or folder.
         path: PathBuf,
@@ -411,11 +412,11 @@ impl<S: Adjustable> Log<S> {
         // restored.
         let alone = state::alone(&self.folder);
         if let Err(error) = &alone {
-            trouble.push(format!("{}: {error}", self.folder.display()));
+            trouble.push(format!("{}: {error}", printable(&self.folder)));
         }
         let living = restore::living(&self.folder, Some(&self.path)).unwrap_or_else(|error| {
             if alone.is_ok() {
-                trouble.push(format!("{}: {error}", self.folder.display()));
+                trouble.push(format!("{}: {error}", printable(&self.folder)));
             }
             restore::of_others(&self.folder)
         });
@@ -494,7 +495,7 @@ fn append<S: Adjustable>(file: &mut File, line: &JournalLine<S, S::Value>) -> io
 fn removed(path: &Path) -> Result<(), String> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(format!("{} cannot be removed: {error}", path.display()))
+            Err(format!("{} cannot be removed: {error}", printable(path)))
         }
         _ => Ok(()),
     }

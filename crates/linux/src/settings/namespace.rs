@@ -16,6 +16,7 @@ use nix::sys::stat::{Mode, fstatat};
 use nix::sys::statfs::{FsType, fstatfs};
 use procfs::process::Process;
 use serde::{Deserialize, Serialize};
+use weir_report::terminal::printable;
 
 use super::sockets;
 use crate::mounted::mounted;
@@ -268,7 +269,7 @@ pub(crate) fn handle(path: impl AsRef<Path>) -> io::Result<File> {
     let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
     let found = open(path.as_ref(), flags, Mode::empty())?;
     if fstatfs(&found)?.filesystem_type() != FsType(libc::NSFS_MAGIC as _) {
-        let message = format!("{} is no network namespace", path.as_ref().display());
+        let message = format!("{} is no network namespace", printable(path.as_ref()));
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
     File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))

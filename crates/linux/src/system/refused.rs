@@ -86,7 +86,6 @@ pub enum NotForLinux {
         /// Name of the receiver.
         name: String,
         /// The reason.
-        #[source]
         cause: TooUrgent,
     },
 }

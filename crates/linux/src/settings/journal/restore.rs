@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::Flock;
+use weir_report::terminal::printable;
 
 use super::{Adjustable, Entry, JournalLine, boot, elsewhere, removed, state};
 
@@ -228,7 +229,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
                 pid: None,
                 outcomes: Vec::new(),
                 unreadable: 0,
-                trouble: vec![format!("the journal {}: {error}", path.display())],
+                trouble: vec![format!("the journal {}: {error}", printable(&path))],
             }),
         }
     }
@@ -249,7 +250,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
         if restoration.unreadable > 0 {
             restoration.trouble.push(format!(
                 "the journal {} has lines that cannot be read ({}), so that what they tell of is left as it is: look at it, and remove it when all is as it should be",
-                journal.path.display(),
+                printable(&journal.path),
                 restoration.unreadable
             ));
         }
