@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The guest's network: a plugin of QEMU that hands packets to the guest's network card at exact
- * times of the guest's own (virtual) clock. What the host does in the meantime has no influence, so
- * the same packets come at the same instruction in every run, and the guest pays nothing for their
- * making.
+ * times of the guest's own (virtual) clock. The host's load has no influence, so the same packets
+ * come at the same instruction in every run, and creating them costs the guest nothing.
  *
  *     qemu-system-x86_64 -plugin packets.so,netdev=ID,floods=FILE,sent=FILE ...
  *
@@ -11,7 +10,8 @@
  * its packets, then per packet four words, when it is due from the start of the flood (ns), its
  * flow, its version of IP (4 or 6), and the length of its UDP payload. Words have 64 bits, the
  * lower byte first. A guest that writes N to the I/O port 0x5a0 starts flood N (from 1); 0 ends it,
- * what is outstanding is not sent. When QEMU ends, `sent` says in JSON what the card took.
+ * and the remaining packets are not sent. When QEMU ends, it writes the packets that the card
+ * accepted to `sent`, in JSON.
  *
  * A packet of flow F goes from 10.0.0.1 or fd00::1, port 4000 + F, to 10.0.0.2 or fd00::2, port
  * 5000 + F, and begins as crates/load/src/payload.rs says; it is stamped with the virtual clock,
@@ -65,7 +65,7 @@ extern void *get_system_io(void);
 extern void memory_region_init_io(void *region, void *owner, const struct access *access, void *opaque, const char *name, uint64_t size);
 extern void memory_region_add_subregion(void *parent, uint64_t at, void *region);
 
-/* boards/linux/build knows which one the QEMU that is here takes. */
+/* boards/linux/build finds the version that the installed QEMU accepts. */
 EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv);
 
@@ -122,7 +122,7 @@ static void put(uint8_t *at, unsigned bytes, uint64_t value)
     }
 }
 
-/* RFC 1071, over what has been added up already, too. */
+/* The checksum of RFC 1071, continued from an earlier sum. */
 static unsigned checksum(uint64_t sum, const uint8_t *bytes, uint64_t count)
 {
     for (uint64_t at = 0; at < count; at++) {
@@ -316,7 +316,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
     if (!network.netdev || !network.floods_path || !network.sent_path) {
         fail("the options are netdev=ID, floods=FILE and sent=FILE", "");
     }
-    /* QEMU lets go of its own copy. */
+    /* QEMU frees its own copy. */
     network.netdev = strdup(network.netdev);
     network.floods_path = strdup(network.floods_path);
     network.sent_path = strdup(network.sent_path);

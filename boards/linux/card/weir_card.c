@@ -3,16 +3,17 @@
  * A network card that no emulator has: four receive queues with a NAPI instance each, rules that
  * steer packets to a queue (ethtool -N), a table that spreads the rest over the queues (ethtool
  * -X), gathering for each queue (ethtool -Q), and a room for packets in each that can be made
- * larger (ethtool -G). It is a module for the guest, where Weir's settings of such cards meet the
- * kernel's own checks of them.
+ * larger (ethtool -G). It is a module for the guest, in which Weir's settings for such cards pass
+ * the kernel's own checks.
  *
  *     insmod weir_card.ko [takes=3] [tells=1]
  *
  * `card0` is the card, and `wire0` the other end of its wire, to be put in a network namespace of
- * its own. `takes` says which rules it takes: 1 those for a port, 2 those for an EtherType or a
- * priority of a VLAN, as only some cards do; others are refused with EINVAL, as they do. Without
- * `tells` the driver does not say which NAPI instance serves which queue, as most drivers did not
- * before Linux 6.8. /sys/module/weir_card/parameters/received has the packets of each queue.
+ * its own. `takes` selects the rules that it accepts: 1 for a port, 2 for an EtherType or a
+ * priority of a VLAN, since real cards accept only some. Others are refused with EINVAL, as real
+ * cards do. Without `tells` the driver does not report which NAPI instance serves which queue, like
+ * most drivers before Linux 6.8. /sys/module/weir_card/parameters/received has the packets of each
+ * queue.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -178,7 +179,7 @@ static int poll(struct napi_struct *napi, int budget)
         napi_gro_receive(napi, packet);
         done++;
     }
-    /* What came after the last look has found the instance busy. */
+    /* Packets after the last poll found the instance busy, so nothing has scheduled it. */
     if (done < budget && napi_complete_done(napi, done) && !skb_queue_empty(&queue->packets)) {
         napi_schedule(napi);
     }
@@ -250,7 +251,7 @@ static int get_rxnfc(struct net_device *device, struct ethtool_rxnfc *request, u
             result = -ENOENT;
         } else {
             request->fs = card->rules[place];
-            /* As ixgbe answers, whatever the rule was. */
+            /* The driver ixgbe answers so, whatever the rule was. */
             request->fs.flow_type |= FLOW_EXT;
         }
         break;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Measures what interrupts cost, and in whose time (zhang2006 §4: the time of net_rx_action and the
- * packets that each process received). It only counts; to whom the time is charged is worked out at
- * user level, from the differences between two readings.
+ * packets that each process received). It only counts; user level computes from the differences
+ * between two readings to whom the time is charged.
  *
- * Each program runs once for an interrupt, a soft interrupt or a poll of a device, but for
- * account_delivered: that one runs once for each packet that a socket gets, and is only attached if
- * it is wanted.
+ * Each program runs once for an interrupt, a soft interrupt or a poll of a device. Only
+ * account_delivered runs once for each packet that a socket receives, and is attached only on
+ * request.
  */
 #include "kernel.h"
 
@@ -38,7 +38,7 @@ struct {
     __type(value, weir_account_lost_t);
 } lost SEC(".maps");
 
-/* The interrupts of network devices, by their numbers, from user level. */
+/* Numbers of the network devices' interrupts, set by user level. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 4096);
@@ -46,7 +46,7 @@ struct {
     __type(value, __u8);
 } network_interrupts SEC(".maps");
 
-/* What a CPU is in the midst of. */
+/* Interrupts and soft interrupts that a CPU has begun. */
 struct running {
     __u64 handler_began;
     __u64 handled; /* ns in handlers until now */
@@ -83,7 +83,7 @@ static __always_inline weir_account_place_t here(void)
     return (weir_account_place_t) {.cpu = bpf_get_smp_processor_id(), .host = host};
 }
 
-/* What was spent here, or NULL if there is no room for another place. */
+/* The counters of this place, or NULL if there is no room for another place. */
 static __always_inline weir_account_spent_t *spent_here(void)
 {
     weir_account_place_t place = here();
@@ -118,7 +118,7 @@ SEC("tp_btf/irq_handler_exit")
 int BPF_PROG(account_handler_ends, int number, struct irqaction *action, int result)
 {
     struct running *r = now_running();
-    /* It may have begun before the programs were attached. */
+    /* The interrupt may have begun before the programs were attached. */
     if (r == NULL || r->handler_began == 0) {
         return 0;
     }
@@ -174,9 +174,9 @@ int BPF_PROG(account_soft_ends, unsigned int which)
 }
 
 /*
- * Packets that a device brought. Those that one device of the kernel hands to another (the backlog
- * of a CPU, tunnels) were counted where they came in; a veth is such a device, too, unless its
- * packets have a thread.
+ * Counts the packets that a device received. Packets that one device of the kernel passes to
+ * another (the backlog of a CPU, tunnels) were counted where they arrived; a veth is such a device,
+ * too, unless its packets have a thread.
  */
 SEC("tp_btf/napi_poll")
 int BPF_PROG(account_polled, struct napi_struct *napi, int work, int budget)
@@ -203,8 +203,8 @@ static __always_inline bool count(const weir_account_delivery_t *delivery, __u64
 }
 
 /*
- * A packet, or several that were joined, for a socket: all the work on it is done but for its place
- * in the queue.
+ * Counts a packet, or several that were joined, for a socket. All work on it is done except for
+ * queueing it.
  */
 SEC("cgroup_skb/ingress")
 int account_delivered(struct __sk_buff *skb)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What account.bpf.c shares with the program that loads it: its counters. Every element belongs to
- * one CPU and one host, so that nobody else counts in it at the same time. Twin:
+ * The counters that account.bpf.c shares with the program that loads it. Every element belongs to
+ * one CPU and one host, so nothing else writes to it at the same time. Counterpart:
  * src/account/layout.rs.
  */
 #ifndef WEIR_LINUX_ACCOUNT_H
@@ -10,21 +10,18 @@
 #include <stdint.h>
 
 /**
- * Beside the number of a kernel thread: when the counters are read, it may have ended. Numbers are
- * below 2^22.
+ * Flag beside the number of a kernel thread, which may have ended when the counters are read.
+ * Numbers are below 2^22.
  */
 #define WEIR_ACCOUNT_KERNEL 0x80000000u
 
-/** Where interrupts were handled: in whose time. */
+/** Place of interrupt work: a CPU, and the host whose time was used. */
 typedef struct {
     uint32_t cpu;
     uint32_t host; /**< the process that was interrupted, or WEIR_ACCOUNT_KERNEL and the thread that did the work; 0: the CPU was idle */
 } weir_account_place_t;
 
-/**
- * What was spent there until now. Times are in ns, each without the interrupts that came in
- * between.
- */
+/** Costs at a place so far. Times are in ns, each without nested interrupts. */
 typedef struct {
     uint64_t device;     /**< in handlers of network devices */
     uint64_t others;     /**< in handlers of other devices */
@@ -34,7 +31,7 @@ typedef struct {
     uint64_t polled;     /**< packets that were taken from devices */
 } weir_account_spent_t;
 
-/** To whom packets were delivered. */
+/** Receiver of packets, and the place of their delivery. */
 typedef struct {
     weir_account_place_t place;
     uint32_t interface; /**< its index in the socket's network namespace */
@@ -43,7 +40,7 @@ typedef struct {
     uint64_t cookie; /**< the socket; 0: any of that port, since there was no room for another socket */
 } weir_account_delivery_t;
 
-/** What found no room in the maps. */
+/** Work for which the maps had no room. */
 typedef struct {
     uint64_t time; /**< ns */
     uint64_t packets;

@@ -2,7 +2,7 @@
 /*
  * Mode exact (lee2010 §4): finds the receiver of each packet before the kernel spends anything on
  * it, and gives the packet to the kernel thread of the receiver's class, which the kernel's own
- * scheduler runs at its place. What has no receiver here is left to the kernel untouched.
+ * scheduler runs at its place. Packets without a receiver are left to the kernel unchanged.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -22,12 +22,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define PTP_GENERAL 320u
 
 /**
- * Bytes of a frame that are looked at, at most: so that the verifier sees a bound. Headers as deep
- * as the core follows them are shorter.
+ * Most bytes of a frame that are read, so that the verifier sees a bound. All headers that the core
+ * follows are shorter.
  */
 #define DEEPEST 0x3fffu
 
-/* The user level sets how many CPUs there are rows for. */
+/* User level sets the number of rows, one for each CPU. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
@@ -57,7 +57,7 @@ struct table table_b SEC(".maps");
 
 /*
  * The tables that are in use, one for each family. A change of this map waits for the programs that
- * run: nobody looks up in the others afterwards.
+ * run, so afterwards no program reads the former tables.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -83,7 +83,7 @@ struct threads class_5 SEC(".maps");
 struct threads class_6 SEC(".maps");
 struct threads class_7 SEC(".maps");
 
-/** What the core takes for a frame: the frame itself, or its first WEIR_DEMUX_PLAIN bytes. */
+/** The frame as the core reads it: the frame itself, or its first WEIR_DEMUX_PLAIN bytes. */
 typedef struct {
     struct xdp_md *ctx;
     const uint8_t *plain;
@@ -91,13 +91,13 @@ typedef struct {
 } frame_t;
 
 /*
- * This function and the next that is not static are not inlined either, so that the verifier looks
- * at each of them once, for any arguments: what calls them has too many paths otherwise.
+ * This function and the next one that is not static are not inlined, so that the verifier checks
+ * each of them once, for any arguments. Otherwise their callers would have too many paths.
  */
 __noinline int weir_xdp_byte_at(struct xdp_md *ctx, uint32_t at)
 {
     const uint8_t *byte = (const uint8_t *) (long) ctx->data + (at & DEEPEST);
-    /* The core has compared with the length already, but the verifier does not know. */
+    /* The core has compared it with the length already, which the verifier does not know. */
     return byte + 1 <= (const uint8_t *) (long) ctx->data_end ? *byte : 0;
 }
 
@@ -107,7 +107,7 @@ static __always_inline uint8_t weir_xdp_byte(const void *frame, uint16_t at)
     return of->is_plain ? of->plain[at] : (uint8_t) weir_xdp_byte_at(of->ctx, at);
 }
 
-/* XDP_REDIRECT, or XDP_PASS if the class has no thread there. */
+/* Returns XDP_REDIRECT, or XDP_PASS if the class has no thread on that CPU. */
 static __always_inline long give(uint8_t which, uint32_t cpu)
 {
     switch (which) {
@@ -130,12 +130,15 @@ static __always_inline long give(uint8_t which, uint32_t cpu)
     }
 }
 
-/* Why a packet is left alone whatever is bound, or WEIR_XDP_NO_RECEIVER if the table decides. */
+/*
+ * The reason for leaving a packet to the kernel, whatever is bound; WEIR_XDP_NO_RECEIVER if the
+ * table decides.
+ */
 static __always_inline uint8_t untouched(const weir_demux_packet_t *packet)
 {
     switch (packet->outcome) {
     case WEIR_DEMUX_PORT:
-        /* A clock's packets are worth what their delay is known to be. */
+        /* Any additional delay would make a clock's packets less exact. */
         return packet->protocol == UDP && (packet->port == PTP_EVENT || packet->port == PTP_GENERAL) ? WEIR_XDP_PTP : WEIR_XDP_NO_RECEIVER;
     case WEIR_DEMUX_NOT_IP:
         if (packet->ethertype == ETHERTYPE_ARP) {
@@ -166,7 +169,7 @@ static __always_inline void count_port(const weir_demux_packet_t *packet, uint32
     }
 }
 
-/* Of any arguments `packet` may be null, for the verifier. */
+/* For the verifier, which assumes any arguments, `packet` may be null. */
 __noinline int weir_xdp_parse_any(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
 {
     if (packet) {
@@ -177,8 +180,8 @@ __noinline int weir_xdp_parse_any(struct xdp_md *ctx, uint32_t length, weir_demu
 }
 
 /*
- * Each look at a frame whose headers may be anywhere is a call and a comparison, a dozen times what
- * it is where all are at their usual places.
+ * Reading a byte of a frame whose headers may be anywhere takes a call and a comparison, which
+ * costs a dozen times as much as with headers at their usual places.
  */
 static __always_inline void parse(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
 {
@@ -201,9 +204,9 @@ static __always_inline const weir_xdp_table_t *table_in_use(bool is_v6)
 }
 
 /*
- * Compilers know from the switch of untouched() which reasons there are, and drop the comparison;
- * the verifier does not know it and refuses the program (clang 19). So the reason is hidden from
- * the compiler.
+ * Compilers know the possible reasons from the switch of untouched(), and drop the comparison. The
+ * verifier does not know them, and refuses the program (clang 19). So the reason is hidden from the
+ * compiler.
  */
 static __always_inline void count_left(weir_xdp_counts_t *count, uint32_t reason)
 {
@@ -251,7 +254,7 @@ int weir_demux(struct xdp_md *ctx)
 }
 
 /*
- * Once for each bulk of packets, 8 at most, that are put into a thread's queue: how many found it
+ * Runs once for each bulk of at most 8 packets for a thread's queue, and counts those that found it
  * full.
  */
 SEC("tp_btf/xdp_cpumap_enqueue")

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Tells user level which process receives on which port, as it changes, and how urgent those
- * processes are.
+ * Reports to user level which processes receive on which ports, as that changes, and their
+ * urgencies.
  *
- * Everything is told as one kind of record: in the ring buffer as it happens, and by the iterators
- * for what is there already. User level (src/receivers/record.rs) has the same record.
+ * Everything is reported in one kind of record: changes in the ring buffer, and existing objects by
+ * the iterators. User level (src/receivers/record.rs) has the same record.
  */
 #include "kernel.h"
 
@@ -14,7 +14,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
-/* Listeners of several languages are multipath ones by default. Their packets are TCP's. */
+/* In several languages listeners are multipath TCP by default. Their packets are TCP's. */
 #define IPPROTO_MPTCP 262
 /* UDP's sockets have states of TCP. */
 #define TCP_CLOSE 7
@@ -39,8 +39,8 @@ enum weir_follow_kind {
 #define WEIR_FOLLOW_V6 2
 
 /*
- * A process that acts for another user than its own (set-user-ID) is neither's. The kernel gives no
- * user this number.
+ * A process that acts for a user other than its own (set-user-ID) belongs to neither. No user has
+ * this number.
  */
 #define WEIR_FOLLOW_MIXED 0xffffffff
 
@@ -70,7 +70,7 @@ struct {
     __uint(max_entries, 1 << 20);
 } records SEC(".maps");
 
-/* Records that had no room. */
+/* Number of records that were lost for lack of room. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -79,8 +79,8 @@ struct {
 } lost SEC(".maps");
 
 /*
- * Processes that have had a socket: only their threads, forks and ends are told. What finds no room
- * is left to the next scan.
+ * Processes that have had a socket: only their threads, forks and ends are reported. Processes for
+ * which there is no room are found by the next scan.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -91,8 +91,8 @@ struct {
 } readers SEC(".maps");
 
 /*
- * The cookie of a socket that was told. What a listener accepts inherits the listener's: it has the
- * listener's port, and its end says nothing new.
+ * Cookie of a socket that has been reported. A socket that a listener accepts inherits the
+ * listener's cookie: it has the listener's port, so its end is no news.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -101,7 +101,7 @@ struct {
     __type(value, __u64);
 } told SEC(".maps");
 
-/* The numbers of the system calls that change a thread's policy, from user level. */
+/* Numbers of the system calls that change a thread's policy, set by user level. */
 const volatile struct {
     long set_scheduler;
     long set_parameter;
@@ -228,7 +228,7 @@ int follow_release(struct bpf_sock *sk)
     return 1;
 }
 
-/* A port may be given by the first send or by connect, which no program is asked about. */
+/* The first send, or connect, may choose a port, and no program runs at that moment. */
 SEC("cgroup_skb/egress")
 int follow_egress(struct __sk_buff *skb)
 {
@@ -315,7 +315,7 @@ int BPF_PROG(follow_priority, struct pt_regs *registers, long result)
     if (target == 0) {
         target = BPF_CORE_READ(task, pid);
     } else if (BPF_CORE_READ(task, thread_pid, level) != 0) {
-        /* The number is one of the caller's namespace. */
+        /* The number belongs to the caller's namespace. */
         target = 0;
     }
     tell(WEIR_FOLLOW_PRIORITY, task, target);
@@ -363,7 +363,7 @@ int follow_files(struct bpf_iter__task_file *context)
     if (task == NULL || file == NULL) {
         return 0;
     }
-    /* A process that ends has said so, but its files are closed only after that. */
+    /* The end of a process has been reported, but its files are closed only after that. */
     if (BPF_CORE_READ(task, signal, live.counter) == 0) {
         return 0;
     }
@@ -404,7 +404,7 @@ int follow_files(struct bpf_iter__task_file *context)
     return 0;
 }
 
-/* Comes after the scan of the files, which marks the processes. */
+/* Must run after the scan of the files, which marks the processes. */
 SEC("iter/task")
 int follow_threads(struct bpf_iter__task *context)
 {

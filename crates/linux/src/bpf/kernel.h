@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What the BPF programs read of the kernel's structures: only those members, found where the
- * running kernel has them (CO-RE).
+ * The members of the kernel's structures that the BPF programs read. The loader finds their offsets
+ * in the running kernel (CO-RE).
  */
 #ifndef WEIR_LINUX_KERNEL_H
 #define WEIR_LINUX_KERNEL_H
@@ -17,14 +17,14 @@
 #include <bpf/bpf_tracing.h>
 
 /*
- * A program states what it is given, also what it does not need; and libbpf's macro for one has a
- * parameter of its own.
+ * A program declares all of its arguments, even unused ones, and libbpf's macro adds a parameter of
+ * its own.
  */
 #pragma clang diagnostic ignored "-Wunused-parameter"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* Two words that are counted atomically: atomic_t and atomic64_t. */
+/* Atomic counters of the kernel: atomic_t and atomic64_t. */
 typedef struct {
     int counter;
 } atomic_t;
@@ -182,7 +182,7 @@ struct pt_regs___arm64 {
 
 #pragma clang attribute pop
 
-/* policy: <linux/sched.h> needs more of the C library than there is. */
+/* Policies; <linux/sched.h> needs more of the C library than exists here. */
 #define SCHED_FIFO 1
 #define SCHED_RR 2
 #define SCHED_DEADLINE 6
@@ -200,10 +200,7 @@ static __always_inline __u8 weir_urgency_of(struct task_struct *task)
     return policy == SCHED_FIFO || policy == SCHED_RR ? (__u8) BPF_CORE_READ(task, rt_priority) : 0;
 }
 
-/*
- * The number of the system call that a task with these registers is in, or -1 where that is not
- * known.
- */
+/* Number of the system call of a task with these registers, or -1 if it is not known. */
 static __always_inline long weir_call_of(const void *registers)
 {
     const struct pt_regs___x86 *x86 = registers;

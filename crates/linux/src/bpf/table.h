@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * What demux.bpf.c shares with the program that loads it: the table it looks receivers up in, and
- * its counters. Twin: src/exact/layout.rs.
+ * The table of receivers and the counters that demux.bpf.c shares with the program that loads it.
+ * Counterpart: src/exact/layout.rs.
  */
 #ifndef WEIR_LINUX_TABLE_H
 #define WEIR_LINUX_TABLE_H
@@ -24,12 +24,12 @@ static __attribute__((always_inline)) inline uint8_t weir_xdp_byte(const void *f
 
 #include "weir/demux.h"
 
-/** Classes at most: one CPUMAP each. */
+/** Most classes; each has a CPUMAP. */
 #define WEIR_XDP_CLASSES 8u
 
 /**
- * Tables: that of IPv4 and of what is no IP, and that of IPv6. A port of the one may be another
- * process's than that of the other.
+ * Number of tables: one for IPv4 and packets without IP, one for IPv6. The same port may belong to
+ * different processes in the two.
  */
 #define WEIR_XDP_FAMILIES 2u
 
@@ -48,7 +48,7 @@ typedef struct {
     weir_demux_slot_t slots[WEIR_XDP_SLOTS];
 } weir_xdp_table_t;
 
-/** Why a packet is left to the kernel as if no program were there. */
+/** Reasons for leaving a packet to the kernel as if there were no program. */
 enum {
     WEIR_XDP_NO_RECEIVER = 0,
     WEIR_XDP_ARP = 1,
@@ -62,7 +62,7 @@ enum {
     WEIR_XDP_REASONS = 9
 };
 
-/** Packets since the program was loaded, one such for each CPU: nobody else writes it. */
+/** Packets since the program was loaded. Each CPU has its own and is the only one to write it. */
 typedef struct {
     uint64_t given[WEIR_XDP_CLASSES];   /**< to the kernel thread of the class */
     uint64_t dropped[WEIR_XDP_CLASSES]; /**< of these: the thread's queue was full */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * Counts, for each device and urgency, the receivers' threads that wait for a packet (zhang2006
- * §3.2: the most urgent of them is whom the next interrupt is predicted to be for), and rings when
- * the most urgent class of a device may be another one.
+ * §3.2: the next interrupt is predicted to be for the most urgent of them), and rings when the most
+ * urgent class of a device may have changed.
  *
  * A thread waits from when it leaves the CPU, asleep in a system call that receives or polls, until
- * it is on a CPU again. What it polls is not looked at.
+ * it is on a CPU again. The descriptors that it polls are not checked.
  */
 #include "kernel.h"
 
@@ -19,7 +19,10 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define CLASSES 100
 #define CALLS 512
 
-/* How a system call waits, from user level, since the numbers differ between processors. */
+/*
+ * How each system call waits, set by user level, since the numbers differ between processor
+ * architectures.
+ */
 enum {
     WEIR_WAITING_NO = 0,
     WEIR_WAITING_RECEIVES = 1, /* it receives, or polls */
@@ -58,7 +61,7 @@ struct {
     __type(value, struct weir_waiting_state);
 } state SEC(".maps");
 
-/* Wakes user level; `rung` keeps it from ever being full. */
+/* Wakes user level; `rung` keeps the ring buffer from becoming full. */
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, 4096);
@@ -73,8 +76,8 @@ static __always_inline void ring(struct weir_waiting_state *s)
 }
 
 /*
- * Counts a waiting thread more or less. User level looks again after it has written `applied`, so
- * what is compared with the value before is not missed.
+ * Adds a waiting thread, or removes one. A comparison with an old value of `applied` does no harm:
+ * user level looks again after it has written `applied`.
  */
 static __always_inline void count(__u32 word, int change)
 {
@@ -159,7 +162,7 @@ int BPF_PROG(waiting_switch, bool preempted, struct task_struct *previous, struc
     return 0;
 }
 
-/* Run for a thread that was registered just now: it may be asleep already. */
+/* Runs for a thread that has just been registered, since it may be asleep already. */
 SEC("iter/task")
 int waiting_already(struct bpf_iter__task *context)
 {
@@ -184,7 +187,7 @@ struct weir_waiting_change {
 };
 
 /*
- * Called by user level: registers a thread, or changes what is registered. Returns 1 if there is no
+ * Called by user level: registers a thread, or changes its registration. Returns 1 if there is no
  * room.
  */
 SEC("syscall")
