@@ -82,13 +82,13 @@ impl Default for Options {
 #[non_exhaustive]
 pub enum Error {
     /// The kernel refuses a BPF program, or to read its counters.
-    #[error("the kernel does not take the BPF programs that measure interrupts: {0}")]
+    #[error("the kernel refuses the BPF programs that measure interrupts: {0}")]
     Programs(#[from] libbpf_rs::Error),
     /// There is no cgroup v2 to attach to.
-    #[error("there is no cgroup v2 in which packets could be counted: {0}")]
+    #[error("packets cannot be counted without cgroup v2: {0}")]
     Cgroup(io::Error),
     /// /proc cannot be read.
-    #[error("the kernel's threads cannot be seen: {0}")]
+    #[error("the kernel's threads cannot be read from /proc: {0}")]
     Threads(#[from] procfs::ProcError),
 }
 

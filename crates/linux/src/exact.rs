@@ -140,7 +140,7 @@ pub enum ExactError {
     NotNative(InterfaceName),
     /// The driver or the kernel refuses, for example because the interface's MTU is too large for
     /// XDP.
-    #[error("{interface} does not take an XDP program: {cause}")]
+    #[error("{interface} refuses the XDP program: {cause}")]
     Refused {
         /// The interface.
         interface: InterfaceName,

@@ -42,7 +42,7 @@ pub enum InstanceError {
     /// The folder cannot be used.
     #[error("cannot use {}: {cause}", printable(path))]
     #[diagnostic(help(
-        "Weir notes there what runs, and what it changes before it changes it, for the user alone who runs it; --state takes another folder"
+        "Weir records there which systems run and which settings it changes, readable by this user only; --state takes another folder"
     ))]
     Folder {
         /// The file or folder.
@@ -51,7 +51,7 @@ pub enum InstanceError {
         cause: io::Error,
     },
     /// A process cannot be asked to end.
-    #[error("process {pid} cannot be told to end: {cause}")]
+    #[error("process {pid} cannot be asked to end: {cause}")]
     NotAsked {
         /// The process.
         pid: Tid,

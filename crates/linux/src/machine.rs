@@ -88,7 +88,7 @@ pub struct Machine {
 pub enum Lack {
     /// A newer kernel.
     #[error("this kernel is {}.{}, and Weir needs {}.{} or newer", found.0, found.1, KERNEL_LEAST.0, KERNEL_LEAST.1)]
-    #[diagnostic(help("threads of interfaces and CPUMAPs that can be relied on came with it"))]
+    #[diagnostic(help("older kernels have no reliable threads of interfaces and CPUMAPs"))]
     Kernel {
         /// Version and patch level of the kernel.
         found: (u8, u8),
@@ -96,7 +96,7 @@ pub enum Lack {
     /// BTF.
     #[error("this kernel does not describe its types: there is no {BTF}")]
     #[diagnostic(help(
-        "{what} loads BPF programs, which are fitted to the kernel by that: take a kernel with CONFIG_DEBUG_INFO_BTF, or the mode `native` without `accounting`"
+        "{what} loads BPF programs, which are adapted to the kernel by its types: take a kernel with CONFIG_DEBUG_INFO_BTF, or the mode `native` without `accounting`"
     ))]
     Btf {
         /// What needs it.
@@ -123,9 +123,9 @@ pub enum Lack {
         help: String,
     },
     /// NAPI.
-    #[error("no thread can take the packets of the interface `{name}`: it has no NAPI")]
+    #[error("no thread can receive the packets of the interface `{name}`: it has no NAPI")]
     #[diagnostic(help(
-        "leave its `interface` out, since what it does to others cannot be limited; a veth has NAPI with GRO (`ethtool -K {name} gro on`)"
+        "leave its `interface` out, since its effect on others cannot be limited; a veth has NAPI with GRO (`ethtool -K {name} gro on`)"
     ))]
     Threads {
         /// Name of the interface.
@@ -157,7 +157,7 @@ pub enum Lack {
     },
     /// Packets with checksums.
     #[error(
-        "`{peer}`, the other end of the interface `{name}`, leaves out the checksums of what it sends, which would be dropped as damaged on its way through a class"
+        "`{peer}`, the other end of the interface `{name}`, leaves out the checksums of its packets, which would be dropped as damaged on their way through a class"
     )]
     #[diagnostic(help(
         "have it compute them, where it is (`ethtool -K {peer} tx off`), or take the mode `native` or `predicted`"
@@ -170,7 +170,7 @@ pub enum Lack {
     },
     /// Packets that are known to have checksums.
     #[error(
-        "the other end of the interface `{name}` cannot be looked at; it may leave out the checksums of what it sends, which would be dropped as damaged on its way through a class"
+        "the other end of the interface `{name}` cannot be examined; it may leave out the checksums of its packets, which would be dropped as damaged on their way through a class"
     )]
     #[diagnostic(help(
         "have it compute them, where it is (`ethtool -K PEER tx off`), and say so with --yes-checksums; or take the mode `native` or `predicted`"

@@ -45,7 +45,7 @@ pub enum Note {
     #[error(transparent)]
     Missing(SettingError),
     /// Somebody else has changed the setting since Weir did.
-    #[error("{setting} was changed to {found} by somebody else, and is left so")]
+    #[error("{setting} was changed to {found} by somebody else, and stays so")]
     Foreign {
         /// The setting.
         setting: Setting,
@@ -55,7 +55,7 @@ pub enum Note {
     /// The interface has no NAPI of its own: its packets are received as softirq where they are
     /// sent.
     #[error(
-        "{0} has no NAPI instance now, so no thread does its receive work (veth has one with GRO on, or with an XDP program)"
+        "{0} has no NAPI instance now, so no thread receives its packets (veth has one with GRO on, or with an XDP program)"
     )]
     NoThread(String),
     /// The kernel has no timer for the end of a cap, or does not allow turning it on.

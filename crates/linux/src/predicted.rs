@@ -159,10 +159,10 @@ fn give(held: &ThreadHandle, urgency: Urgency) -> io::Result<()> {
 #[non_exhaustive]
 pub enum Error {
     /// The kernel refuses a BPF program.
-    #[error("the kernel does not take the BPF programs that see who waits: {0}")]
+    #[error("the kernel refuses the BPF programs that follow waiting threads: {0}")]
     Programs(#[from] libbpf_rs::Error),
     /// There are too many devices.
-    #[error("{0} devices; at most {DEVICES} can be predicted for")]
+    #[error("the mode `predicted` serves {DEVICES} devices at most, and there are {0}")]
     Devices(usize),
     /// A bottom half's urgency cannot be set.
     #[error("the urgency of a device's bottom half cannot be set: {0}")]

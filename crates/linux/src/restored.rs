@@ -16,9 +16,11 @@ pub fn remarks(restoration: &Restoration<Setting>) -> Vec<String> {
 fn remark((setting, outcome): &(Setting, Outcome<crate::settings::Value>)) -> Option<String> {
     match outcome {
         Outcome::Restored | Outcome::Unchanged => None,
-        Outcome::Vanished => Some(format!("{setting}: gone, so there is nothing to put back")),
+        Outcome::Vanished => Some(format!(
+            "{setting}: its object is gone, so nothing is put back"
+        )),
         Outcome::Foreign(value) => Some(format!(
-            "{setting}: somebody else has set it to {value}, and it is left so"
+            "{setting}: somebody else has set it to {value}, and it stays so"
         )),
         Outcome::Shared => Some(format!(
             "{setting}: another run needs it, and puts it back when it ends"
@@ -74,7 +76,7 @@ mod tests {
         assert_eq!(count(&restoration), 2);
         assert_eq!(
             remarks[0],
-            "the sysctl kernel.x: somebody else has set it to 7, and it is left so"
+            "the sysctl kernel.x: somebody else has set it to 7, and it stays so"
         );
         assert_eq!(remarks[1], "the sysctl kernel.x: cannot be put back: no");
         assert_eq!(remarks[2..], ["the folder has gone"]);

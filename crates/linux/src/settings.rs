@@ -145,7 +145,7 @@ pub enum SettingError {
     #[error("{0} is no longer there")]
     Vanished(Setting),
     /// The interface's driver, or the kernel, has no such setting.
-    #[error("{0} is not to be had here")]
+    #[error("{0} is not available here")]
     Absent(Setting),
     /// The kind of the value does not fit the setting, or the path leads out of its folder.
     #[error("{setting} cannot be set to {value}")]
@@ -157,7 +157,7 @@ pub enum SettingError {
     },
     /// The CPUs have no room for that share of SCHED_DEADLINE.
     #[error(
-        "{setting}: the CPUs have no room for {policy} beside what they owe to others; a smaller share, or a place by its urgency, needs none"
+        "{setting}: the CPUs have no room for {policy} beside the shares of others; take a smaller share, or an urgency, which needs no room"
     )]
     NoRoom {
         /// The setting.
@@ -166,7 +166,7 @@ pub enum SettingError {
         policy: SchedPolicy,
     },
     /// The list of the kernel's threads cannot be read.
-    #[error("the kernel's threads cannot be found in /proc: {0}")]
+    #[error("the kernel's threads cannot be read from /proc: {0}")]
     Threads(String),
     /// The kernel reports an error.
     #[error("{setting}: {error}")]

@@ -395,7 +395,7 @@ fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
             .any(|interface| interface.source == flow.source);
         if is_here && of.port.is_some() && (of.ethertype.is_some() || of.pcp.is_some()) {
             remarks.push(format!(
-                "of the flow `{}` the protocol and the port are looked at, not its EtherType or VLAN priority",
+                "of the flow `{}` only the protocol and the port count, not its EtherType or VLAN priority",
                 flow.name
             ));
         }

@@ -243,14 +243,14 @@ fn of(receiver: &str, selector: &str) -> Result<Node, NotForLinux> {
 }
 
 #[test]
-fn an_address_that_is_not_looked_at_is_refused() {
+fn an_address_that_is_ignored_is_refused() {
     for address in ["192.0.2.0/24", "2001:db8::1"] {
         let error = of(
             "",
             &format!("protocol = \"udp\", port = 502, address = \"{address}\""),
         );
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("does not look at addresses"), "{error}");
+        assert!(error.contains("`weir linux` ignores addresses"), "{error}");
     }
 }
 

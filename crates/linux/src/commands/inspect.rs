@@ -69,7 +69,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 /// Examines an interface. The loopback interface, which has no card, and interfaces that are down
 /// are left out.
 fn interface(name: &str, receivers: &[SocketReader]) -> miette::Result<Option<DraftInterface>> {
-    let failed = |error| miette::miette!("the interface `{name}` cannot be looked at: {error}");
+    let failed = |error| miette::miette!("the interface `{name}` cannot be examined: {error}");
     // /sys may show another network namespace.
     let interface = NetDevice::find(name, None).map_err(failed)?;
     let open = interface.open().map_err(failed)?;

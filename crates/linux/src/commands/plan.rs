@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux plan`: what `run` would change, and what that means.
 use miette::IntoDiagnostic as _;
-use weir_report::terminal::{Outcome, is_coloured, print, print_json, wrapped};
+use weir_report::terminal::{Outcome, is_coloured, print_answer, wrapped};
 use weir_report::{Align, Emphasis, Grid, count, percent, significant};
 
 use super::{SystemArgs, able};
@@ -33,11 +33,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     // Checksums that cannot be checked are listed among the costs.
     able(&node, true)?;
     let plan = RunPlan::of(&node).into_diagnostic()?;
-    if arguments.json {
-        print_json(&plan)?;
-    } else {
-        print(&text(&plan, is_coloured()))?;
-    }
+    print_answer(&plan, arguments.json, || text(&plan, is_coloured()))?;
     Ok(Outcome::Good)
 }
 

@@ -83,7 +83,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
                     &last,
                     &said,
                     &format!(
-                        "what the file asks for now cannot be carried out, and what it asked for before is carried out again: {error:?}"
+                        "the changed file cannot be carried out, and the earlier one is carried out again: {error:?}"
                     ),
                 );
                 node = last;
@@ -200,7 +200,9 @@ fn until_told(
         if parts.turn(journal, said)? {
             // A full disk is no reason to end: the settings are recorded already.
             if let Err(error) = told.tell(parts.status()) {
-                said.once(&format!("others are not told how it stands: {error:#}"));
+                said.once(&format!(
+                    "the status for other commands cannot be written: {error:#}"
+                ));
             }
         }
     };
@@ -219,7 +221,7 @@ fn begin<'a>(
         RunParts::start(node, arguments.yes_checksums).wrap_err("nothing was changed")?;
     parts
         .turn(journal, said)
-        .wrap_err("nothing stays changed but what is named above")?;
+        .wrap_err("everything was put back except for the settings named above")?;
     told.tell(parts.status())?;
     Ok((told, parts))
 }
@@ -254,18 +256,16 @@ fn reloaded(node: &Node, arguments: &Args, said: &Said) -> Option<Box<Node>> {
     });
     let new = match with_room {
         Ok(new) if new == *node => {
-            told("the file asks for what is carried out already");
+            told("the file asks for the same as before, and the run goes on");
             None
         }
         Ok(new) => {
-            told(
-                "the file asks for something else: everything is put back, and that is carried out",
-            );
+            told("the file has changed: everything is put back, and the new file is carried out");
             Some(Box::new(new))
         }
         Err(error) => {
             told(&format!(
-                "what the file asks for now cannot be carried out, and all goes on as before: {error:?}"
+                "the changed file cannot be carried out, and the run goes on as before: {error:?}"
             ));
             None
         }

@@ -125,7 +125,7 @@ fn kept(folder: &Path) -> miette::Result<Vec<String>> {
     Ok(unknown
         .map(|pid| {
             format!(
-                "the journal of process {pid} is in use, so that what it tells of is not put back: end that process, or whoever has its journal, and try again"
+                "the journal of process {pid} is in use, so its settings are not put back: end that process, or the one that has the journal open, and try again"
             )
         })
         .collect())

@@ -25,7 +25,7 @@ pub enum TableError {
     #[error(transparent)]
     Demux(#[from] DemuxError),
     /// The kernel refuses the new table; the old one stays in use.
-    #[error("the kernel does not take the new table: {0}")]
+    #[error("the kernel refuses the new table: {0}")]
     Publish(#[from] libbpf_rs::Error),
 }
 

@@ -193,7 +193,7 @@ impl Part for Demultiplexing {
         }
         if self.bindings.waiting() > 0 {
             turn.said.once(
-                "the table of receivers is full: packets of those that have no room are left to the kernel, and have no class",
+                "the table of receivers is full: packets of further receivers are left to the kernel, and have no class",
             );
         }
         Ok(())

@@ -32,7 +32,7 @@ impl Presence {
                 None => {}
                 Some(before) if before == now => {}
                 Some(Some(before)) if !now_there => said.line(&left(&before)),
-                Some(_) => said.line(&format!("the interface `{name}` is there again")),
+                Some(_) => said.line(&format!("the interface `{name}` is back")),
             }
         }
         Ok(())
@@ -66,15 +66,15 @@ fn left(before: &NetDevice) -> String {
                 " in another network namespace".to_owned()
             };
             format!(
-                "the interface `{name}` is `{}`{place} now; what was set of it stays until the end, and is put back there. An interface `{name}` is looked after as soon as there is one",
+                "the interface `{name}` is `{}`{place} now; its settings stay until the end, and are put back there. Weir takes up an interface `{name}` as soon as there is one",
                 open.name()
             )
         }
         Err(error) if is_absent(&error) => format!(
-            "the interface `{name}` has gone, and all that was set of it; it is looked after again when it is back"
+            "the interface `{name}` has gone, with all of its settings; Weir takes it up again when it is back"
         ),
         Err(error) => {
-            format!("the interface `{name}`: {error}. It is looked after again when it is back")
+            format!("the interface `{name}`: {error}. Weir takes it up again when it is back")
         }
     }
 }

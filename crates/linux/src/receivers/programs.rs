@@ -21,10 +21,10 @@ use crate::object::{map, program};
 #[non_exhaustive]
 pub enum Error {
     /// The kernel refuses a BPF program.
-    #[error("the kernel does not take the BPF programs that follow receivers: {0}")]
+    #[error("the kernel refuses the BPF programs that follow receivers: {0}")]
     Programs(#[from] libbpf_rs::Error),
     /// No cgroup v2 is there to attach to.
-    #[error("there is no cgroup v2 that sockets could be followed in: {0}")]
+    #[error("sockets cannot be followed without cgroup v2: {0}")]
     Cgroup(io::Error),
     /// The program was not started in the first process namespace.
     #[error(

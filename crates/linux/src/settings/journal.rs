@@ -86,7 +86,7 @@ pub enum JournalError<S: Adjustable> {
         error: io::Error,
     },
     /// Another run has the lock.
-    #[error("{what} is already looked after by another run of Weir, process {pid}")]
+    #[error("another run of Weir, process {pid}, has {what} already")]
     Locked {
         /// Name of what is locked.
         what: String,
@@ -94,7 +94,7 @@ pub enum JournalError<S: Adjustable> {
         pid: String,
     },
     /// Somebody else has changed the setting since this run did.
-    #[error("{setting} was changed to {found} by somebody else, and is left so")]
+    #[error("{setting} was changed to {found} by somebody else, and stays so")]
     Foreign {
         /// The setting.
         setting: Box<S>,

@@ -47,7 +47,7 @@ pub enum NotForLinux {
     },
     /// The queues of a class are longer than the kernel allows.
     #[error(
-        "in the mode `exact` flows to receivers of urgency {urgency} have queues of {found} packets together, and the kernel has {LONGEST_QUEUE} at most"
+        "in the mode `exact` the flows to receivers of urgency {urgency} share one queue, and their `queue`s add up to {found} packets; the kernel allows {LONGEST_QUEUE}"
     )]
     #[diagnostic(help("make `queue` of these flows shorter"))]
     Queue {
@@ -58,7 +58,7 @@ pub enum NotForLinux {
     },
     /// A flow is restricted to some addresses.
     #[error(
-        "the flow `{flow}` is of packets from {address}, and `weir linux` does not look at addresses: all of its port would get the urgency of its receiver"
+        "the flow `{flow}` has only packets from {address}, and `weir linux` ignores addresses: all packets for its port would get the urgency of its receiver"
     )]
     #[diagnostic(help(
         "leave `address` out of its selector if that is meant; else let a firewall drop what comes from elsewhere, or give that a port of its own"
@@ -70,7 +70,9 @@ pub enum NotForLinux {
         address: String,
     },
     /// The machine does not have a user.
-    #[error("the receiver `{name}` is the user `{user}`'s, and this machine has no such user")]
+    #[error(
+        "the receiver `{name}` belongs to the user `{user}`, and this machine has no such user"
+    )]
     #[diagnostic(help(
         "write the name of a user as `id -un` prints it for the program, or a number"
     ))]

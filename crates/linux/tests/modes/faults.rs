@@ -102,7 +102,7 @@ fn an_interface_may_go_and_come_back() {
         let ended = run.wait_with_output().unwrap();
         let text = said(&ended);
         assert!(ended.status.success(), "{mode}: {text}");
-        let refused = text.contains("leaves out the checksums of what it sends");
+        let refused = text.contains("leaves out the checksums of its packets");
         assert_eq!(refused, mode == "exact", "{mode}: {text}");
         assert_eq!(machine.settings().files, ["0", "0", "0"]);
         assert!(machine.is_clean());

@@ -78,7 +78,7 @@ fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
                 let text = said(&stopped);
                 assert!(stopped.status.success(), "{mode}: {text}");
                 let gone =
-                    format!("threaded of {interface}: gone, so there is nothing to put back");
+                    format!("threaded of {interface}: its object is gone, so nothing is put back");
                 assert!(text.contains(&gone), "{mode}: {text}");
             } else {
                 signal(&run, Signal::SIGINT);

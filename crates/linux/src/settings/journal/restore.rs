@@ -249,7 +249,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
         }
         if restoration.unreadable > 0 {
             restoration.trouble.push(format!(
-                "the journal {} has lines that cannot be read ({}), so that what they tell of is left as it is: look at it, and remove it when all is as it should be",
+                "the journal {} has lines that cannot be read ({}), so their settings stay as they are: check them, and then remove the journal",
                 printable(&journal.path),
                 restoration.unreadable
             ));

@@ -53,8 +53,8 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| {
         let why = match error.kind() {
-            ErrorKind::AlreadyExists => "it is there, and is no folder".to_owned(),
-            _ => format!("it is not there, and no such folder can be made: {error}"),
+            ErrorKind::AlreadyExists => "it is no folder".to_owned(),
+            _ => format!("it does not exist, and cannot be created: {error}"),
         };
         io::Error::new(error.kind(), format!("{why}; --state takes another one"))
     })
