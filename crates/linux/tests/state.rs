@@ -339,6 +339,6 @@ fn a_disk_that_is_full_keeps_no_run_from_ending() {
         "{all}"
     );
     assert!(text("second").contains("os error 28"), "{all}");
-    assert!(text("first").contains("all goes on as before"), "{all}");
+    assert!(text("first").contains("the run goes on as before"), "{all}");
     assert_eq!(machine.settings(), before);
 }
