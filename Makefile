@@ -7,7 +7,7 @@
 .DELETE_ON_ERROR:
 
 # `make BOOTSTRAP=true …` leaves the check of the system's packages out, where they are not apt's.
-BOOTSTRAP ?= scripts/bootstrap
+BOOTSTRAP ?= scripts/bootstrap.sh
 # Cargo counts its own jobs; make's flags would only reach the makefiles that build scripts run.
 ALONE := env -u MAKEFLAGS -u MFLAGS
 # --locked: what was tested is what is built; a dependency changes in a commit of Cargo.lock, never
@@ -26,16 +26,16 @@ help: ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: bootstrap-demo ## flood an emulated ATmega128 with and without Weir, and draw what is left for the background work
-	$(ALONE) scripts/demo
+	$(ALONE) scripts/demo.sh
 
 test: ## all tests: the parts below, each callable alone, and then what ran, failed and was skipped
-	@scripts/test $(TEST_PARTS)
+	@scripts/test.sh $(TEST_PARTS)
 
 test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's own test
-	scripts/check-tree
-	scripts/test-bootstrap
+	scripts/check-tree.sh
+	scripts/test-bootstrap.sh
 	cargo fmt --all --check
-	$(ALONE) scripts/lint-rust
+	$(ALONE) scripts/lint-rust.sh
 
 test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer
 	$(MAKE) -C core -j"$$(nproc)" -Otarget test
@@ -46,24 +46,24 @@ test-host: bootstrap-host ## quantities, the analysis against others' and agains
 test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the experiments, the examples of the README
 # Both commands together, as the scripts build them.
 	$(CARGO_TEST) $(AVR)
-	$(ALONE) scripts/test-examples
-	$(ALONE) scripts/test-experiments
+	$(ALONE) scripts/test-examples.sh
+	$(ALONE) scripts/test-experiments.sh
 
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
-	$(ALONE) scripts/test-rtl
+	$(ALONE) scripts/test-rtl.sh
 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and one in an emulated machine
-	$(ALONE) scripts/test-linux $(LINUX)
+	$(ALONE) scripts/test-linux.sh $(LINUX)
 
 test-guest: bootstrap-linux ## all experiments on stock kernels in an emulated machine, in their short forms: an hour
-	$(ALONE) scripts/test-guest
+	$(ALONE) scripts/test-guest.sh
 
 bench: bootstrap-demo bootstrap-rtl bootstrap-linux ## reproduce every figure and table, the board's costs anew; time the commands
-	$(ALONE) scripts/bench
+	$(ALONE) scripts/bench.sh
 
 format: bootstrap-format ## apply the formatters
 	cargo fmt --all
-	git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' ':!rtl/limit/registers/generated' | xargs -0 "$$(scripts/python-env format)/bin/clang-format" -i
+	git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' ':!rtl/limit/registers/generated' | xargs -0 "$$(scripts/python-env.sh format)/bin/clang-format" -i
 
 clean: ## remove what was built and the results
 	cargo clean

@@ -65,7 +65,7 @@ extern void *get_system_io(void);
 extern void memory_region_init_io(void *region, void *owner, const struct access *access, void *opaque, const char *name, uint64_t size);
 extern void memory_region_add_subregion(void *parent, uint64_t at, void *region);
 
-/* boards/linux/build finds the version that the installed QEMU accepts. */
+/* boards/linux/build.sh finds the version that the installed QEMU accepts. */
 EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv);
 

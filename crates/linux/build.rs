@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .arg(&object)
             .status()
             .map_err(|error| {
-                format!("clang cannot be started ({error}); scripts/bootstrap installs it")
+                format!("clang cannot be started ({error}); scripts/bootstrap.sh installs it")
             })?;
         if !compiled.success() {
             return Err(format!(

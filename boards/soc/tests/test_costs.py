@@ -16,5 +16,5 @@ def test_costs_are_what_is_measured():
     compiler = f"riscv64-unknown-elf-gcc {said.split()[-1]}"
     if compiler not in COSTS["compilers"]:
         pytest.skip(f"they were measured with {' and '.join(COSTS['compilers'])}, and this is {compiler}")
-    done = subprocess.run([BOARD / "measure/run", "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run([BOARD / "measure/run.py", "--check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

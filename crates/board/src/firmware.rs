@@ -109,7 +109,7 @@ impl Toolchain {
 pub enum FirmwareError {
     /// The compiler is not installed.
     #[error("{compiler} is not installed")]
-    #[diagnostic(help("run `scripts/bootstrap`, or: apt-get install {packages}"))]
+    #[diagnostic(help("run `scripts/bootstrap.sh`, or: apt-get install {packages}"))]
     NoCompiler {
         /// The compiler's command.
         compiler: &'static str,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The board soc: a RISC-V with `weir_limit` in front of its interrupt controller. The program
-//! `weir-soc`, which `boards/soc/build` makes, simulates it cycle by cycle.
+//! `weir-soc`, which `boards/soc/build.sh` makes, simulates it cycle by cycle.
 use std::sync::LazyLock;
 
 use weir_target::Board;

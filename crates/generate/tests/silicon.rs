@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The limiter in silicon and its driver's header: what is written and what is refused. That
-//! Verilator, Yosys and gcc take it is tested by scripts/test-rtl-generate.
+//! Verilator, Yosys and gcc take it is tested by scripts/test-rtl-generate.sh.
 use weir_generate::{SiliconPlan, silicon_header, silicon_module};
 use weir_model::System;
 

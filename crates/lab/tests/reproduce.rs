@@ -238,7 +238,7 @@ fn without_a_compiler_it_says_what_installs_one() {
         .assert()
         .code(2);
     assert!(
-        said(&assert).contains("scripts/bootstrap"),
+        said(&assert).contains("scripts/bootstrap.sh"),
         "{}",
         said(&assert)
     );
@@ -322,9 +322,9 @@ fn an_interruption_while_a_guest_runs_leaves_nothing_behind() {
     std::fs::create_dir_all(&scripts).unwrap();
     // A stand-in for the guest, which begins before the interruption and ends with it.
     for (name, text) in [
-        ("build", "#!/bin/sh\necho kernel >version\npwd\n"),
+        ("build.sh", "#!/bin/sh\necho kernel >version\npwd\n"),
         (
-            "run",
+            "run.sh",
             "#!/bin/sh\ntrap ': >\"$4/sent\"; exit 2' INT\nmkdir -p \"$4\"\n: >\"$4/console\"\nsleep 60\n",
         ),
     ] {

@@ -316,11 +316,11 @@ fn the_simulator_is_built_where_a_folder_above_has_its_script() {
     };
     let message = complaint(&run(&[text(&elf)], bench.folder.path()));
     assert!(
-        message.contains("boards/soc/build") && message.contains("WEIR_SOC=PATH"),
+        message.contains("boards/soc/build.sh") && message.contains("WEIR_SOC=PATH"),
         "{message}"
     );
 
-    let script = bench.folder.path().join("boards/soc/build");
+    let script = bench.folder.path().join("boards/soc/build.sh");
     std::fs::create_dir_all(script.parent().unwrap()).unwrap();
     let write = |text: String| {
         std::fs::write(&script, text).unwrap();

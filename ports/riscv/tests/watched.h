@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* The twins of these values are in ports/riscv/tests/run. */
+/* The twins of these values are in ports/riscv/tests/run.py. */
 #define WATCHED_START 0x10
 #define WATCHED_DISABLED 0x11
 #define WATCHED_ENABLING 0x12

@@ -155,9 +155,9 @@ class Flow:
     """The pinned tools, and what they made of a design."""
 
     def __init__(self):
-        run = subprocess.run([ROOT / "scripts" / "python-env", "rtl"], stdout=subprocess.PIPE, text=True, check=False)
+        run = subprocess.run([ROOT / "scripts" / "python-env.sh", "rtl"], stdout=subprocess.PIPE, text=True, check=False)
         if run.returncode != 0:
-            raise CannotRun("scripts/python-env rtl failed")
+            raise CannotRun("scripts/python-env.sh rtl failed")
         self.environment = Path(run.stdout.strip())
         BUILD.mkdir(parents=True, exist_ok=True)
         # The files are copied beside the others, so that no tool sees where the packages are.

@@ -4,7 +4,7 @@
 //! non-preemptive or has non-preemptive sections somewhere.
 //!
 //! Python's packages live in an environment of their own below target/, installed by the first run;
-//! `scripts/bootstrap host` brings what that needs.
+//! `scripts/bootstrap.sh host` brings what that needs.
 
 use std::io::Write;
 use std::path::Path;

@@ -10,7 +10,7 @@ use super::answer::SimulatorResult;
 /// The environment variable that names the program, in place of building it.
 const VARIABLE: &str = "WEIR_SOC";
 /// The script that builds the program and prints its path, relative to the repository's root.
-const BUILD: &str = "boards/soc/build";
+const BUILD: &str = "boards/soc/build.sh";
 
 /// The program that simulates the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum SimulatorError {
     /// The simulator cannot be built.
     #[error("the simulator of the board soc cannot be built: {} {what}", script.display())]
     #[diagnostic(help(
-        "the build's own message is above; `scripts/bootstrap` installs the system packages that the build needs"
+        "the build's own message is above; `scripts/bootstrap.sh` installs the system packages that the build needs"
     ))]
     Build {
         /// The build script.
@@ -81,7 +81,7 @@ impl Simulator {
         }
     }
 
-    /// The program that the variable `WEIR_SOC` names, or else the one that `boards/soc/build`
+    /// The program that the variable `WEIR_SOC` names, or else the one that `boards/soc/build.sh`
     /// makes, in the folder `from` or the nearest folder above it that has this script. The first
     /// build takes minutes, and reports its progress on stderr.
     ///

@@ -71,7 +71,7 @@ The board
 
   atmega128   an AVR microcontroller with the lines INT0 to INT7, emulated in this program
   soc         a RISC-V (RV32I) at 4 MHz with the lines INT0 to INT7, which pass through weir_limit in
-              silicon; simulated cycle by cycle by a program that boards/soc/build makes, or that the
+              silicon; simulated cycle by cycle by a program that boards/soc/build.sh makes, or that the
               variable WEIR_SOC names";
 
 const CLOCK_HELP: &str = "\

@@ -71,7 +71,7 @@ impl Case {
 /// Runs the job in a guest of `kernel`.
 fn run(kernel: &str) -> BTreeMap<String, Case> {
     let guest = Guest::new(kernel);
-    let module = output(Command::new(program("card/build")).arg(&guest.folder));
+    let module = output(Command::new(program("card/build.sh")).arg(&guest.folder));
     let encoded = output(Command::new("base64").arg(module.trim()));
     let system = include_str!("system.toml");
     let job = include_str!("job.sh");

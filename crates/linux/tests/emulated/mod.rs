@@ -18,14 +18,14 @@ use skipped::skipped;
 pub fn is_wanted() -> bool {
     let is_wanted = env::var_os("WEIR_GUEST").is_some();
     if !is_wanted {
-        skipped("it takes a guest and minutes; scripts/test-guest runs it, by WEIR_GUEST=1");
+        skipped("it takes a guest and minutes; scripts/test-guest.sh runs it, by WEIR_GUEST=1");
     }
     is_wanted
 }
 
 /// The guest of a kernel.
 pub struct Guest {
-    /// What boards/linux/build has printed.
+    /// What boards/linux/build.sh has printed.
     pub folder: PathBuf,
 }
 
@@ -53,7 +53,7 @@ pub fn output(command: &mut Command) -> String {
 
 impl Guest {
     pub fn new(kernel: &str) -> Self {
-        let folder = output(Command::new(program("build")).arg(kernel));
+        let folder = output(Command::new(program("build.sh")).arg(kernel));
         Self {
             folder: folder.trim().into(),
         }
@@ -65,7 +65,7 @@ impl Guest {
         let path = |name: &str| place.path().join(name);
         fs::write(path("job"), job).unwrap();
         fs::write(path("floods"), floods).unwrap();
-        let mut run = Command::new(program("run"));
+        let mut run = Command::new(program("run.sh"));
         run.arg(&self.folder)
             .args([path("job"), path("floods"), path("out")])
             .arg(cpus.to_string());

@@ -2,7 +2,7 @@
 //! How a test says that it is skipped.
 use std::io::{self, Write};
 
-/// Tells `scripts/test` that the test of this thread is skipped, and why.
+/// Tells `scripts/test.sh` that the test of this thread is skipped, and why.
 ///
 /// Written past the test harness, which shows what a test prints only if it fails; on a line of its
 /// own, since the harness may have begun one.

@@ -3,7 +3,7 @@
 //! sets, an interrupt being a task above all others, have the same responses.
 //!
 //! Python's packages live in an environment of their own below target/, installed by the first run;
-//! `scripts/bootstrap host` brings what that needs.
+//! `scripts/bootstrap.sh host` brings what that needs.
 #[path = "../common/mod.rs"]
 mod common;
 mod python;

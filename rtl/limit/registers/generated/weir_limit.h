@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Generated from weir_limit.rdl by rtl/limit/registers/generate.
+ * Generated from weir_limit.rdl by rtl/limit/registers/generate.py.
  *
  * Byte offsets from the base of a weir_limit, and its fields: _BIT for those of one bit, _SHIFT and _MASK (unshifted) for others. weir_limit.md
  * says what they mean. All registers are 32 bits wide; what does not fit is refused by a bus error.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Generated from weir_limit.rdl by rtl/limit/registers/generate.
+// Generated from weir_limit.rdl by rtl/limit/registers/generate.py.
 // Word…: address / 4. Reg…: the same within a source's registers; RegBegan stands for BEGAN. Others: a field's lowest bit.
 `default_nettype none
 

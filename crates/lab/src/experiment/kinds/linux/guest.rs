@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The guest: `boards/linux/build` makes it, `boards/linux/run` starts it.
+//! The guest: `boards/linux/build.sh` makes it, `boards/linux/run.sh` starts it.
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -10,8 +10,8 @@ use super::spec::{Ring, Wire};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::place::Checkout;
 
-const BUILD: &str = "boards/linux/build";
-const RUN: &str = "boards/linux/run";
+const BUILD: &str = "boards/linux/build.sh";
+const RUN: &str = "boards/linux/run.sh";
 
 /// The network cards of a guest.
 #[derive(Debug, Clone, Copy)]

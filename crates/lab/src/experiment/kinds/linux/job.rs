@@ -95,7 +95,7 @@ pub(super) fn script(
 }
 
 /// The shell variables that commands use, and no others: another text of the job shifts the phase
-/// of the boot (boards/linux/run).
+/// of the boot (boards/linux/run.sh).
 fn variables(spec: &Linux, x: f64, seed: u64) -> String {
     let is_used = |name: &str| {
         let mut commands = spec.process.iter().map(|process| &process.command);

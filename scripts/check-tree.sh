@@ -7,7 +7,7 @@
 # findings, then fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-PATH=$(scripts/python-env format)/bin:$PATH
+PATH=$(scripts/python-env.sh format)/bin:$PATH
 
 passed=0
 failed=0
@@ -55,7 +55,7 @@ judge 'the comments and lines of prose above name what the tree does not have' s
 
 # The oldest Rust that we promise is stated in Cargo.toml alone, and bootstrap asks for it.
 oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
-judge "scripts/bootstrap asks for another Rust than Cargo.toml's rust-version, $oldest" grep -qx "RUST_NEEDED=$oldest" scripts/bootstrap
+judge "scripts/bootstrap.sh asks for another Rust than Cargo.toml's rust-version, $oldest" grep -qx "RUST_NEEDED=$oldest" scripts/bootstrap.sh
 needs_no_newer_rust() {
     cargo metadata --locked --format-version 1 | python3 -c '
 import json, sys

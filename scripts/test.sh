@@ -4,7 +4,7 @@
 # Runs parts of `make test` one after the other, all of them even if one fails, and prints what ran,
 # failed and was skipped.
 #
-#   scripts/test PART...     targets of the Makefile, such as test-core test-rtl
+#   scripts/test.sh PART...     targets of the Makefile, such as test-core test-rtl
 #
 # The output of a part is kept in build/test/PART.log. A skipped test must be on the list
 # scripts/skipped; otherwise it counts as failed. Tests report a skip by a line `skipped: NAME;

@@ -4,7 +4,7 @@
 # Shows how a change affects results: compares the output of every experiment but those of Linux,
 # byte by byte.
 #
-#   scripts/compare-results COMMIT        this tree against COMMIT
+#   scripts/compare-results.sh COMMIT        this tree against COMMIT
 #
 # Left out are experiments with a line "# In make bench only."; an experiment with a quick form runs
 # in that form. COMMIT is built once, below build/compare; its results are kept there.
@@ -16,7 +16,7 @@ fail() {
     echo "compare-results: $*" >&2
     exit 2
 }
-[ $# = 1 ] || fail "name one commit: scripts/compare-results COMMIT"
+[ $# = 1 ] || fail "name one commit: scripts/compare-results.sh COMMIT"
 commit=$(git rev-parse --verify --quiet "$1^{commit}") || fail "$1 is no commit of this repository"
 
 # Writes the results of the tree $1 into $2.
@@ -47,7 +47,7 @@ results() {
 }
 
 # All experiments use one simulator of the board soc.
-WEIR_SOC=$(boards/soc/build) || fail "the board soc cannot be built"
+WEIR_SOC=$(boards/soc/build.sh) || fail "the board soc cannot be built"
 export WEIR_SOC
 before=$PWD/build/compare/$commit
 if [ ! -d "$before/results" ]; then

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Compiles main.c with the header that `weir generate --rtl` wrote into a folder, and floods its three wires for half a second on the board soc.
 
-examples/limit-in-silicon/run FOLDER    exit code 1 if more came through than the limits allow, or less than they must let through
+examples/limit-in-silicon/run.py FOLDER    exit code 1 if more came through than the limits allow, or less than they must let through
 """
 
 import json
@@ -42,7 +42,7 @@ def main():
     )  # fmt: skip
     run("riscv64-unknown-elf-objcopy", "-O", "binary", elf, image)
     symbols = {name: address for address, name in re.findall(r"(\w+) \w (\w+)", run("riscv64-unknown-elf-nm", elf))}
-    command = [run(ROOT / "boards/soc/build").strip(), "--image", image, "--cycles", CYCLES, "--clock-hz", CLOCK]
+    command = [run(ROOT / "boards/soc/build.sh").strip(), "--image", image, "--cycles", CYCLES, "--clock-hz", CLOCK]
     for line, period in FLOODS.items():
         moves = folder / f"line{line}.moves"
         moves.write_bytes(b"".join(struct.pack("<QQ", at << 1 | 1, (at + 10) << 1) for at in range(3000, CYCLES, period)))

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Tests scripts/bootstrap against a simulated system: a PATH that holds only the shims made here and
-# a few plain tools. Nothing is installed on this machine. The shims keep their state in files:
+# Tests scripts/bootstrap.sh against a simulated system: a PATH that holds only the shims made here
+# and a few plain tools. Nothing is installed on this machine. The shims keep their state in files:
 # `installed` (the packages that dpkg knows), `calls` (the calls of apt-get).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -50,7 +50,7 @@ system() {
 # Runs bootstrap in the simulated system; sets code, out and err.
 bootstrap() {
     code=0
-    out=$(PATH=$work/bin scripts/bootstrap "$@" 2>"$work/err" </dev/null) || code=$?
+    out=$(PATH=$work/bin scripts/bootstrap.sh "$@" 2>"$work/err" </dev/null) || code=$?
     err=$(cat "$work/err")
 }
 
@@ -71,13 +71,13 @@ not() { ! "$@"; }
 says() { grep -qF -e "$1" <<<"$err"; }
 
 export WEIR_NETWORK_PAUSE=0
-everything=$(scripts/bootstrap --list)
+everything=$(scripts/bootstrap.sh --list)
 
 system
 bootstrap --list
 check '--list names packages' [ "$(wc -l <<<"$out")" -gt 10 ]
-check '--list names what each part needs' [ "$(scripts/bootstrap --list format core host avr rtl linux demo)" = "$out" ]
-check '--list of a part is shorter' [ "$(scripts/bootstrap --list host | wc -l)" -lt "$(wc -l <<<"$out")" ]
+check '--list names what each part needs' [ "$(scripts/bootstrap.sh --list format core host avr rtl linux demo)" = "$out" ]
+check '--list of a part is shorter' [ "$(scripts/bootstrap.sh --list host | wc -l)" -lt "$(wc -l <<<"$out")" ]
 check '--list installs nothing' not asked_apt
 
 system git make gcc

@@ -8,10 +8,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
 command -v riscv64-unknown-elf-gcc >/dev/null || {
-    echo "boards/soc/tests: riscv64-unknown-elf-gcc is missing; scripts/bootstrap rtl installs it" >&2
+    echo "boards/soc/tests: riscv64-unknown-elf-gcc is missing; scripts/bootstrap.sh rtl installs it" >&2
     exit 2
 }
-environment=$(scripts/python-env rtl) || exit 2
-WEIR_SOC=$(boards/soc/build) || exit 2
+environment=$(scripts/python-env.sh rtl) || exit 2
+WEIR_SOC=$(boards/soc/build.sh) || exit 2
 export WEIR_SOC
 exec "$environment/bin/python" -B -m pytest -q -rs -p no:cacheprovider "$@" boards/soc/tests

@@ -3,9 +3,9 @@
 #
 # Runs a job in a guest and prints what the job has written to its standard output.
 #
-#   boards/linux/run GUEST JOB FLOODS OUT [CPUS|wire=CARD] [ring=PACKETS]
+#   boards/linux/run.sh GUEST JOB FLOODS OUT [CPUS|wire=CARD] [ring=PACKETS]
 #
-# GUEST is a folder that boards/linux/build has printed, JOB a script for busybox' sh
+# GUEST is a folder that boards/linux/build.sh has printed, JOB a script for busybox' sh
 # (boards/linux/init says what it finds), FLOODS what it can start (boards/linux/packets.c says how
 # it is written; /dev/null holds none). OUT is a folder for what comes out: `result` (what is
 # printed), `console` and `sent`. CPUS is 1 unless it is given. Several have the host's clock and no
@@ -83,7 +83,7 @@ timeout --foreground 900 qemu-system-x86_64 "${options[@]}" >"$out/qemu" 2>&1 ||
 rm -r "$out/initramfs" "$out/added"
 if [ $code != 0 ] || ! grep -q 'Power down' "$out/console"; then
     tail -n 40 "$out/qemu" "$out/console" >&2
-    echo "boards/linux/run: the guest has not ended by itself (QEMU: $code); its console is above" >&2
+    echo "boards/linux/run.sh: the guest has not ended by itself (QEMU: $code); its console is above" >&2
     exit 2
 fi
 cat "$out/result"

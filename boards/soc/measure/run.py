@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Measures what an interrupt costs on the board soc, and writes the column of the compiler that is installed into boards/soc/costs.toml.
 
-    boards/soc/measure/run              writes the file
-    boards/soc/measure/run --check      says whether it is what is measured
+    boards/soc/measure/run.py              writes the file
+    boards/soc/measure/run.py --check      says whether it is what is measured
 
 handlers.c runs under requests at random on all lines. Exit: 0 it is written, or right; 1 it is wrong; 2 it could not be measured.
 """
@@ -72,7 +72,7 @@ def moves(seed, line):
 
 def measure():
     """The longest interrupt, and the longest instruction, in cycles."""
-    simulator = call(BOARD / "build").strip()
+    simulator = call(BOARD / "build.sh").strip()
     longest, instruction = 0, 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -111,7 +111,7 @@ def to_toml(request_served):
     return f"""\
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The cost of an interrupt on the board soc, in cycles, by the flavour of the port and the compiler.
-# The values are measured, not edited: boards/soc/measure/run writes the column of the installed
+# The values are measured, not edited: boards/soc/measure/run.py writes the column of the installed
 # compiler, and documents the measurement. They hold for these compilers. The analysis takes the
 # worst of the columns, and warns of any other compiler.
 compilers = {compilers}

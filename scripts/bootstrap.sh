@@ -3,15 +3,15 @@
 #
 # Installs the system packages that Weir needs, on Debian and Ubuntu, and checks the Rust toolchain.
 #
-#   scripts/bootstrap [PART...]          install what the parts need and is missing; all parts if
+#   scripts/bootstrap.sh [PART...]          install what the parts need and is missing; all parts if
 #                                        none is named
-#   scripts/bootstrap --list [PART...]   print the packages, one a line, and stop
+#   scripts/bootstrap.sh --list [PART...]   print the packages, one a line, and stop
 #
 # Parts: format core host avr rtl linux demo, the ones of `make test` and `make demo`; fresh, the
-# needs of scripts/fresh. Safe to run twice: installed packages are left alone, and if nothing is
+# needs of scripts/fresh.sh. Safe to run twice: installed packages are left alone, and if nothing is
 # missing, neither root nor the network is needed. Asks no question. Downloads are tried three
 # times, Rust's packages included. With WEIR_NETWORK_FAILURES, a network that fails is noted
-# (scripts/network).
+# (scripts/network.sh).
 # Exit: 0 everything is installed; 1 apt failed; 3 the network failed; 2 something is missing that
 # cannot be installed from here, and the message says what to do.
 set -eu
@@ -33,7 +33,7 @@ packages_of() {
     bpf) echo clang linux-libc-dev pkg-config libelf-dev zlib1g-dev ;;
     # Clippy checks every crate, the board's too, so it must be able to build them. The other
     # linters are Python packages (requirements.lock).
-    format) packages_of build && packages_of board && packages_of bpf && echo python3-venv ;;
+    format) packages_of build && packages_of board && packages_of bpf && echo perl python3-venv ;;
     # Both compilers and avr-gcc compile the machine; the fuzzer needs clang, whose run-time library
     # has a versioned name: see below.
     core) packages_of build && echo clang gcc-avr binutils-avr avr-libc ;;
@@ -49,7 +49,7 @@ packages_of() {
     # Verilator's C++ is compiled here; Icarus simulates unknown values. The tools for silicon are
     # Python packages (requirements.lock). weir-lab runs the board.
     rtl) packages_of build && packages_of board && echo g++ perl python3-venv iverilog gcc-riscv64-unknown-elf ;;
-    # The Debian that scripts/fresh makes contains everything else.
+    # The Debian that scripts/fresh.sh makes contains everything else.
     fresh) echo git debootstrap ;;
     esac
 }
@@ -71,7 +71,7 @@ for argument; do
         exit 0
         ;;
     format | core | host | avr | rtl | linux | demo | fresh) parts="$parts $argument" ;;
-    *) fail "'$argument' is no part; the parts are: $ALL_PARTS fresh. See scripts/bootstrap --help." ;;
+    *) fail "'$argument' is no part; the parts are: $ALL_PARTS fresh. See scripts/bootstrap.sh --help." ;;
     esac
 done
 parts=${parts:-$ALL_PARTS}
@@ -103,7 +103,7 @@ missing_of() {
 # Runs apt-get with the given arguments as root, without a question; shows its output only if it
 # fails.
 run_apt() {
-    "$here/network" $as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a apt-get -y -qq -o DPkg::Lock::Timeout=600 "$@"
+    "$here/network.sh" $as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=a apt-get -y -qq -o DPkg::Lock::Timeout=600 "$@"
 }
 
 install() {
@@ -210,7 +210,7 @@ esac
 cd "$here/.." || exit
 triple=$(rustc -vV | sed -n 's/^host: //p')
 code=0
-"$here/network" cargo fetch --quiet --locked ${triple:+--target "$triple"} || code=$?
+"$here/network.sh" cargo fetch --quiet --locked ${triple:+--target "$triple"} || code=$?
 case $code in
 0) ;;
 3) exit 3 ;;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Makes of weir_limit.rdl what the RTL, software and people read: generated/weir_limit_map.sv, weir_limit.h and weir_limit.md.
 
-  rtl/limit/registers/generate            writes them
-  rtl/limit/registers/generate --check    compares them with what is there
+  rtl/limit/registers/generate.py            writes them
+  rtl/limit/registers/generate.py --check    compares them with what is there
 
 PeakRDL's exporters are not used: regblock's RTL is not in the subset that Yosys reads and keeps every register in flip-flops, cheader's header needs
 <assert.h>, which bare-metal compilers lack, and markdown's pages list each of the 1,024 sources (docs/decisions). The compiler underneath is theirs.
@@ -21,12 +21,12 @@ ROOT = HERE.parents[2]
 try:
     import systemrdl
 except ImportError:
-    folder = subprocess.run([ROOT / "scripts/python-env", "rtl"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    folder = subprocess.run([ROOT / "scripts/python-env.sh", "rtl"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     os.execv(f"{folder}/bin/python", [f"{folder}/bin/python", __file__, *sys.argv[1:]])
 
 from systemrdl.node import RegNode
 
-NOTICE = "Generated from weir_limit.rdl by rtl/limit/registers/generate."
+NOTICE = "Generated from weir_limit.rdl by rtl/limit/registers/generate.py."
 
 
 def camel(name):
@@ -167,7 +167,7 @@ def main():
         path = HERE / "generated" / name
         if sys.argv[1:] == ["--check"]:
             if not path.exists() or path.read_text() != text:
-                print(f"generate: {path.relative_to(ROOT)} is not what weir_limit.rdl says: run rtl/limit/registers/generate", file=sys.stderr)
+                print(f"generate: {path.relative_to(ROOT)} is not what weir_limit.rdl says: run rtl/limit/registers/generate.py", file=sys.stderr)
                 differs = True
         else:
             path.parent.mkdir(exist_ok=True)

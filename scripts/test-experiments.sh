@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Tests every claim of every experiment but those of silicon (scripts/test-rtl), of Linux
-# (scripts/test-guest) and those with a line "# In make bench only.", and the board's costs as they
-# stand in the repository. Both are stated for the compilers that boards/atmega128/costs.toml names:
-# with another compiler the experiments must run, but their claims are only shown.
+# Tests every claim of every experiment but those of silicon (scripts/test-rtl.sh), of Linux
+# (scripts/test-guest.sh) and those with a line "# In make bench only.", and the board's costs as
+# they stand in the repository. Both are stated for the compilers that boards/atmega128/costs.toml
+# names: with another compiler the experiments must run, but their claims are only shown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -4,7 +4,7 @@
 # Runs the short forms of experiments on stock kernels in the guest (boards/linux), and tests that
 # cannot run on this machine. The first run downloads the kernels and builds the guest's programs.
 #
-#   scripts/test-guest [--if-there] [EXPERIMENT...]     all, and the other tests, if none is named
+#   scripts/test-guest.sh [--if-there] [EXPERIMENT...]   all, and the other tests, if none is named
 #
 # With --if-there, an experiment is skipped if its kernel cannot be downloaded.
 set -euo pipefail
@@ -46,7 +46,7 @@ has_kernels() {
     local kernel code
     for kernel in $(sed -n 's/^kernel = "\(.*\)"$/\1/p' "experiments/$1.toml" | sort -u); do
         code=0
-        boards/linux/build "$kernel" >/dev/null || code=$?
+        boards/linux/build.sh "$kernel" >/dev/null || code=$?
         [ $code != 3 ] || return 1
     done
 }

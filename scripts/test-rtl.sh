@@ -3,25 +3,25 @@
 #
 # Runs the tests of everything for silicon: rtl/, boards/soc, ports/riscv, and the output of `weir
 # generate --rtl`. All of them run; then a table says which passed and how long each took. The long
-# runs are in scripts/bench.
+# runs are in scripts/bench.sh.
 #
-#   scripts/test-rtl [STEP...]     all steps if none is named
+#   scripts/test-rtl.sh [STEP...]     all steps if none is named
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export TARGET=${CARGO_TARGET_DIR:-$PWD/target}
 steps=(lint registers simulation proof cells board port generate experiments)
 
-lint() { rtl/limit/lint; }
-registers() { rtl/limit/registers/generate --check; }
-simulation() { rtl/limit/test/run; }
-proof() { rtl/limit/proof/run; }
-cells() { rtl/limit/area/run --quick; }
-board() { boards/soc/tests/run; }
-port() { ports/riscv/tests/run; }
+lint() { rtl/limit/lint.sh; }
+registers() { rtl/limit/registers/generate.py --check; }
+simulation() { rtl/limit/test/run.sh; }
+proof() { rtl/limit/proof/run.py; }
+cells() { rtl/limit/area/run.py --quick; }
+board() { boards/soc/tests/run.sh; }
+port() { ports/riscv/tests/run.py; }
 generate() {
-    cargo build --locked -p weir-cli -p weir-lab && scripts/test-rtl-generate &&
-        examples/limit-in-silicon/run build/generate/limit-in-silicon
+    cargo build --locked -p weir-cli -p weir-lab && scripts/test-rtl-generate.sh &&
+        examples/limit-in-silicon/run.py build/generate/limit-in-silicon
 }
 experiments() {
     cargo build --locked -p weir-cli -p weir-lab &&
@@ -40,7 +40,7 @@ done
 [ $# = 0 ] || steps=("$@")
 
 # The environment is made before the clock runs, because the first run installs packages.
-scripts/python-env rtl >/dev/null
+scripts/python-env.sh rtl >/dev/null
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

@@ -4,8 +4,8 @@
 # Tries commands on a fresh machine: makes a minimal Debian 13 below build/ with git, make, cargo
 # and rustc, clones the current commit into it, runs the commands there, and removes it.
 #
-#   scripts/fresh [OPTION...]                         the commands of the README's section "See it"
-#   scripts/fresh [OPTION...] COMMAND [ARGUMENT...]   this command
+#   scripts/fresh.sh [OPTION...]                       the commands of the README's section "See it"
+#   scripts/fresh.sh [OPTION...] COMMAND [ARGUMENT...] this command
 #
 #   --keep        keeps the Debian for inspection, and prints its path
 #   --cached      takes packages of earlier runs with --cached from build/fresh-cache, and leaves
@@ -15,10 +15,10 @@
 #   --json        prints the result as JSON to standard output, and everything else to standard
 #                 error
 #
-# The script needs root, debootstrap (scripts/bootstrap fresh installs it), 8 GB below build/, and
-# the network. The mirror is that of this machine's apt, or WEIR_DEBIAN_MIRROR; the certificates and
-# proxies are this machine's, too. Afterwards, also after Ctrl-C, no process, mount or file of the
-# Debian is left. /dev and /sys in the Debian are this machine's.
+# The script needs root, debootstrap (scripts/bootstrap.sh fresh installs it), 8 GB below build/,
+# and the network. The mirror is that of this machine's apt, or WEIR_DEBIAN_MIRROR; the certificates
+# and proxies are this machine's, too. Afterwards, also after Ctrl-C, no process, mount or file of
+# the Debian is left. /dev and /sys in the Debian are this machine's.
 # Exit: 0 every command ended with 0; 1 one did not; 2 the script cannot run here; 3 the network
 # failed; 4 the run was stopped after N minutes; 130 it was interrupted.
 set -euo pipefail
@@ -60,7 +60,7 @@ fi
 # --------------------------------------------------------------------------------- the command line
 
 cd "$(dirname "$0")/.."
-me=$PWD/scripts/fresh
+me=$PWD/scripts/fresh.sh
 
 say() { echo "fresh: $*" >&2; }
 
@@ -88,7 +88,7 @@ while [ $# -gt 0 ]; do
         sed -n '4,/^$/s/^# \{0,1\}//p' "$me"
         exit 0
         ;;
-    -*) cannot "there is no option '$1'; scripts/fresh --help lists them" ;;
+    -*) cannot "there is no option '$1'; scripts/fresh.sh --help lists them" ;;
     *) break ;;
     esac
     shift
@@ -106,7 +106,7 @@ fi
 
 [ "$(id -u)" = 0 ] || cannot "making a Debian needs root (debootstrap, mounts): run it as root or with sudo"
 for tool in debootstrap git unshare chroot mount; do
-    command -v $tool >/dev/null || cannot "$tool is missing; scripts/bootstrap fresh installs what this needs"
+    command -v $tool >/dev/null || cannot "$tool is missing; scripts/bootstrap.sh fresh installs what this needs"
 done
 git_here=(git -c "safe.directory=$PWD")
 commit=$("${git_here[@]}" rev-parse --verify --quiet HEAD) || cannot "there is no commit to clone; this needs a git checkout of Weir"
@@ -127,7 +127,7 @@ if [ -z "$mirror" ]; then
     if [ -z "$mirror" ]; then
         # Without its lists apt does not know which archives its sources have.
         code=0
-        scripts/network apt-get -qq update || code=$?
+        scripts/network.sh apt-get -qq update || code=$?
         [ $code != 3 ] || exit 3
         mirror=$(mirror_of Debian)
     fi
@@ -196,7 +196,7 @@ leave() {
     if [ -n "$keep" ] && [ -d "$root/weir" ]; then
         touch "$folder/keep"
         end_processes "$root"
-        say "the Debian is kept below ${folder#"$PWD/"}; to inspect it: ${cached:+WEIR_FRESH_CACHE=build/fresh-cache }unshare --mount scripts/fresh --inside ${root#"$PWD/"} /weir bash"
+        say "the Debian is kept below ${folder#"$PWD/"}; to inspect it: ${cached:+WEIR_FRESH_CACHE=build/fresh-cache }unshare --mount scripts/fresh.sh --inside ${root#"$PWD/"} /weir bash"
     else
         remove "$folder"
     fi
@@ -279,7 +279,7 @@ if [ -n "$cached" ]; then
 fi
 # debootstrap runs in a mount namespace of its own, too. It downloads 70 MB, and would wait for a
 # silent server for hours.
-debootstrap=(timeout 900 scripts/network unshare --mount debootstrap)
+debootstrap=(timeout 900 scripts/network.sh unshare --mount debootstrap)
 job_lock=1
 must 'downloading the packages of a minimal Debian' "${debootstrap[@]}" --download-only "${options[@]}" $release "$root" "$mirror"
 rm -rf "${root:?}/debootstrap"
@@ -314,7 +314,7 @@ if [ -e "${CARGO_HOME:-$HOME/.cargo}/config.toml" ]; then
     cp "${CARGO_HOME:-$HOME/.cargo}/config.toml" "$home/config.toml"
 fi
 must 'setting up certificates' "${within[@]}" / update-ca-certificates
-cp scripts/network "$root/usr/local/bin/network"
+cp scripts/network.sh "$root/usr/local/bin/network"
 must 'downloading lists of packages' "${within[@]}" / network apt-get -q update
 export DEBIAN_FRONTEND=noninteractive
 must 'downloading Rust' "${within[@]}" / network apt-get -q -y --no-install-recommends --download-only install cargo rustc

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Reproduces every experiment and times the commands. (The placements of regehr2005/table3 are data:
-# rtl/limit/area/run repeats them.) All experiments run, then the exit code tells whether every
+# rtl/limit/area/run.py repeats them.) All experiments run, then the exit code tells whether every
 # claim was met.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,8 +27,8 @@ cargo bench --locked -p weir-bench --bench sim || unmet+=("the speed of the simu
 cargo bench --locked -p weir-bench --bench arrivals
 cargo bench --locked -p weir-lab --bench speed || unmet+=("the speed of the board soc")
 WEIR_RANDOM=1 cargo test --locked -p weir-board --test port_random || unmet+=("the contracts of limits drawn at random")
-rtl/limit/proof/run --quick --long scan || unmet+=("the proof of the limiter's scan with 24 sources")
-rtl/limit/test/run --largest || unmet+=("the limiter in silicon with 1,024 sources")
+rtl/limit/proof/run.py --quick --long scan || unmet+=("the proof of the limiter's scan with 24 sources")
+rtl/limit/test/run.sh --largest || unmet+=("the limiter in silicon with 1,024 sources")
 
 if [ ${#unmet[@]} -gt 0 ]; then
     echo "these goals were missed, or could not be measured: ${unmet[*]}" >&2

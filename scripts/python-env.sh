@@ -4,7 +4,7 @@
 # Makes the Python environment of one section of requirements.lock below build/python, unless it
 # exists already, and prints its folder.
 #
-#   scripts/python-env NAME        NAME: rtl, simso, pyrta, format
+#   scripts/python-env.sh NAME        NAME: rtl, simso, pyrta, format
 #
 # Two callers at once wait for each other. The first run needs the Python package index.
 # Exit: 0 the environment exists; 2 it cannot be made, and the message says what to do; 3 the
@@ -34,10 +34,10 @@ stamp=$folder/made-from
 wanted=$(printf '%s\n%s\n' "$folder" "$section")
 if [ ! -e "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
     echo "python-env: installing the Python packages of [$name]; the first time this takes a minute" >&2
-    python3 -m venv --clear "$folder" >&2 || fail "python3 cannot make an environment; scripts/bootstrap installs what it needs (Debian: python3-venv)"
+    python3 -m venv --clear "$folder" >&2 || fail "python3 cannot make an environment; scripts/bootstrap.sh installs what it needs (Debian: python3-venv)"
     printf '%s\n' "$section" >"$folder/requirements.txt"
     code=0
-    scripts/network "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+    scripts/network.sh "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
         --requirement "$folder/requirements.txt" >&2 || code=$?
     [ $code != 3 ] || exit 3
     [ $code = 0 ] || fail "the packages could not be installed; pip's message is above. The first run needs the Python package index."

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Simulates the memory form in the shapes of test_scan.py. `rtl/limit/test/run` starts it, in the environment of `scripts/python-env rtl`."""
+"""Simulates the memory form in the shapes of test_scan.py. `rtl/limit/test/run.sh` starts it, in the environment of `scripts/python-env.sh rtl`."""
 
 import sys
 from pathlib import Path

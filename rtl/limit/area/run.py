@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Measures what the limiter costs in two systems on two FPGAs: Table 3 of regehr2005, experiments/regehr2005/table3.
 
-  rtl/limit/area/run                      everything that is missing: counts.csv, tools.json, and the runs of the plan, in the plan's order
-  rtl/limit/area/run --counts             only counts.csv and tools.json
-  rtl/limit/area/run --paths              only paths.csv: which paths are the slowest with a limiter, in placements of their own
-  rtl/limit/area/run --quick              checks that the committed counts, and the runs of seed 1 on iCE40, are those of today's RTL
+  rtl/limit/area/run.py                      everything that is missing: counts.csv, tools.json, and the runs of the plan, in the plan's order
+  rtl/limit/area/run.py --counts             only counts.csv and tools.json
+  rtl/limit/area/run.py --paths              only paths.csv: which paths are the slowest with a limiter, in placements of their own
+  rtl/limit/area/run.py --quick              checks that the committed counts, and the runs of seed 1 on iCE40, are those of today's RTL
 
 A run that is interrupted goes on where it ended; runs of a netlist that is no longer made are dropped. Progress goes to stderr.
 Exit: 0 done or equal, 1 (--quick) something differs, 2 it could not be run.
@@ -210,7 +210,7 @@ def main():
                 print(json.dumps({"checked": checked, "differences": found}))
             for text in found:
                 say(text)
-            say(f"area: {len(checked)} results checked, {len(found)} differ" + ("; rtl/limit/area/run measures anew" if found else ""))
+            say(f"area: {len(checked)} results checked, {len(found)} differ" + ("; rtl/limit/area/run.py measures anew" if found else ""))
             return 1 if found else 0
         if arguments.paths:
             look_at_paths(flow, pool)

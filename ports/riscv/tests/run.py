@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """ports/riscv on boards/soc: what core/CONTRACTS.md promises, seen from the cycles at which handlers ran, whatever the limiter thinks.
 
-ports/riscv/tests/run [TEST...]    a TEST is a name as unittest takes it: Curves.test_flood
+ports/riscv/tests/run.py [TEST...]    a TEST is a name as unittest takes it: Curves.test_flood
 """
 
 import functools
@@ -50,7 +50,7 @@ def run(command):
 
 @functools.cache
 def simulator():
-    return run([ROOT / "boards/soc/build"]).strip().splitlines()[-1]
+    return run([ROOT / "boards/soc/build.sh"]).strip().splitlines()[-1]
 
 
 @functools.cache

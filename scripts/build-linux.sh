@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Builds weir-linux and weir-load for a guest, and prints their paths, one a line. The libraries
-# that they need go into the guest, too (boards/linux/build). The processor is this machine's.
+# that they need go into the guest, too (boards/linux/build.sh). The processor is this machine's.
 # Exit: 0 they are built; 2 they cannot be built, and cargo's message is above.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -5,7 +5,7 @@
 # network, weir-load and weir-linux, boards/linux/init), packets.so (boards/linux/packets.c), and
 # version, the kernel's package and its version.
 #
-#   boards/linux/build KERNEL      6.1, 6.1-rt, 6.12 or 6.12-rt
+#   boards/linux/build.sh KERNEL      6.1, 6.1-rt, 6.12 or 6.12-rt
 #
 # The kernel is Debian's own package, unpacked and not installed, kept in build/linux; apt downloads
 # it once, in the version of its lists.
@@ -15,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 fail() {
-    echo "boards/linux/build: $*" >&2
+    echo "boards/linux/build.sh: $*" >&2
     exit "${code-2}"
 }
 
@@ -28,7 +28,7 @@ case ${1-} in
 esac
 kernel=$1
 for tool in gcc busybox xz dpkg-deb apt-get flock sha256sum qemu-system-x86_64; do
-    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap linux installs it"
+    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap.sh linux installs it"
 done
 
 mkdir -p build/linux
@@ -55,13 +55,13 @@ if [ ! -e "$unpacked/complete" ]; then
         [ "${kernel%-rt}$is_rt" != "$kernel" ] || [ ! -e "$folder/complete" ] || before=$folder
     done
     if [ -n "$unpacked" ]; then
-        echo "boards/linux/build: loading $package, once" >&2
+        echo "boards/linux/build.sh: loading $package, once" >&2
         mkdir -p build/linux/packages
         # The folder is not open to apt's own user. Its progress is shown to the waiting user.
-        if (cd build/linux/packages && ../../../scripts/network apt-get -qq -o APT::Sandbox::User=root download "$package"); then
+        if (cd build/linux/packages && ../../../scripts/network.sh apt-get -qq -o APT::Sandbox::User=root download "$package"); then
             rm -rf "$unpacked"
             mkdir -p "$unpacked"
-            echo "boards/linux/build: unpacking it" >&2
+            echo "boards/linux/build.sh: unpacking it" >&2
             for file in build/linux/packages/"$package"_*.deb; do
                 dpkg-deb -x "$file" "$unpacked"
                 rm "$file"
@@ -75,12 +75,12 @@ if [ ! -e "$unpacked/complete" ]; then
     [ -n "$unpacked" ] || code=3 fail "apt knows no package of the kernel $kernel ($metas). Debian 12 has 6.1 and 6.12, Debian 13 has 6.12; try apt-get update, with the release's security archive among the sources"
 fi
 
-programs=$(scripts/build-linux)
+programs=$(scripts/build-linux.sh)
 # The libraries that these programs are linked with, and the loader.
 # shellcheck disable=SC2086
 libraries=$(ldd $programs | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p; s/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p' | sort -u)
 # shellcheck disable=SC2086
-hash=$({ cat boards/linux/build boards/linux/init boards/linux/packets.c $programs $libraries && echo "$unpacked" && gcc --version && qemu-system-x86_64 --version; } | sha256sum | cut -c 1-16)
+hash=$({ cat boards/linux/build.sh boards/linux/init boards/linux/packets.c $programs $libraries && echo "$unpacked" && gcc --version && qemu-system-x86_64 --version; } | sha256sum | cut -c 1-16)
 folder=$PWD/build/linux/$kernel-$hash
 if [ ! -e "$folder/version" ]; then
     rm -rf build/linux/"$kernel"-[0-9a-f]*

@@ -3,26 +3,26 @@
 #
 # Builds the module of boards/linux/card for a guest's kernel and prints its path.
 #
-#   boards/linux/card/build GUEST
+#   boards/linux/card/build.sh GUEST
 #
-# GUEST is a folder that boards/linux/build has printed. The kernel's headers are Debian's, unpacked
-# and not installed, kept in build/linux; they are loaded once, by apt.
+# GUEST is a folder that boards/linux/build.sh has printed. The kernel's headers are Debian's,
+# unpacked and not installed, kept in build/linux; they are loaded once, by apt.
 # Exit: 0 it is there; 2 it cannot be built, and the message says why.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
 fail() {
-    echo "boards/linux/card/build: $*" >&2
+    echo "boards/linux/card/build.sh: $*" >&2
     exit 2
 }
 
 guest=${1-}
-[ -e "$guest/version" ] || fail "'$guest' is no folder that boards/linux/build has printed"
+[ -e "$guest/version" ] || fail "'$guest' is no folder that boards/linux/build.sh has printed"
 version=$(cat "$guest/version")
 release=${version#linux-image-}
 release=${release%%_*}
 for tool in gcc make dpkg-deb apt-get flock; do
-    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap linux installs it"
+    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap.sh linux installs it"
 done
 
 exec 9>build/linux/lock
@@ -31,7 +31,7 @@ module=$guest/weir_card.ko
 if [ ! -e "$module" ] || [ boards/linux/card/weir_card.c -nt "$module" ]; then
     headers=$PWD/build/linux/headers/$version
     if [ ! -e "$headers/complete" ]; then
-        echo "boards/linux/card/build: loading the headers of $release, once" >&2
+        echo "boards/linux/card/build.sh: loading the headers of $release, once" >&2
         mapfile -t packages < <(apt-cache depends --important "linux-headers-$release" | sed -n 's/^ *Depends: \(linux-\(headers\|kbuild\)-.*\)/\1/p')
         [ ${#packages[@]} -gt 0 ] || fail "apt knows no headers of $release; try apt-get update, or remove build/linux, so that the kernel is loaded anew"
         rm -rf "$headers"

@@ -3,7 +3,7 @@
 #
 # Runs a command that downloads something, and tries again if the network failed.
 #
-#   scripts/network COMMAND [ARGUMENT...]
+#   scripts/network.sh COMMAND [ARGUMENT...]
 #
 # Tries three times, and shows the command's output if it fails. A failure for another reason is not
 # tried again. If WEIR_NETWORK_FAILURES names a file, each command that was given up adds a line to

@@ -7,7 +7,7 @@
 # do not disturb it, and at the lowest priority it does not disturb them. Its output comes at the
 # end.
 #
-#   scripts/test-linux -p PACKAGE...     the packages whose tests they are, as cargo takes them
+#   scripts/test-linux.sh -p PACKAGE...     the packages whose tests they are, as cargo takes them
 #
 # Exit: 0 all passed; another code if not.
 set -euo pipefail
@@ -20,7 +20,7 @@ guest=
 trap '[ -z "$guest" ] || kill -- "-$guest" 2>/dev/null; rm -rf "$out"' EXIT
 trap 'exit 130' INT TERM HUP
 
-nice -n 19 scripts/test-guest --if-there lee2010/linux-cost >"$out/guest.log" 2>&1 &
+nice -n 19 scripts/test-guest.sh --if-there lee2010/linux-cost >"$out/guest.log" 2>&1 &
 guest=$!
 code=0
 # The tests run one after the other: weir-linux's tests fork, and change settings that the machine
