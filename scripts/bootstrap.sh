@@ -151,7 +151,7 @@ case " $parts " in
 *' rtl '*)
     version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     case $(command -v python3) in
-    # Another Python has its own library.
+    # Only Debian's own Python needs the package: another Python brings its library with it.
     /usr/bin/python3)
         missing=$(missing_of "libpython$version")
         [ -z "$missing" ] || install "$missing"

@@ -191,7 +191,7 @@ struct Bound {
     curve: Vec<[u64; 4]>,
     blocking: u64,
     busy_window: u64,
-    /// A, s and f of each job.
+    /// Of each job the arrival A, the start s and the finish f (docs/certificate.md).
     jobs: Vec<[u64; 3]>,
     start_delay: u64,
     response: u64,

@@ -57,8 +57,8 @@ impl Interrupt {
     }
 }
 
-/// The cost of one run of the handler beside the limiter: `body` is the handler with the most work
-/// that one interrupt may do.
+/// The cost of one run of a source's handler, with the most work that one interrupt may do, and
+/// without the limiter.
 #[derive(Debug, Clone, Copy)]
 pub struct Body {
     /// Cycles.
@@ -243,7 +243,7 @@ fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) 
     let arrivals =
         interarrival.map(|interarrival| Staircase::sporadic(interarrival, limit.delay()));
     let burst = u64::from(limit.burst);
-    // A limiter in hardware delivers by its own clock.
+    // A limiter in hardware measures by its own clock what it delivers, so nothing comes early.
     let early = match limit.place {
         Place::Software => skew(limit),
         Place::Hardware => 0,

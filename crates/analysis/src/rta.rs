@@ -273,7 +273,7 @@ pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBou
         jobs.push(job);
     }
     if let Search::Beyond(from) = busy {
-        // It is the last job that the curve ever has.
+        // The curve has no further step, so the busy window contains no further job.
         busy = window(from, LONGEST_WINDOW);
     }
     let Search::Found(busy_window) = busy else {

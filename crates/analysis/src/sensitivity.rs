@@ -96,8 +96,8 @@ impl Knob {
     }
 }
 
-/// Gives a limit an interval of any number of cycles, without making the instants finer that it
-/// tells apart: its lag makes up for the ticks.
+/// Gives a limit an interval of any number of cycles, by making its tick one cycle. Its lag grows
+/// in return, so that it tells instants apart no better than before.
 fn set_cycles(limit: &mut Limit, cycles: u64) {
     let apart = (limit.interval.tick).saturating_mul(u64::from(limit.lag).saturating_add(1));
     limit.interval = Interval::of_cycles(cycles);
@@ -156,8 +156,8 @@ fn keeps_now(system: &System, analysis: &Analysis) -> bool {
 struct KnobRange {
     knob: Knob,
     /// The loosest setting with which the limit can still hold a request back. With a looser one
-    /// the source asks for less, but for the expiries of a timer that runs whether or not it is
-    /// needed.
+    /// nothing is held back, so the source takes less of the processor, except for a timer that
+    /// expires even if it is not needed.
     loosest: u64,
     tightest: u64,
     /// Do looser settings than that cost no expiry (LIMIT-LAZY-1)?

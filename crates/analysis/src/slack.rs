@@ -74,8 +74,8 @@ impl<'a> Slack<'a> {
             }
         }
         let (latencies, shares, units, points) = found.unwrap_or_else(|| {
-            // Today's latencies always hold. If no points were found even so, nothing is known to
-            // be left.
+            // No factor gave points, not even 1. The latencies of `analysis` hold in any case, but
+            // with them nothing is known to be left.
             let latencies = analysis.latencies.clone();
             let units = Units::new(system, &latencies);
             let none = units.units.iter().map(|unit| SlackPoint {
@@ -181,7 +181,7 @@ impl SlackPoint {
     }
 }
 
-/// Cycles at zero and per cycle.
+/// A line above or below a curve: its value in a window of length zero, and its slope per cycle.
 type CurveLine = (f64, f64);
 
 fn sum<'a>(demands: impl Iterator<Item = &'a Demand>, line: fn(&Curve) -> CurveLine) -> CurveLine {
@@ -349,7 +349,7 @@ fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> SlackPoi
             .saturating_add(problem.urgent(window));
         window.checked_sub(asked)
     };
-    // A window beyond the last job's step would contain one more job.
+    // The longest window that contains no job after the last one of `solution`.
     let most = solution
         .jobs
         .last()

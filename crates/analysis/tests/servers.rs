@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Receivers that packets release, by hand.
+//! Receivers that packets release: their bounds, compared with bounds computed by hand.
 
 mod common;
 
@@ -56,7 +56,8 @@ fn response(system: &System, part: Part) -> Option<u64> {
 fn a_server_works_for_each_packet() {
     let system = served();
     let packet = 10 + 23 + 103;
-    // Equals come in either order, so the bottom half waits for the server and the server for it.
+    // The bottom half and the server are equally urgent and may run in either order, so at worst
+    // each waits for the other.
     assert_eq!(response(&system, Part::Delivered(0)), Some(packet));
     assert_eq!(response(&system, Part::BottomHalf(0)), Some(packet));
     assert_eq!(response(&system, Part::Task(1)), Some(packet + 53));

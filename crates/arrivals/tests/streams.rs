@@ -146,14 +146,17 @@ fn modulated_bursts_and_pauses_are_those_of_theory() {
             within.push(gap);
         }
     }
-    // 4000 bursts: means to 1.6 %. One burst in 501 has no arrival and is not seen, and a pause in
-    // a hundred is not told from a burst: the two go together in the size of what is seen. The
-    // pauses seen are longer than PAUSE, but an exponential time has no memory.
+    // There are about 4000 bursts, so a mean is right to 1.6 %. One burst in 501 has no arrival and
+    // is not seen: those that are seen have one arrival more on average, `burst + 1`. One pause in
+    // a hundred is shorter than PAUSE and joins two bursts into one: hence the divisor. What a
+    // longer pause has beyond PAUSE is as long on average as a whole pause, because an exponential
+    // time has no memory.
     assert!((3_600..4_400).contains(&sizes.len()), "{}", sizes.len());
     assert_near(mean(&sizes), (burst + 1.0) / (-PAUSE / pause).exp(), 0.065);
     assert_near(mean(&pauses), pause, 0.065);
     assert_near(mean(&within), gap, 0.01);
-    // Geometric and exponential: as widely spread as their means, and 1/e of them above it.
+    // Sizes are geometric and pauses exponential, so the standard deviation is the mean, and 1/e of
+    // the values are above the mean.
     for values in [&sizes, &pauses] {
         assert_near(variation(values), 1.0, 0.1);
         let mean = mean(values);

@@ -112,7 +112,7 @@ pub fn clock_hz(path: &Path) -> Result<Option<u64>, ElfError> {
         path: path.to_owned(),
         cause,
     })?;
-    // The loader says what a file is that is no ELF file of 32 bits.
+    // If the file is no ELF file of 32 bits, the loader will say later what it is.
     let Ok(file) = ElfFile32::<Endianness>::parse(&*bytes) else {
         return Ok(None);
     };

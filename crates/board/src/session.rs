@@ -226,7 +226,8 @@ impl Variables {
             let difference = ((value.wrapping_sub(counter.last) << unused) as i64) >> unused;
             counter.grown = counter.grown.wrapping_add(difference);
             counter.last = value;
-            // While a carry is missing, the value jumps by 256 or more, up or down.
+            // A program that has stored only some of the bytes has the carry missing, and then the
+            // value jumps by 256 or more, up or down. Such a value is not settled.
             counter.settled = counter.symbol.size == 1 || (0..=255).contains(&difference);
         }
     }

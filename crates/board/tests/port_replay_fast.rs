@@ -94,8 +94,9 @@ impl Replay<'_> {
             .first()
             .map_or(episode.begin, |restart| restart.0));
         let elapsed = episode.flag.unwrap_or(false);
-        // With the flag the instant matters only as the start of what follows; without it, the
-        // instant is uncertain.
+        // If the flag is set, the interval is over anyhow, and the instant matters only as the
+        // start of the next one. If it is not, the decision depends on the instant, which is known
+        // to TOLERANCE ticks only: each possible instant is tried.
         let instants: Vec<u64> = if elapsed {
             vec![now]
         } else {

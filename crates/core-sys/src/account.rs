@@ -79,7 +79,8 @@ pub struct Adjustment {
 pub struct ProcessReport {
     /// Interrupt time for the process.
     pub received: u64,
-    /// Interrupt time in ticks that were charged to the process, for any process.
+    /// Interrupt time within the ticks that were charged to the process, whichever process the
+    /// interrupts were for.
     pub hosted: u64,
     /// The part that is in both: interrupt time for the process in its own ticks.
     pub own: u64,

@@ -159,8 +159,8 @@ fn build_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(out)
 }
 
-/// The check that no macro has one of the names, which are joined to others in macros: such a macro
-/// would disturb them in ways that no compiler's message explains.
+/// Checks in the header that no source has the name of a macro. Weir's macros join a source's name
+/// to other names; if it were a macro itself, the compiler's messages would not say what is wrong.
 fn name_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     for source in &plan.sources {
         writeln!(

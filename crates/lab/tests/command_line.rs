@@ -169,7 +169,8 @@ fn the_clock_is_the_firmwares_own_or_is_stated() {
         let elf = folder.path().join("app.elf");
         let objects = clocks.iter().enumerate().map(|(part, clock)| {
             let source = folder.path().join(format!("part{part}.c"));
-            // What the linker throws away says nothing.
+            // The first part calls the second one. Otherwise the linker would throw the second one
+            // away, and its clock with it.
             let body = match part {
                 0 if clocks.len() > 1 => "int other(void); int main(void) { return other(); }",
                 0 => "int main(void) { return 0; }",

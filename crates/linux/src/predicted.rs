@@ -368,8 +368,9 @@ fn follow(shared: &SharedState, sets: &mut [Set]) -> io::Result<()> {
             if set.now == Some(most) {
                 break;
             }
-            // The urgency is set before the program learns of it. The program compares with the
-            // urgency before, and the next round of the loop sees a change in between.
+            // The urgency is set first, and then the BPF program is told. Until then the program
+            // compares with the old urgency and may not report a change. The next round of this
+            // loop sees that change.
             set.to(most)?;
             shared.applied(device, most);
         }

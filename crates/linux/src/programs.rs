@@ -27,7 +27,7 @@ static ACCOUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/account.bpf.o"
 static WAITING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/waiting.bpf.o"));
 static DEMUX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
 
-/// The programs of a run of `node`, as the objects have them.
+/// The programs that a run of `node` attaches, with the names and places in the object files.
 ///
 /// # Errors
 /// Fails if the objects cannot be read, which is a defect of Weir.

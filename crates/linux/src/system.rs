@@ -449,9 +449,9 @@ fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::SocketKe
     selected.into_iter().collect()
 }
 
-/// Marks of the most urgent receivers of `interface`, and the urgency of the most urgent receiver
-/// of other packets. The latter is one of the most urgent, too, if some of their packets have no
-/// mark.
+/// Marks of the most urgent receivers of `interface`, and the urgency of the packets without a
+/// mark: that of their most urgent receiver. If some packets of a most urgent receiver have no
+/// mark, that is this receiver.
 fn urgent(
     system: &System,
     interface: &NodeInterface,

@@ -327,7 +327,7 @@ fn tells_that_an_interface_has_vanished() {
     assert_eq!(exact.settle().unwrap(), [interface(&ground)]);
     assert_eq!(exact.interfaces().count(), 0);
     assert_eq!(exact.settle().unwrap(), []);
-    // It goes on without.
+    // The mode goes on without the interface: its table can still be changed.
     exact.table().bind(SocketKey::udp(1), 1, 0).unwrap();
     exact.table().publish().unwrap();
 }

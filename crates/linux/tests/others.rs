@@ -27,7 +27,8 @@ fn plan(machine: &Machine) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What is all of the machine's, and is said to be (docs/linux.md, *What it changes*).
+/// The settings that hold for the whole machine, as the plan says (docs/linux.md, *What it
+/// changes*).
 const OF_THE_MACHINE: [&str; 3] = [
     "the policy of ktimers/",
     "the sysctl net.core.rmem_default",
@@ -73,7 +74,7 @@ fn an_interface_of_another_namespace_that_is_named_alike_is_left_alone() {
             now.filter(|policy| *policy != alike[0]).count()
         };
         machine::until("its own are raised", || raised() > 0);
-        // Those that come are looked for every two seconds.
+        // Weir looks for new threads every two seconds.
         std::thread::sleep(Duration::from_secs(3));
         assert_eq!(machine.napi().len() - raised(), alike.len(), "{mode}");
         signal(&run, Signal::SIGINT);

@@ -44,7 +44,8 @@ pub struct Silicon {
     pub messages: bool,
     /// Does it let lines through while its clock is stopped?
     pub bypass: bool,
-    /// Where its registers begin, a multiple of 64 KiB; none: the generated header asks for it.
+    /// The address where its registers begin, a multiple of 64 KiB; none: who compiles with the
+    /// generated header has to define it.
     pub base: Option<u32>,
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limit machine of core/ at the tick width of its timer, in cycles.
+//! The limiter of core/ for a timer of 16, 32 or 64 bits, with all times in cycles instead of the
+//! timer's ticks.
 
 use weir_core_sys::{Action, Config, ConfigError, LimitTiming, Step, Trigger, W16, W32, W64};
 use weir_model::{Limit, Policy, Timing};

@@ -224,7 +224,8 @@ impl<W: Write> Observer for PerfettoTrace<W> {
             SimulationEvent::Stops(track) => {
                 self.running = None;
                 let uuid = self.uuids.track(track);
-                // A resumed part has the flow since its begin.
+                // A part that was resumed has had the job's flow since it began. Only the first
+                // part gets it here, at its end.
                 let first = *self.job(uuid) == 0;
                 if first {
                     *self.job(uuid) = self.next_flow;

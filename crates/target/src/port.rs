@@ -133,7 +133,8 @@ impl Range {
         }
     }
 
-    /// LIMIT-TIME-3: an interval stays below half a wrap divided by 2, for a bucket by N + 1.
+    /// LIMIT-TIME-3: an interval stays below a quarter of the timer's wrap; in a bucket of N tokens
+    /// below half of the wrap divided by N + 1.
     #[must_use]
     pub fn of_core(policy: Policy, burst: u64, bits: u32) -> Self {
         if policy == Policy::Poll {

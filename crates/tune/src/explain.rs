@@ -26,8 +26,8 @@ pub enum Demand {
 /// Demands that cannot be kept together, and why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The demands, none of which can be dropped; in the file's order, deadlines first. Empty: the
-    /// demands are not the reason.
+    /// Demands that fail together; without any one of them, the others could be kept. Deadlines
+    /// come first, otherwise they are in the file's order. Empty: the demands are not the reason.
     pub demands: Vec<Demand>,
     /// Could they be kept if limiters cost nothing and could let through any rate? Then only the
     /// timers do not suffice.

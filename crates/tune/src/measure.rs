@@ -67,8 +67,8 @@ pub fn measure(task: &TuningTask, plan: &LimitPlan, system: &System, scale: Perc
     }
 }
 
-/// Timer interrupts per second at worst: those of each shared timer, and those of each own timer
-/// that its source can cause.
+/// Timer interrupts per second at worst: those of the shared timers, and those of the sources' own
+/// timers, as far as these can interrupt.
 fn timer_rate(system: &System, analysis: &Analysis) -> f64 {
     let clock = system.cpu.clock_hz as f64;
     analysis

@@ -12,8 +12,8 @@ pub(crate) struct Derived {
 }
 
 impl Derived {
-    /// Of the flow with this index, whose source's timer is served up to `late` cycles after its
-    /// instant.
+    /// The values of the flow with this index. The timer's interrupt of its source begins at most
+    /// `late` cycles after the timer expires.
     pub(crate) fn new(
         system: &System,
         units: &Units,

@@ -179,7 +179,8 @@ impl Report {
                 _ => 0,
             };
             let least = least.min(source.limit.interval.saturating_sub(1));
-            // The limiter tells requests apart by when their interrupts begin.
+            // The limiter tells requests apart by when their interrupts begin, so a late interrupt
+            // brings the next one too near.
             let line = if units.is_counted_on(index) {
                 delay(Unit(Kind::Request, index))
             } else {

@@ -185,7 +185,7 @@ impl<'a> Units<'a> {
             before: latency,
             expires: true,
         };
-        // Nothing that is late is left over from before.
+        // The window begins with no expiry that is late already (docs/analysis.md).
         let below = Window { before: 0, ..any };
         let above = Window {
             expires: false,

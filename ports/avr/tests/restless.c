@@ -36,7 +36,7 @@ volatile uint16_t served, soon;
 
 LIMIT(TEST_CHANNEL)
 {
-    /* Counts every eighth cycle. */
+    /* In units of TCNT1, which counts every eighth cycle. */
     static uint16_t last;
     uint16_t now = TCNT1;
     if (served != 0 && (uint16_t) (now - last) < TEST_INTERVAL * (uint32_t) TEST_PRESCALER / 8 - 8) {

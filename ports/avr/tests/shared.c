@@ -4,8 +4,8 @@
  *
  * TEST_SOURCES  2 or 3
  * TEST_PERIOD   of the shared timer, in cycles
- * TEST_USER     the user switches INT1 off and on: after how many cycles, at random between 1 and
- *               16 times so many
+ * TEST_USER     the user switches INT1 off and on, and waits before each switch for so many cycles,
+ *               times a random number from 1 to 16
  */
 #include "watched.h"
 

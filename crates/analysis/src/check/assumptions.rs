@@ -132,7 +132,8 @@ fn execution_times(system: &System) -> ByOrigin {
     found
 }
 
-/// The sources and flows whose rates a system that keeps its deadlines needs.
+/// The names of the sources and flows of which the system needs a rate to keep its deadlines:
+/// without these rates there would be no guarantee.
 fn rates(system: &System) -> (Vec<String>, Vec<String>) {
     let is_unlimited = |source: &weir_model::Source| source.limit.policy == Policy::Off;
     let mut careless = system.clone();

@@ -64,7 +64,7 @@ struct Line {
     watched: Option<u64>,
     /// When its own timer matched.
     expired: Option<u64>,
-    /// In hardware: nothing gets through before.
+    /// With a limiter in hardware: the first cycle in which it lets a request through again.
     gate: u64,
     body: u64,
 }

@@ -29,7 +29,8 @@ impl Clock {
         let value = if whole {
             value
         } else {
-            // The nearest value to the clock's estimate, which is right to a tick.
+            // Of the values with this low byte, the one nearest to the clock's estimate, which is
+            // wrong by a tick at most.
             let low = value as u8;
             about.wrapping_add(i16::from(low.wrapping_sub(about as u8) as i8) as u16)
         };

@@ -55,8 +55,8 @@ fn to_axes(label: &str, colour: Colour, stroke: Stroke, (x, y): (f64, f64)) -> C
     }
 }
 
-/// Turns the front into steps. Between two points the worse values of both hold: a choice as quick
-/// as the second point costs as much as the first.
+/// Turns the front into steps. Between two of its points no choice is known, so the curve stays at
+/// the first point's y until it reaches the second point's x.
 fn stairs(front: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for &(x, y) in front {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Compiled firmware for an experiment's runs, and the loss of its background.
+//! Compiled firmware for an experiment's runs, and how much of its progress the background loop
+//! loses.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

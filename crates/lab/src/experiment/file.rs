@@ -68,7 +68,8 @@ struct ClaimSpec {
     at_least: Option<f64>,
     equal: Option<f64>,
     within: Option<[f64; 2]>,
-    /// The goal is known to be missed; the value must not fall behind this one.
+    /// A value that misses the goal: the goal is known to be missed today, but the measured value
+    /// must not be worse than this one.
     today: Option<f64>,
 }
 

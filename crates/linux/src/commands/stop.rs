@@ -64,7 +64,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         restorations.extend(Journal::recover(folder).into_diagnostic()?);
         restored::forget_crashed(folder)?;
         let kept = kept(folder)?;
-        // A run that begins or ends has a journal while other commands do not know it.
+        // While a run begins or ends, it has a journal although it is not listed as a run. So a
+        // journal in use is only reported if it is still there after a while.
         if kept.is_empty() || Instant::now() >= until {
             break kept;
         }

@@ -53,7 +53,7 @@ impl Reach {
     pub fn includes(&self, place: &SocketPlace) -> bool {
         match self.namespace {
             Some(namespace) if namespace != place.namespace => false,
-            // Indexes are those of one namespace.
+            // Both are in the same namespace here, so their device indexes can be compared.
             Some(_) if place.device != 0 && place.device != self.index => false,
             // The kernel drops what comes from elsewhere for an address of the loopback interface.
             _ => self.loopback || !place.loopback,

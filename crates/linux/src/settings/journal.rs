@@ -390,7 +390,7 @@ impl<S: Adjustable> Log<S> {
                     found: current.clone(),
                 });
             }
-            // The setting has its value, and nobody will restore another one.
+            // The setting has the wanted value already, and no other run will restore another one.
             _ if values.iter().all(|value| value == current) => return Ok(()),
             _ => (current.clone(), Vec::new()),
         };

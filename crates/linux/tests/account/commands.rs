@@ -196,7 +196,7 @@ fn top_measures_by_itself_where_nobody_keeps_an_account() {
     until("the programs are gone", || {
         programs(&PROGRAMS).is_subset(&before)
     });
-    // A run that keeps none has none in its status, and needs no BPF.
+    // A run that keeps no account has none in its status and loads no BPF programs.
     let child = machine.run();
     std::thread::sleep(Duration::from_millis(500));
     assert!(programs(&PROGRAMS).is_subset(&before));

@@ -71,7 +71,8 @@ impl Actor {
             }
             ForkResult::Parent { child } => {
                 drop(write);
-                // A byte when the part is done; the end when the process is another program.
+                // Waits for a byte, which says that `part` is done, or for the end of the pipe,
+                // which exec closes if `part` starts another program.
                 let mut told = Vec::new();
                 std::fs::File::from(read)
                     .take(1)

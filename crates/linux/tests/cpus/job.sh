@@ -44,7 +44,7 @@ receive_on() {
 begin() {
     sed "s/MODE/$1/" /run/system.toml >/run/node.toml
     echo "top_half = $top_half" >>/run/node.toml
-    # Those of the mode before would say that this one is ready.
+    # The output of the mode before would say that this mode is ready.
     rm -f /run/weir.out /run/*.err
     # Vanilla is the kernel alone.
     weir=
@@ -118,7 +118,8 @@ for mode in vanilla native predicted exact; do
     threads $run after
 done
 
-# An account of time alone attributes what is spent by what mode exact counts for each port.
+# With accounting = "time" the account charges processes only for the packets that mode exact counts
+# at each port.
 sed -i 's/^mode = .*/&\naccounting = "time"/' /run/system.toml
 # A thread with a cap may not be kept to some CPUs.
 top_half='{ urgency = 80 }'
@@ -132,7 +133,7 @@ for mode in native predicted exact; do
     cpu_1 1
     sleep 4
     threads $run back
-    # All packets come in on the CPU that was offline. For 3 s.
+    # All packets come in on the CPU that was offline, for 3 s.
     receive_on 2
     flood "$number"
     sleep 6

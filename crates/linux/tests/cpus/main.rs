@@ -17,8 +17,8 @@ const VANILLA: &str = "vanilla";
 const FLOWS: u64 = 3;
 /// Packets a second of each flow.
 const RATE: u64 = 500;
-/// How many seconds the load takes where CPU 1 goes and comes back, and where it was offline when
-/// the mode began.
+/// How many seconds the load lasts: in a run in which CPU 1 goes offline and comes back, and in a
+/// run in which it is offline when the mode begins.
 const SECONDS: [u64; 2] = [15, 3];
 /// How many guests there are at most. With two CPUs they have the host's clock, and a host that is
 /// busy with something else now and then leaves them too little time: where QEMU was given an

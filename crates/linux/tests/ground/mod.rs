@@ -170,7 +170,7 @@ impl Namespace {
         self.offload_of(&self.interface, offload, on);
     }
 
-    /// The same of another interface that is there.
+    /// Like [`offload`](Self::offload), for another interface of the namespace.
     pub fn offload_of(&self, interface: &str, offload: Offload, on: bool) {
         let name = interface.to_owned();
         let request = FlagRequest {

@@ -164,7 +164,7 @@ impl Machine {
         said(&ended)
     }
 
-    /// Nothing is noted any longer.
+    /// Is the state folder empty? It is not while a run keeps a record of the settings it changes.
     pub fn is_clean(&self) -> bool {
         fs::read_dir(self.state()).unwrap().next().is_none()
     }

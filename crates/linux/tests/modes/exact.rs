@@ -54,7 +54,8 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
     assert_eq!(plan["attached"][0]["driver"], "veth");
     assert_eq!(plan["attached"][0]["classes"], serde_json::json!([0, 2, 3]));
 
-    // One was there before, one comes later, one is of a class that the file does not know.
+    // Three sockets: one is there before the run, one comes later, and one is of a class that the
+    // system file does not name.
     let of_the_file = socket(ground, 9);
     let run = machine.run();
     assert_ne!(program_of(ground), 0);

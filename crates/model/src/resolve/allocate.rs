@@ -22,7 +22,7 @@ pub(crate) struct IntervalWish {
     pub channel_at: SourceSpan,
     /// The cycles of the interval, at least.
     pub cycles: u64,
-    /// Events per interval, for rates in messages.
+    /// Events per interval. A message about the interval states it as a rate of these events, too.
     pub events: u64,
     pub range: Range,
     /// The prescaler that the file states, and where.

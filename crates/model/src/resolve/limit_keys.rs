@@ -37,8 +37,8 @@ impl Keys {
         ])
     }
 
-    /// Reports those of `names` that are stated, for they mean nothing with `with`; the user may
-    /// leave them out `or_else` do something. Is none of them stated?
+    /// Reports those of the keys `names` that are stated although they mean nothing with `with`.
+    /// The help says: leave the key out, or do `or_else`. Returns whether none of them is stated.
     pub fn refuse(
         &self,
         names: &[&str],

@@ -34,7 +34,8 @@ pub(crate) enum LimitDraft {
     Shared {
         timer: usize,
         burst: u32,
-        /// The rate that the limit states beside the timer's, as cycles per period, at least.
+        /// The limit may state a rate although the timer's period decides. Then this is the
+        /// shortest period in cycles that keeps that rate.
         at_least: Option<u64>,
         at: SourceSpan,
     },

@@ -30,7 +30,8 @@ pub(super) struct SourceLine {
     pub admitted: u64,
     /// The instant at which the timer that clears the source matched last.
     pub matched: u64,
-    /// The instant at which a request began to ask that an interrupt has taken but refused.
+    /// The instant at which a request came whose interrupt the limiter has taken and refused; none
+    /// if no request is held back.
     pub held: Option<u64>,
     pub enabled: bool,
     /// Is a level-triggered line high, so that it asks?

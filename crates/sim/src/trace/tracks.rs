@@ -10,7 +10,7 @@ use super::messages::{
 };
 use crate::observer::{Loss, Queue, Track};
 
-/// The uuids of the groups. 0 would be the reader's own root.
+/// The uuids of the groups. 0 is not free: in Perfetto it is the track at the root.
 const SYSTEM: u64 = 1;
 const SOURCES: u64 = 2;
 const INTERRUPTS: u64 = 3;

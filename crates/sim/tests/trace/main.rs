@@ -31,7 +31,7 @@ fn seen(events: &[(u64, SimulationEvent)], end: u64) -> Seen {
 /// A slice that ran from `begin` to `end`.
 fn ran(track: &str, begin: u64, end: u64, flows: (Option<u64>, Option<u64>)) -> Slice {
     let (_, name) = track.rsplit_once('/').unwrap();
-    // Behind the vector.
+    // The track is called `VECTOR: NAME`, the slice NAME alone.
     let name = name.split_once(": ").map_or(name, |(_, name)| name);
     Slice {
         track: track.to_owned(),

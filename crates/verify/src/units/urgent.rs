@@ -117,8 +117,8 @@ impl Units<'_> {
             }
             let timer = views.expiry.as_ref().zip(source.timer);
             if of.unit == line {
-                // Runs that refuse come in between, whatever the threshold: it is the same
-                // interrupt.
+                // Runs of this same interrupt that refuse a request come before the one that
+                // serves, whatever the threshold is.
                 found.until_start.extend(views.line.iter().skip(1));
                 if let Some((expiry, timer)) = timer {
                     found.add(me, &timer, [expiry]);

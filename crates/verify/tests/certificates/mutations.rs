@@ -97,8 +97,8 @@ fn smaller(number: u64, by: u8) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
-    /// Windows, starts, ends, responses, delays, latencies, queues: what is claimed is the least,
-    /// so any less is too little.
+    /// Each number of a valid certificate (a window, a start, an end, a response, a delay, a
+    /// latency, a queue) is the least that can be claimed, so a smaller one is rejected.
     #[test]
     fn no_claimed_number_can_be_smaller(system in systems::system(3), by: u8) {
         let valid = certificate(&system);

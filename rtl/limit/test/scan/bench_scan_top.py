@@ -125,8 +125,8 @@ async def given_up(dut):
     assert trials > 100 and not wrong, f"{len(wrong)} wrong in {trials} trials, such as: {wrong[:3]}"
 
 
-# Clocks from the one in which a row's requests are taken, together with the deliveries that its
-# outputs hold, to the one in which a delivery of the row's visits is seen.
+# In one clock the scan takes a row's requests, and notes which outputs still hold a delivery. So
+# many clocks later a delivery that results from this is seen at the output.
 SEEN = SHAPE.group + 3
 
 

@@ -34,9 +34,11 @@ struct Area {
     processors: Vec<String>,
     /// The FPGAs that the systems are placed on.
     devices: Vec<String>,
-    /// Numbers of sources for which the memory form is counted alone.
+    /// Numbers of sources for which a limiter in the memory form is counted without a system
+    /// around it.
     memory: Vec<u32>,
-    /// The largest number of strict sources that are counted alone.
+    /// The largest number of strict sources for which a limiter is counted without a system around
+    /// it.
     sources: u32,
     /// The least acceptable change of Fmax, in percent: -1.
     margin: f64,

@@ -386,7 +386,8 @@ fn interval_cycles(bench: &Bench, limit: weir_model::Rate) -> u64 {
     (limit.period_cycles(bench.clock_hz).ceil() as u64).max(1)
 }
 
-/// The edges in the first nine tenths of the counted part, so that requests can be counted exactly.
+/// The edges of `stimulus` in the first nine tenths of the counted part. The last tenth is quiet,
+/// so that each request is dealt with before the count ends and requests can be counted exactly.
 fn until_quiet(bench: &Bench, stimulus: &Stimulus) -> Result<Stimulus, ExperimentError> {
     let end = bench.warmup_cycles + bench.length_cycles / 10 * 9;
     // The very first cycles are left out, because the warm-up's last instruction may still run.

@@ -312,7 +312,7 @@ fn a_spoilt_line_spoils_no_other() {
     let restored = Log::<Knob>::recover(folder.path()).unwrap();
     assert_eq!((restored[0].unreadable, restored[0].pid), (1, None));
     assert_eq!(values(), [1, 2]);
-    // What the line told of may not be as it was, so nobody is told that all is well.
+    // The setting of the spoilt line is perhaps not restored, so this is not called complete.
     assert!(!restored[0].is_complete());
     assert!(restored[0].trouble[0].contains(&path.display().to_string()));
     assert_eq!(left(&folder), 1);

@@ -75,8 +75,8 @@ impl Data {
         })
     }
 
-    /// The pairs of a processor on a device, by seed: for each seed that was placed without a
-    /// limiter and with a limiter for one source.
+    /// The pairs of a processor on a device, ordered by seed. A seed has a pair if there is a run
+    /// without a limiter and one with a limiter for one source.
     pub fn pairs(&self, cpu: &str, device: &str) -> Result<Vec<Pair>, ExperimentError> {
         let path = self.folder.join("runs.csv");
         let placed = |sources: u32| {

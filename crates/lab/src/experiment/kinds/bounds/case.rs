@@ -45,8 +45,8 @@ pub(super) struct CaseSpec {
     receiver: Vec<Table>,
 }
 
-/// What the system files of all cases have, with one source and one receiver that all of theirs
-/// begin as.
+/// What the system files of all cases have in common. Each of their sources begins as a copy of
+/// `source`, and each of their receivers as a copy of `receiver`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Template {
@@ -118,8 +118,8 @@ impl Case {
 pub(super) struct User {
     /// The user switches the source off for up to this many cycles.
     pub off: Option<u64>,
-    /// The user changes the source's limit among the system's and these intervals, in ticks, and
-    /// bursts.
+    /// Pairs of an interval in ticks and a burst, the system's own among them. Before each job the
+    /// user changes the source's limit to one of the pairs at random. Empty: no changes.
     pub changes: Vec<(u64, u32)>,
 }
 

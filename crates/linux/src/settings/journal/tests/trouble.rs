@@ -106,7 +106,8 @@ fn what_others_may_have_written_is_not_carried_out() {
         assert_eq!(values(), [5]);
     }
     set_mode(&folder, 0o700);
-    // Nor by a link, nor where somebody could put another in its place.
+    // A folder is also refused if it is reached by a link, or if somebody could put another folder
+    // in its place.
     let link = above.path().join("link");
     std::os::unix::fs::symlink(&folder, &link).unwrap();
     Log::<Knob>::recover(&link).unwrap_err();

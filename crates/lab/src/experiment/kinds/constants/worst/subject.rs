@@ -19,8 +19,8 @@ use weir_board::line::Line;
 pub(in crate::experiment::kinds::constants) struct WorstSpec {
     /// The cycles of the handler's body, which are no cost of the limiter.
     pub body: u64,
-    /// The number of attacks on each firmware in step with its interval, and also of random
-    /// attacks, each as long as the experiment's run.
+    /// How many attacks on each firmware are in step with its interval. As many again are random
+    /// and last as long as the experiment's run.
     pub attacks: u64,
     /// Additional sources, by the firmware's name `FLAVOUR.NAME`.
     pub firmware: BTreeMap<String, FlavourSources>,
