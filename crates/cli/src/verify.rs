@@ -32,11 +32,12 @@ pub(crate) struct Args {
 
 const AFTER: &str = "\
 Examples:
-  weir check system.toml --json | weir verify -
+  weir check system.toml --json | weir verify - --system system.toml
   weir verify proof.json --system system.toml
 
-The exit code is 0 if the certificate is valid, whatever it says of the system, 1 if it is rejected,
-and 2 if it is none. docs/certificate.md tells what is checked.";
+The exit code is 0 if the certificate is valid and about the file that --system names, whatever it
+says of it, 1 if it is rejected, 2 if it is none, and 3 if it is valid but no file was named: then it
+may be about another system. docs/certificate.md tells what is checked.";
 
 /// Largest certificate that is read, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
@@ -82,7 +83,11 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     print_answer(&answer, arguments.json, || {
         summary(&report, arguments.system.as_deref())
     })?;
-    Ok(Outcome::good_if(report.is_valid()))
+    Ok(match (report.is_valid(), &arguments.system) {
+        (false, _) => Outcome::Bad,
+        (true, Some(_)) => Outcome::Good,
+        (true, None) => Outcome::Partial,
+    })
 }
 
 fn read(path: &Path) -> miette::Result<Vec<u8>> {
@@ -150,7 +155,13 @@ fn first_difference(stated: &Value, actual: &Value, place: &str) -> Option<Strin
 fn summary(report: &Report, system: Option<&Path>) -> String {
     let mut text = String::new();
     // Writing into a string cannot fail.
-    let _ = if report.is_valid() {
+    let _ = if report.is_valid() && system.is_none() {
+        write!(
+            text,
+            "valid, of an unnamed system: what the certificate describes as `{}` is {}",
+            report.name, report.verdict
+        )
+    } else if report.is_valid() {
         write!(text, "valid: `{}` is {}", report.name, report.verdict)
     } else {
         write!(
@@ -168,7 +179,7 @@ fn summary(report: &Report, system: Option<&Path>) -> String {
         Some(path) => write!(text, " and the description against {}", path.display()),
         None => write!(
             text,
-            "\nfor the system file with SHA-256 {}, which was not looked at (--system)",
+            "\nfor the system file with SHA-256 {}: --system FILE compares the two",
             report.sha256
         ),
     };

@@ -66,8 +66,21 @@ fn what_check_says_is_valid_and_of_its_file() {
 fn a_bare_certificate_comes_by_standard_input_too() {
     let mut proof = Proof::of_node();
     let bare = proof.certificate().to_string();
-    let printed = run("verify", proof.folder.path(), &["-"], bare);
+    let folder = proof.folder.path();
+    let printed = run("verify", folder, &["-", "--system", "system.toml"], bare);
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+}
+
+#[test]
+fn without_a_system_file_it_is_valid_of_an_unnamed_system() {
+    let printed = Proof::of_node().verify(&[]);
+    assert_eq!(printed.code, Some(3), "{}{}", printed.out, printed.err);
+    assert!(
+        printed.out.starts_with("valid, of an unnamed system: ")
+            && printed.out.contains("--system"),
+        "{}",
+        printed.out
+    );
 }
 
 #[test]
@@ -107,7 +120,7 @@ fn another_file_and_another_description_are_rejected() {
     // Nothing of what is claimed depends on the clock, so only the file can tell.
     std::fs::write(&file, text).unwrap();
     proof.certificate()["system"]["cpu"]["clock_hz"] = 7.into();
-    assert_eq!(proof.verify(&[]).code, Some(0));
+    assert_eq!(proof.verify(&[]).code, Some(3));
     let printed = proof.verify(&["--system", "system.toml"]);
     assert_eq!(printed.code, Some(1));
     assert!(

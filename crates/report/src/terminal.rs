@@ -28,6 +28,8 @@ pub enum Outcome {
     Good,
     /// The answer is no: exit code 1.
     Bad,
+    /// The answer is yes, to less than the whole question: exit code 3.
+    Partial,
 }
 
 impl Outcome {
@@ -44,6 +46,7 @@ pub fn exit_code(result: miette::Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
+        Ok(Outcome::Partial) => ExitCode::from(3),
         Err(error) => {
             eprintln!("{}", described(&error));
             ExitCode::from(FAILED)
