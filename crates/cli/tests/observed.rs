@@ -74,9 +74,9 @@ fn what_was_observed_is_held_against_the_file() {
 #[test]
 fn what_is_no_observation_is_refused() {
     for (content, message) in [
-        ("", "is no run"),
+        ("", "is not the JSON"),
         ("{}", "says nothing of any interrupt"),
-        ("{\"work\": {\"a\": -1}}", "is no run"),
+        ("{\"work\": {\"a\": -1}}", "is not the JSON"),
     ] {
         let printed = observed(content, &[]);
         assert_eq!(printed.code, Some(2), "{content}");

@@ -317,7 +317,7 @@ fn floods_of_what_does_not_exist_are_refused() {
         ),
         (
             "frames=level:low=1ms:high=1ms",
-            "`frames` brings packets, and a level brings none",
+            "`frames` is a source of packets and cannot be flooded with a level",
         ),
         ("frames=1", "in the flood of `frames`: `1` has no unit"),
         (

@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentifierError {
     /// The name is empty, or begins with a digit, `-`, `_` or `.`.
-    #[error("it does not begin with a letter, as a name in C must here")]
+    #[error("it becomes a name in C, so it must begin with a letter")]
     Begin,
     /// The name has a character that is not replaced.
     #[error("it has a {0:?}; letters, digits, `_`, `-` and `.` are possible")]

@@ -3,7 +3,7 @@
 
 /// A system for which no code can be generated.
 #[derive(Debug, Clone, thiserror::Error, miette::Diagnostic)]
-#[error("the system `{system}` cannot be generated for {chip}")]
+#[error("no code can be generated from the system `{system}` for {chip}")]
 pub struct Refusal {
     /// The system's name.
     pub system: String,

@@ -172,7 +172,7 @@ fn a_goal_that_is_known_to_be_missed_fails_only_behind_today() {
 fn a_search_finds_the_worst_flood_and_finds_it_again() {
     // More requests cost more, so the fastest flood of the range is the worst.
     let measured = "measure = [{ id = \"VARIANT.most_lost\", value = \"VARIANT.worst\" }]";
-    let search = "[[firmware.search]]\nid = \"VARIANT.worst\"\nvalue = \"100 * VARIANT.lost\"\npattern = \"INT0={hertz}Hz:phase={phase}cycles\"\nranges = { hertz = [100, 20000], phase = [1, 100] }\nruns = 60\nseed = 1\n[flavour.c]";
+    let search = "[[firmware.search]]\nid = \"VARIANT.worst\"\nvalue = \"100 * VARIANT.lost\"\npattern = \"INT0={hertz}Hz:phase={phase}cycles\"\nranges = { hertz = [100, 20000], phase = [1, 100] }\nruns = 300\nseed = 1\n[flavour.c]";
     let experiment = EXPERIMENT
         .replace(
             "measure = [{ id = \"VARIANT.most_lost\", value = \"VARIANT.max\" }]",

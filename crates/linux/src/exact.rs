@@ -107,10 +107,10 @@ pub enum ExactError {
     #[error("{0} classes: mode exact has 1 to {CLASSES}")]
     Classes(usize),
     /// The length of a queue is not 1 to [`LONGEST_QUEUE`].
-    #[error("a queue of {0} packets: the kernel has 1 to {LONGEST_QUEUE}")]
+    #[error("a queue cannot hold {0} packets: the kernel allows 1 to {LONGEST_QUEUE}")]
     Queue(u32),
     /// The number of CPUs is not that of the classes.
-    #[error("{cpus} CPUs for {classes} classes: each class has one")]
+    #[error("there are {cpus} CPUs for {classes} classes: name one CPU for each class")]
     Placement {
         /// Number of CPUs.
         cpus: usize,
@@ -156,7 +156,9 @@ pub enum ExactError {
         cause: io::Error,
     },
     /// The kernel has not started a thread of a class.
-    #[error("there is no kernel thread {0}; is /proc that of the machine?")]
+    #[error(
+        "the kernel thread {0} is not in /proc; does /proc show another process namespace, such as a container's?"
+    )]
     NoThread(String),
     /// BPF fails.
     #[error("BPF: {0}")]

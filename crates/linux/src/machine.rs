@@ -88,7 +88,9 @@ pub struct Machine {
 pub enum Lack {
     /// A newer kernel.
     #[error("this kernel is {}.{}, and Weir needs {}.{} or newer", found.0, found.1, KERNEL_LEAST.0, KERNEL_LEAST.1)]
-    #[diagnostic(help("older kernels have no reliable threads of interfaces and CPUMAPs"))]
+    #[diagnostic(help(
+        "in older kernels the NAPI threads of interfaces and the threads of CPUMAPs are not reliable"
+    ))]
     Kernel {
         /// Version and patch level of the kernel.
         found: (u8, u8),

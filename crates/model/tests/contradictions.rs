@@ -55,7 +55,7 @@ mod limits {
         says(
             "schema = 1\n[cpu]\nboard = \"soc\"\n[[source]]\nname = \"a\"\nvector = \"INT0\"\nhandler = \"50 cycles\"\nmax_work = 1\n\
              rate = { expected = \"1kHz\" }\nlimit = «{ policy = \"strict\", rate = \"1kHz\" }»",
-            "what a limit in software does on soc is not measured",
+            "the costs of a limit in software have not been measured on soc",
             "place = \"hardware\"",
         );
     }

@@ -58,7 +58,9 @@ pub enum FloodError {
         name: String,
     },
     /// A level was asked of a source whose arrivals are packets.
-    #[error("`{name}` brings packets, and a level brings none")]
+    #[error(
+        "`{name}` is a source of packets and cannot be flooded with a level: give a rate or another pattern"
+    )]
     Level {
         /// The flood, as it was written.
         name: String,

@@ -49,8 +49,13 @@ pub(super) fn read(path: &Path) -> miette::Result<ObservationFile> {
     let text = std::fs::read_to_string(path)
         .into_diagnostic()
         .map_err(|error| miette!(help = HELP, "cannot read {}: {error}", path.display()))?;
-    let run: RunRecord = serde_json::from_str(&text)
-        .map_err(|error| miette!(help = HELP, "{} is no run: {error}", path.display()))?;
+    let run: RunRecord = serde_json::from_str(&text).map_err(|error| {
+        miette!(
+            help = HELP,
+            "{} is not the JSON result of a run: {error}",
+            path.display()
+        )
+    })?;
     if run.vectors.is_empty() && run.work.is_empty() {
         return Err(miette!(
             help = HELP,

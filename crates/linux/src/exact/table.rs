@@ -14,7 +14,9 @@ use crate::receivers::Family;
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// There are fewer classes.
-    #[error("class {class}: there are {classes}, from 0 (the least urgent) on")]
+    #[error(
+        "there is no class {class}: there are {classes} classes, numbered from 0 (the least urgent)"
+    )]
     Class {
         /// The class that was asked for.
         class: u8,

@@ -125,7 +125,7 @@ fn software(
         .board()
         .filter(|(board, _)| board.channels().next().is_none())
     {
-        return problems.refuse(format!("what a limit in software does on {} is not measured", board.name), limit.at, "in software", "add place = \"hardware\", or leave `board` out and state clock, interrupts, timers and costs (docs/generated/system-file.md)");
+        return problems.refuse(format!("the costs of a limit in software have not been measured on {}", board.name), limit.at, "in software", "add place = \"hardware\", or leave `board` out and state clock, interrupts, timers and costs (docs/generated/system-file.md)");
     }
     let keys = Keys::of(limit);
     if !keys.refuse(

@@ -295,7 +295,7 @@ impl Context<'_> {
                     "asked for",
                 )
                 .and_at(self.source.limit.get().map_or(at, |limit| limit.timer.at), format!("comes at {each}"))
-                .help(format!("write a smaller burst, each of which is {each}; or leave `rate` out")),
+                .help(format!("write a smaller burst (each request in it adds {each}), or leave `rate` out")),
             );
         }
     }
