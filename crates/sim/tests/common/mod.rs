@@ -11,6 +11,26 @@ use weir_sim::{
     simulate_observed,
 };
 
+/// A source whose interrupt takes 20 cycles of its handler.
+pub const LINE: &str = r#"
+[[source]]
+name = "line"
+vector = "INT0"
+order = 1
+handler = "20 cycles"
+max_work = 1
+"#;
+
+/// A task of 95 cycles in each 1000.
+pub const TASK: &str = r#"
+[[receiver]]
+name = "task"
+urgency = 5
+period = "1ms"
+deadline = "100us"
+wcet = "95us"
+"#;
+
 /// A processor of 1 MHz, so that a cycle is a microsecond. Interrupts take 10 cycles beside their
 /// handlers if nothing limits them.
 pub const CPU: &str = r#"
