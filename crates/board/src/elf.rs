@@ -102,11 +102,11 @@ pub enum ElfError {
 /// (ports/avr/include/weir/avr/timers.h).
 const CLOCK_SECTION: &str = ".weir.clock";
 
-/// The clock in Hz that a firmware says it is compiled for; none if it does not say so.
+/// The clock in Hz that a firmware says it is compiled for; none if it does not say so, or if it is
+/// no ELF file of 32 bits.
 ///
 /// # Errors
-/// A file that cannot be read or is no ELF file of 32 bits, and one whose parts are compiled for
-/// different clocks.
+/// A file that cannot be read, and a firmware whose parts are compiled for different clocks.
 pub fn clock_hz(path: &Path) -> Result<Option<u64>, ElfError> {
     let bytes = std::fs::read(path).map_err(|cause| ElfError::Read {
         path: path.to_owned(),
@@ -120,12 +120,10 @@ pub fn clock_hz(path: &Path) -> Result<Option<u64>, ElfError> {
     let content = section
         .and_then(|section| section.data().ok())
         .unwrap_or_default();
-    let mut clocks = content.chunks_exact(4).map(|clock| {
-        clock
-            .iter()
-            .rev()
-            .fold(0, |hz, &byte| hz << 8 | u64::from(byte))
-    });
+    let words = content.chunks_exact(4);
+    let mut clocks = words
+        .filter_map(|word| word.try_into().ok())
+        .map(|word| u64::from(u32::from_le_bytes(word)));
     let Some(first) = clocks.next().filter(|&hz| hz != 0) else {
         return Ok(None);
     };

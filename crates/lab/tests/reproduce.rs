@@ -190,6 +190,14 @@ fn a_search_finds_the_worst_flood_and_finds_it_again() {
     assert!(found > 19_500, "{found}");
     assert_eq!(worst(), found);
 
+    for around in ["0", "9223372036854775807"] {
+        let wrong = experiment.replace("runs = 300", &format!("around = {around}\nruns = 300"));
+        let root = repository(&wrong);
+        let assert = reproduce(root.path(), &["none/small"]).assert().code(2);
+        let text = said(&assert);
+        assert!(text.contains("`around` is not 1 to"), "{text}");
+    }
+
     let none = experiment.replace("INT0={hertz}Hz", "INT9={hertz}Hz");
     let assert = reproduce(repository(&none).path(), &["none/small"])
         .assert()

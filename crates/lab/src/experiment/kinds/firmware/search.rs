@@ -26,7 +26,7 @@ use weir_board::run::{LineStimulus, RunResult, RunSpec};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchSpec {
-    /// The name by which `measure` knows the value of the worst flood.
+    /// The name of the worst flood's value, for the formulas of `measure`.
     pub id: String,
     #[serde(default)]
     of: Vec<String>,
@@ -36,8 +36,8 @@ pub(super) struct SearchSpec {
     pattern: String,
     /// The least and the most of each number in the pattern.
     ranges: BTreeMap<String, [u64; 2]>,
-    /// Every other number that is drawn lies near this or a small multiple of it: a limiter's
-    /// interval, around which its costs change.
+    /// A limiter's interval or rate, around which its costs change. Half of the drawn numbers lie
+    /// near it or near one of its first four multiples.
     around: Option<u64>,
     /// Floods that are tried.
     pub runs: u64,
@@ -60,6 +60,8 @@ const CLIMBERS: usize = 8;
 const TRIES: usize = 2;
 /// The part of the runs that is drawn.
 const DRAWN: u64 = 3;
+/// The largest `around`: its multiples stay far below 2^64.
+const MOST_AROUND: u64 = 1 << 32;
 
 /// A value for each of the ranges, in their order.
 type Numbers = Vec<u64>;
@@ -134,10 +136,12 @@ impl SearchSpec {
             .collect())
     }
 
-    /// Searches. `base` is a run of a variant without a flood, `values` what a run of it counted.
+    /// Finds the worst flood. `base` gives the run of a variant without a flood, `values` the values
+    /// that a run of a variant counted.
     ///
     /// # Errors
-    /// A pattern that is none, a run that fails.
+    /// A range or an `around` that is none, a formula about no variant, a form of which no flood is
+    /// possible, a run that fails.
     pub fn worst(
         &self,
         bench: &Bench,
@@ -152,11 +156,14 @@ impl SearchSpec {
         {
             return Err(self.wrong(&format!("the range `{name}` is empty or begins with 0")));
         }
+        if self.around.is_some_and(|of| of == 0 || of > MOST_AROUND) {
+            return Err(self.wrong(&format!("`around` is not 1 to {MOST_AROUND}")));
+        }
         let variants = self.variants(bench.setup)?;
         let try_one = |numbers: Numbers| {
             let flood = self.flood(&numbers);
             let Ok(stimulus) = LineStimulus::on(bench.setup.board, &flood, bench.clock_hz) else {
-                // A gap that is longer than its period, say.
+                // The numbers contradict each other, such as a gap that is longer than its period.
                 bar.inc(1);
                 return Ok((f64::NEG_INFINITY, numbers));
             };
@@ -238,7 +245,7 @@ impl SearchSpec {
             .collect()
     }
 
-    /// One number or all of them, by a step of any order of magnitude up to a quarter.
+    /// Changes one number, or all of them, by steps of any order of magnitude up to a quarter.
     fn vary(&self, numbers: &Numbers, random: &mut ChaCha12Rng) -> Numbers {
         let one = random
             .random_bool(0.5)
