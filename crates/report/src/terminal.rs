@@ -76,18 +76,13 @@ fn described(error: &Report) -> String {
         shown = &short;
         plain = render(shown, options().color(false));
     }
-    let is_control = |c: char| c.is_control() && c != '\n';
-    if !plain.contains(is_control) {
-        return render(shown, options());
+    let escaped: Vec<String> = plain.split('\n').map(printable).collect();
+    let escaped = escaped.join("\n");
+    if escaped == plain {
+        render(shown, options())
+    } else {
+        escaped
     }
-    let mut escaped = String::new();
-    for c in plain.chars() {
-        match is_control(c) {
-            true => escaped.extend(c.escape_default()),
-            false => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// The longest line of a file that an error shows whole.
