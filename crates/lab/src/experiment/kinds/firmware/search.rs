@@ -136,8 +136,8 @@ impl SearchSpec {
             .collect())
     }
 
-    /// Finds the worst flood. `base` gives the run of a variant without a flood, `values` the values
-    /// that a run of a variant counted.
+    /// Finds the worst flood. `base` gives the run of a variant without a flood, `values` the
+    /// values that a run of a variant counted.
     ///
     /// # Errors
     /// A range or an `around` that is none, a formula about no variant, a form of which no flood is
