@@ -14,10 +14,11 @@ ALONE := env -u MAKEFLAGS -u MFLAGS
 # by the way.
 CARGO_TEST := $(ALONE) cargo test --locked
 
-TEST_PARTS := test-format test-core test-host test-avr test-rtl test-linux
+TEST_PARTS := test-format test-core test-host test-avr test-arm test-rtl test-linux
 # What the parts build of this workspace.
 HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate
 AVR := -p weir-board -p weir-cli -p weir-lab
+ARM := -p weir-peer
 LINUX := -p weir-load -p weir-linux
 
 .PHONY: help demo test $(TEST_PARTS) test-guest bench format clean bootstrap-%
@@ -48,6 +49,9 @@ test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, t
 	$(CARGO_TEST) $(AVR)
 	$(ALONE) scripts/test-examples.sh
 	$(ALONE) scripts/test-experiments.sh
+
+test-arm: bootstrap-arm ## the other end of an emulated Cortex-M's wire, in the time of its guest
+	$(CARGO_TEST) $(ARM)
 
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
 	$(ALONE) scripts/test-rtl.sh

@@ -7,17 +7,17 @@
 #                                        none is named
 #   scripts/bootstrap.sh --list [PART...]   print the packages, one a line, and stop
 #
-# Parts: format core host avr rtl linux demo, the ones of `make test` and `make demo`; fresh, the
-# needs of scripts/fresh.sh. Safe to run twice: installed packages are left alone, and if nothing is
-# missing, neither root nor the network is needed. Asks no question. Downloads are tried three
-# times, Rust's packages included. With WEIR_NETWORK_FAILURES, a network that fails is noted
+# Parts: format core host avr arm rtl linux demo, the ones of `make test` and `make demo`; fresh,
+# the needs of scripts/fresh.sh. Safe to run twice: installed packages are left alone, and if
+# nothing is missing, neither root nor the network is needed. Asks no question. Downloads are tried
+# three times, Rust's packages included. With WEIR_NETWORK_FAILURES, a network that fails is noted
 # (scripts/network.sh).
 # Exit: 0 everything is installed; 1 apt failed; 3 the network failed; 2 something is missing that
 # cannot be installed from here, and the message says what to do.
 set -eu
 
 RUST_NEEDED=1.85
-ALL_PARTS='format core host avr rtl linux demo'
+ALL_PARTS='format core host avr arm rtl linux demo'
 
 # Packages per part, by the names that are common to Debian (from 12 on) and Ubuntu (from 22.04 on).
 # The names have no version: clang, not clang-14.
@@ -42,6 +42,8 @@ packages_of() {
     demo) packages_of build && packages_of board ;;
     # The RISC-V board's firmware is compiled, too: weir-lab's tests run it.
     avr) packages_of build && packages_of board && echo g++ perl python3-venv gcc-riscv64-unknown-elf ;;
+    # The plugin runs in QEMU, whose guest the tests compile.
+    arm) packages_of build && echo qemu-system-arm gcc-arm-none-eabi ;;
     # The tests make network namespaces; the experiments run Debian's kernels in a guest of QEMU,
     # whose programs are busybox' and ours, and weir-lab runs these experiments. The systemd unit is
     # compared with the system calls of runs.
@@ -70,7 +72,7 @@ for argument; do
         sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
-    format | core | host | avr | rtl | linux | demo | fresh) parts="$parts $argument" ;;
+    format | core | host | avr | arm | rtl | linux | demo | fresh) parts="$parts $argument" ;;
     *) fail "'$argument' is no part; the parts are: $ALL_PARTS fresh. See scripts/bootstrap.sh --help." ;;
     esac
 done

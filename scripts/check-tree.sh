@@ -79,7 +79,7 @@ sharing_nothing() {
         # shellcheck disable=SC2086
         cargo tree --locked --edges normal,dev --prefix none --no-dedupe --format '{p} | {f}' $selection | grep -v '(/' |
             sort -u >"$folder/$(tr -cd 'a-z-' <<<"$selection")" || echo "cargo tree $selection failed"
-    done < <(echo '-p weir-cli -p weir-lab' && sed -nE 's/^(HOST|AVR|LINUX) := //p' Makefile)
+    done < <(echo '-p weir-cli -p weir-lab' && sed -nE 's/^(HOST|AVR|ARM|LINUX) := //p' Makefile)
     python3 - "$folder"/* <<'END'
 import sys
 sets = {}

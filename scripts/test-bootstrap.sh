@@ -76,7 +76,7 @@ everything=$(scripts/bootstrap.sh --list)
 system
 bootstrap --list
 check '--list names packages' [ "$(wc -l <<<"$out")" -gt 10 ]
-check '--list names what each part needs' [ "$(scripts/bootstrap.sh --list format core host avr rtl linux demo)" = "$out" ]
+check '--list names what each part needs' [ "$(scripts/bootstrap.sh --list format core host avr arm rtl linux demo)" = "$out" ]
 check '--list of a part is shorter' [ "$(scripts/bootstrap.sh --list host | wc -l)" -lt "$(wc -l <<<"$out")" ]
 check '--list installs nothing' not asked_apt
 
@@ -168,7 +168,7 @@ check 'which the host part does not need' [ "$(wc -l <"$work/rustup")" = 1 ]
 system
 bootstrap kernel
 check 'an unknown part: exit 2' [ "$code" = 2 ]
-check 'and the parts there are' says 'format core host avr rtl linux demo fresh'
+check 'and the parts there are' says 'format core host avr arm rtl linux demo fresh'
 
 # A failure of the network is distinguished from all others, and only it is tried again.
 system git

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Frames that need no TCP/IP stack: ready-made echo requests at given times.
+use std::collections::HashMap;
+
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, Icmpv4Packet, Icmpv4Repr,
+    IpProtocol, Ipv4Packet, Ipv4Repr,
+};
+use weir_arrivals::{Arrivals, Pattern};
+
+use crate::plan::{HEADERS, Plan, PlanError};
+use crate::report::{FloodReport, RoundTrips};
+use crate::{CLOCK_HZ, station};
+
+/// The identifier of the flood's echo requests.
+const IDENTIFIER: u16 = 0xf100;
+
+/// A flood under way.
+pub struct Flood {
+    arrivals: Arrivals,
+    next: Option<u64>,
+    begin: u64,
+    end: u64,
+    number: u64,
+    /// Ready but for its number: Ethernet, IPv4, ICMP, and then zeros.
+    frame: Vec<u8>,
+    /// The arrival of each request that has no answer yet, by its sequence number. There are 65,536
+    /// of them: an answer that is a whole round late counts for the wrong request.
+    open: HashMap<u16, u64>,
+    counts: FloodReport,
+    sum_ns: u64,
+}
+
+impl Flood {
+    /// The flood of a plan, if it has one.
+    ///
+    /// # Errors
+    /// Its pattern cannot be started.
+    pub fn new(plan: &Plan) -> Result<Option<Self>, PlanError> {
+        let Some(flood) = &plan.flood else {
+            return Ok(None);
+        };
+        let arrivals = Pattern::parse(&flood.pattern, CLOCK_HZ)?.start(CLOCK_HZ, flood.seed)?;
+        let mut begun = Self {
+            arrivals,
+            next: None,
+            begin: flood.begin,
+            end: flood.end,
+            number: 0,
+            frame: frame(plan, flood.length),
+            open: HashMap::new(),
+            counts: FloodReport::default(),
+            sum_ns: 0,
+        };
+        begun.find_next();
+        Ok(Some(begun))
+    }
+
+    /// When the next frame is to reach the card; none if no more will.
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
+        self.next
+    }
+
+    /// Hands the next frame to `deliver`, which says whether the card took it.
+    pub fn send(&mut self, now: u64, deliver: impl FnOnce(&[u8]) -> bool) {
+        #[expect(clippy::cast_possible_truncation, reason = "sequence numbers go round")]
+        let sequence = self.number as u16;
+        self.number += 1;
+        let mut packet = Icmpv4Packet::new_unchecked(&mut self.frame[HEADERS - 8..]);
+        packet.set_echo_seq_no(sequence);
+        packet.fill_checksum();
+        self.counts.sent += 1;
+        // The answer to an earlier request with this number can no longer be told from this one's.
+        if deliver(&self.frame) {
+            self.open.insert(sequence, now);
+        } else {
+            self.open.remove(&sequence);
+            self.counts.lost += 1;
+        }
+        self.find_next();
+    }
+
+    /// Takes a frame from the guest that answers the flood and has arrived at `now`. Returns false
+    /// if it does not.
+    pub fn take_answer(&mut self, now: u64, frame: &[u8]) -> bool {
+        let Some(sequence) = answer(frame) else {
+            return false;
+        };
+        if let Some(sent) = self.open.remove(&sequence) {
+            let trip = now - sent;
+            self.counts.answered += 1;
+            self.sum_ns += trip;
+            let trips = self.counts.round_trips.get_or_insert(RoundTrips {
+                least_ns: trip,
+                mean_ns: trip,
+                most_ns: trip,
+            });
+            trips.least_ns = trips.least_ns.min(trip);
+            trips.most_ns = trips.most_ns.max(trip);
+            trips.mean_ns = self.sum_ns / self.counts.answered;
+        }
+        true
+    }
+
+    /// What has come of it so far.
+    #[must_use]
+    pub fn report(&self) -> FloodReport {
+        self.counts.clone()
+    }
+
+    fn find_next(&mut self) {
+        self.next = self
+            .arrivals
+            .next()
+            .map(|arrival| self.begin + arrival.at)
+            .filter(|at| *at < self.end);
+    }
+}
+
+/// An echo request of `length` bytes whose checksum is yet to be filled in.
+fn frame(plan: &Plan, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let mut ethernet = EthernetFrame::new_unchecked(&mut bytes);
+    EthernetRepr {
+        src_addr: EthernetAddress(station::ETHERNET),
+        dst_addr: EthernetAddress(plan.guest_ethernet),
+        ethertype: EthernetProtocol::Ipv4,
+    }
+    .emit(&mut ethernet);
+    let data = vec![0; length - HEADERS];
+    let icmp = Icmpv4Repr::EchoRequest {
+        ident: IDENTIFIER,
+        seq_no: 0,
+        data: &data,
+    };
+    let mut ipv4 = Ipv4Packet::new_unchecked(ethernet.payload_mut());
+    let checksums = ChecksumCapabilities::default();
+    Ipv4Repr {
+        src_addr: plan.address,
+        dst_addr: plan.guest,
+        next_header: IpProtocol::Icmp,
+        payload_len: icmp.buffer_len(),
+        hop_limit: 64,
+    }
+    .emit(&mut ipv4, &checksums);
+    icmp.emit(
+        &mut Icmpv4Packet::new_unchecked(ipv4.payload_mut()),
+        &checksums,
+    );
+    bytes
+}
+
+/// The sequence number of an answer to a flood; none for any other frame, however broken.
+fn answer(frame: &[u8]) -> Option<u16> {
+    let ethernet = EthernetFrame::new_checked(frame).ok()?;
+    if ethernet.ethertype() != EthernetProtocol::Ipv4 {
+        return None;
+    }
+    let ipv4 = Ipv4Packet::new_checked(ethernet.payload()).ok()?;
+    if ipv4.next_header() != IpProtocol::Icmp {
+        return None;
+    }
+    let icmp = Icmpv4Packet::new_checked(ipv4.payload()).ok()?;
+    match Icmpv4Repr::parse(&icmp, &ChecksumCapabilities::default()).ok()? {
+        Icmpv4Repr::EchoReply {
+            ident: IDENTIFIER,
+            seq_no,
+            ..
+        } => Some(seq_no),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn flood(pattern: &str) -> Flood {
+        let text = format!(
+            r#"{{"end": "1s", "flood": {{"pattern": "{pattern}", "begin": "1ms", "end": "2ms"}}}}"#
+        );
+        Flood::new(&Plan::parse(&text).unwrap()).unwrap().unwrap()
+    }
+
+    fn times(mut flood: Flood) -> Vec<u64> {
+        let mut times = Vec::new();
+        while let Some(at) = flood.next() {
+            times.push(at);
+            flood.send(at, |_| true);
+        }
+        times
+    }
+
+    #[test]
+    fn frames_come_at_the_times_of_the_pattern_and_no_others() {
+        assert_eq!(
+            times(flood("4kHz:phase=10us")),
+            [1_010_000, 1_260_000, 1_510_000, 1_760_000]
+        );
+        let random = times(flood("poisson:120kHz:seed=7"));
+        assert_eq!(random, times(flood("poisson:120kHz:seed=7")));
+        assert_ne!(random, times(flood("poisson:120kHz:seed=8")));
+        assert!(random.iter().all(|at| (1_000_000..2_000_000).contains(at)));
+        assert!((80..160).contains(&random.len()), "{}", random.len());
+    }
+
+    #[test]
+    fn each_frame_is_sent_lost_or_answered_by_its_number() {
+        let mut flood = flood("4kHz");
+        let mut frames = Vec::new();
+        for took in [true, false, true] {
+            flood.send(1000, |frame| {
+                frames.push(frame.to_vec());
+                took
+            });
+        }
+        for frame in &mut frames {
+            let ethernet = EthernetFrame::new_checked(&frame[..]).unwrap();
+            let ipv4 = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
+            assert!(ipv4.verify_checksum());
+            let mut icmp = Icmpv4Packet::new_checked(&mut frame[HEADERS - 8..]).unwrap();
+            assert!(icmp.verify_checksum());
+            // A request is no answer.
+            icmp.set_msg_type(smoltcp::wire::Icmpv4Message::EchoReply);
+            icmp.fill_checksum();
+        }
+        assert!(flood.take_answer(1500, &frames[2]));
+        // The same answer twice counts once; nor does one to a frame that the card did not take.
+        assert!(flood.take_answer(1600, &frames[2]));
+        assert!(flood.take_answer(1600, &frames[1]));
+        assert!(flood.take_answer(3000, &frames[0]));
+        let report = flood.report();
+        assert_eq!((report.sent, report.lost, report.answered), (3, 1, 2));
+        let trips = report.round_trips.unwrap();
+        assert_eq!(
+            (trips.least_ns, trips.mean_ns, trips.most_ns),
+            (500, 1250, 2000)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn broken_frames_are_no_answers(mut frame in proptest::collection::vec(any::<u8>(), 0..100), cut in 0usize..60) {
+            prop_assert_eq!(answer(&frame), None);
+            let mut flood = flood("4kHz");
+            flood.send(1000, |whole| { frame = whole[..cut].to_vec(); true });
+            prop_assert!(!flood.take_answer(2000, &frame));
+        }
+    }
+}

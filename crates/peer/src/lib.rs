@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The other end of an emulated board's wire.
+//!
+//! QEMU loads this crate as a plugin (`-plugin libweir_peer.so,plan=FILE,report=FILE`). Its clock
+//! is the guest's own (virtual) clock, so what it sends, when, and what it measures do not depend
+//! on the host: the same plan gives the same report to the bit.
+//!
+//! [`Plan`] says what the peer does, [`Report`] what came of it. [`Peer`] is the peer itself, and
+//! knows nothing of QEMU: it is told the time and the frames that the guest sends, and hands frames
+//! to a [`Card`]. [`Station`] is its TCP/IP stack, [`Flood`] the packets that need none, and
+//! [`Cable`] says how long a frame takes. Only the modules `qemu` and `plugin` speak to QEMU.
+//!
+//! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
+mod cable;
+mod flood;
+mod peer;
+mod plan;
+mod plugin;
+mod qemu;
+mod report;
+mod station;
+
+pub use cable::Cable;
+pub use flood::Flood;
+pub use peer::{Card, Peer};
+pub use plan::{FloodPlan, PingPlan, Plan, PlanError};
+pub use report::{FloodReport, PingReport, Report, RoundTrips};
+pub use station::Station;
+
+/// Ticks of the peer's clock in a second: its times are nanoseconds of the guest's clock.
+pub const CLOCK_HZ: u64 = 1_000_000_000;

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a peer does.
+use std::net::Ipv4Addr;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use weir_arrivals::{Pattern, PatternError};
+use weir_model::Duration;
+
+use crate::CLOCK_HZ;
+use crate::cable::LEAST;
+
+/// Bytes of Ethernet, IPv4 and ICMP before an echo's data.
+pub(crate) const HEADERS: usize = 14 + 20 + 8;
+/// Bytes of the longest frame, without its checksum.
+pub(crate) const LONGEST: usize = 1514;
+
+/// What a peer does. In JSON; every text is a quantity or a pattern as all of Weir writes them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The id of the hub's port (`-netdev hubport,id=ID,hubid=0`) that the guest's card is on.
+    #[serde(default = "netdev")]
+    pub netdev: String,
+    /// The peer's address.
+    #[serde(default = "address")]
+    pub address: Ipv4Addr,
+    /// The guest's address.
+    #[serde(default = "guest")]
+    pub guest: Ipv4Addr,
+    /// The hardware address of the guest's card: floods ask nobody for it.
+    #[serde(default = "guest_ethernet")]
+    pub guest_ethernet: [u8; 6],
+    /// The time at which the peer ends the run, in nanoseconds.
+    #[serde(deserialize_with = "time")]
+    pub end: u64,
+    /// Echo requests of the TCP/IP stack.
+    pub pings: Option<PingPlan>,
+    /// A flood of echo requests that are ready-made.
+    pub flood: Option<FloodPlan>,
+}
+
+/// Echo requests of the TCP/IP stack, each with its own round trip in the report.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PingPlan {
+    /// When they are asked for, in the language of `weir-arrivals`.
+    pub pattern: String,
+    /// How many there are.
+    pub count: u16,
+    /// The time from which the pattern counts, in nanoseconds.
+    #[serde(deserialize_with = "time")]
+    pub begin: u64,
+}
+
+/// A flood: frames that reach the card exactly when its pattern says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FloodPlan {
+    /// When they arrive, in the language of `weir-arrivals`.
+    pub pattern: String,
+    /// The seed of a random pattern that has none of its own.
+    #[serde(default)]
+    pub seed: u64,
+    /// The time from which the pattern counts, in nanoseconds.
+    #[serde(deserialize_with = "time")]
+    pub begin: u64,
+    /// The time from which no frame is sent any more, in nanoseconds.
+    #[serde(deserialize_with = "time")]
+    pub end: u64,
+    /// Bytes of a frame, without its checksum.
+    #[serde(default = "length")]
+    pub length: usize,
+}
+
+/// Why a plan cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// It is no plan.
+    #[error("the plan: {0}")]
+    Form(#[from] serde_json::Error),
+    /// One of its patterns is none.
+    #[error("the plan: {0}")]
+    Pattern(#[from] PatternError),
+    /// Its frames cannot be.
+    #[error("the plan: a frame of a flood has from {LEAST} to {LONGEST} bytes, not {0}")]
+    Length(usize),
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// The text is no plan, or one of its patterns or lengths is impossible.
+    pub fn parse(text: &str) -> Result<Self, PlanError> {
+        let plan: Self = serde_json::from_str(text)?;
+        if let Some(pings) = &plan.pings {
+            Pattern::parse(&pings.pattern, CLOCK_HZ)?;
+        }
+        if let Some(flood) = &plan.flood {
+            Pattern::parse(&flood.pattern, CLOCK_HZ)?;
+            if !(LEAST..=LONGEST).contains(&flood.length) {
+                return Err(PlanError::Length(flood.length));
+            }
+        }
+        Ok(plan)
+    }
+}
+
+fn netdev() -> String {
+    "net".to_owned()
+}
+
+fn address() -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, 1)
+}
+
+fn guest() -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, 2)
+}
+
+/// The address that QEMU gives to the first card.
+fn guest_ethernet() -> [u8; 6] {
+    [0x52, 0x54, 0x00, 0x12, 0x34, 0x56]
+}
+
+fn length() -> usize {
+    LEAST
+}
+
+/// Reads a time (`1ms`) in nanoseconds.
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    String::deserialize(deserializer)?
+        .parse::<Duration>()
+        .and_then(|time| time.cycles(CLOCK_HZ))
+        .map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_read_with_its_defaults() {
+        let plan = Plan::parse(
+            r#"{"end": "20ms", "flood": {"pattern": "poisson:50kHz", "begin": "1ms", "end": "2ms"}}"#,
+        )
+        .unwrap();
+        assert_eq!(plan.end, 20_000_000);
+        assert_eq!(plan.netdev, "net");
+        assert_eq!(plan.flood.unwrap().length, 60);
+        assert!(plan.pings.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_a_reason() {
+        for (text, reason) in [
+            ("", "EOF"),
+            ("{}", "missing field `end`"),
+            (r#"{"end": "soon"}"#, "soon"),
+            (r#"{"end": "1s", "ping": 1}"#, "unknown field `ping`"),
+            (
+                r#"{"end": "1s", "pings": {"pattern": "often", "count": 1, "begin": "1ms"}}"#,
+                "there is no pattern `often`",
+            ),
+            (
+                r#"{"end": "1s", "flood": {"pattern": "1kHz", "begin": "1ms", "end": "2ms", "length": 59}}"#,
+                "from 60 to 1514 bytes, not 59",
+            ),
+        ] {
+            let message = Plan::parse(text).unwrap_err().to_string();
+            assert!(message.contains(reason), "{text}: {message}");
+        }
+    }
+}

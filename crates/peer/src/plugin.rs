@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The plugin: what QEMU calls.
+//!
+//! A panic in a function that QEMU calls ends the process: it must not unwind into C.
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{fs, process, slice};
+
+use crate::peer::{Card, Peer};
+use crate::plan::Plan;
+use crate::qemu::{Client, Qemu, plugin_version};
+
+/// The version of the interface that this plugin is written for. QEMU from 9.0 on refuses version
+/// 1, and earlier ones refuse 2; what is used here is the same in both. QEMU reads it after the
+/// library is loaded, so [`SET_VERSION`] has set it by then.
+#[unsafe(no_mangle)]
+pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
+
+// SAFETY: the loader calls what is in this section, with arguments that the function may ignore.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static SET_VERSION: extern "C" fn() = {
+    extern "C" fn set() {
+        qemu_plugin_version.store(plugin_version(), Ordering::Relaxed);
+    }
+    set
+};
+
+/// Everything that the plugin has, from its installation on. Timers, the card's frames and the end
+/// of QEMU come one at a time, under QEMU's big lock.
+static RUN: Mutex<Option<Run>> = Mutex::new(None);
+
+struct Run {
+    peer: Peer,
+    qemu: Qemu,
+    netdev: CString,
+    report: PathBuf,
+    is_connected: bool,
+}
+
+impl Card for Qemu {
+    fn receive(&mut self, frame: &[u8]) -> bool {
+        self.send(frame)
+    }
+}
+
+impl Run {
+    fn advance(&mut self) {
+        let now = self.qemu.now();
+        if !self.is_connected {
+            if let Err(error) = self.qemu.connect(&self.netdev, frame_sent) {
+                fail(&error);
+            }
+            self.is_connected = true;
+        }
+        if self.peer.advance(now, &mut self.qemu) {
+            self.write_report();
+            self.qemu.end();
+        }
+        self.qemu.set_timer(self.peer.next());
+    }
+
+    fn write_report(&self) {
+        let report = serde_json::to_string_pretty(&self.peer.report())
+            .expect("numbers and texts can be written as JSON");
+        if let Err(error) = fs::write(&self.report, report + "\n") {
+            fail(&format!("{}: {error}", self.report.display()));
+        }
+    }
+}
+
+fn run() -> MutexGuard<'static, Option<Run>> {
+    RUN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn fail(message: &dyn std::fmt::Display) -> ! {
+    eprintln!("weir-peer: {message}");
+    // Not `exit`: the handlers of QEMU would ask for what this thread holds.
+    // SAFETY: nothing of this process is left to be used.
+    unsafe { libc::_exit(2) }
+}
+
+/// Reads the options and the plan. QEMU calls it once, before it makes the machine.
+///
+/// # Safety
+/// `arguments` has `count` texts that end with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    plugin: u64,
+    _info: *const c_void,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    let count = usize::try_from(count).unwrap_or(0);
+    let texts: Vec<&str> = match count {
+        0 => Vec::new(),
+        // SAFETY: QEMU promises it.
+        _ => unsafe { slice::from_raw_parts(arguments, count) }
+            .iter()
+            // SAFETY: as above.
+            .map(|text| unsafe { CStr::from_ptr(*text) }.to_str().unwrap_or(""))
+            .collect(),
+    };
+    match install(plugin, &texts) {
+        Ok(()) => 0,
+        Err(message) => {
+            eprintln!("weir-peer: {message}");
+            process::exit(2);
+        }
+    }
+}
+
+fn install(plugin: u64, texts: &[&str]) -> Result<(), String> {
+    let (plan, report) = options(texts)?;
+    let text = fs::read_to_string(&plan).map_err(|error| format!("{}: {error}", plan.display()))?;
+    let plan = Plan::parse(&text).map_err(|error| error.to_string())?;
+    let mut qemu = Qemu::find().map_err(|name| {
+        format!("this QEMU exports no function {name}; versions 7.2 and 10.0 are known to work")
+    })?;
+    let peer = Peer::new(&plan).map_err(|error| error.to_string())?;
+    let netdev = CString::new(plan.netdev).map_err(|_| "a netdev's name has no zero".to_owned())?;
+    qemu.on_exit(plugin, qemu_ends);
+    // There is no network yet. A timer of the guest's time 0 comes once everything is there, and
+    // before the first instruction. It is set here: while processors are made, QEMU would look for
+    // one that it can wake up.
+    qemu.make_timer(timer_due);
+    qemu.set_timer(Some(0));
+    *run() = Some(Run {
+        peer,
+        qemu,
+        netdev,
+        report,
+        is_connected: false,
+    });
+    Ok(())
+}
+
+/// The paths of the plan and of the report.
+fn options(texts: &[&str]) -> Result<(PathBuf, PathBuf), String> {
+    const FORM: &str = "the options are plan=FILE and report=FILE";
+    let (mut plan, mut report) = (None, None);
+    for text in texts {
+        match text.split_once('=') {
+            Some(("plan", path)) => plan = Some(PathBuf::from(path)),
+            Some(("report", path)) => report = Some(PathBuf::from(path)),
+            _ => return Err(format!("`{text}` is no option; {FORM}")),
+        }
+    }
+    plan.zip(report).ok_or_else(|| FORM.to_owned())
+}
+
+unsafe extern "C" fn timer_due(_data: *mut c_void) {
+    if let Some(run) = run().as_mut() {
+        run.advance();
+    }
+}
+
+unsafe extern "C" fn frame_sent(_client: *mut Client, frame: *const u8, length: usize) -> isize {
+    let bytes = match length {
+        0 => &[],
+        // SAFETY: QEMU promises that many bytes during the call.
+        _ => unsafe { slice::from_raw_parts(frame, length) },
+    };
+    if let Some(run) = run().as_mut() {
+        let now = run.qemu.now();
+        run.peer.receive(now, bytes);
+        run.qemu.set_timer(run.peer.next());
+    }
+    isize::try_from(length).unwrap_or(isize::MAX)
+}
+
+unsafe extern "C" fn qemu_ends(_plugin: u64, _data: *mut c_void) {
+    if let Some(run) = run().as_ref() {
+        run.write_report();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_and_others_refused() {
+        let (plan, report) = options(&["report=b", "plan=a=c"]).unwrap();
+        assert_eq!((plan, report), (PathBuf::from("a=c"), PathBuf::from("b")));
+        assert!(options(&["plan=a"]).is_err());
+        assert!(options(&["plan=a", "report=b", "c=d"]).is_err());
+        assert!(options(&[]).is_err());
+    }
+
+    #[test]
+    fn outside_of_qemu_nothing_is_found() {
+        assert_eq!(qemu_plugin_version.load(Ordering::Relaxed), 1);
+        assert!(Qemu::find().is_err());
+    }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the peer needs of QEMU.
+//!
+//! QEMU exports its functions to its modules and to plugins, but has no header for most of them.
+//! What is declared here holds for 7.2 and 10.0; the functions are looked up when the plugin is
+//! loaded, so that another version without one of them is refused with its name.
+//!
+//! Every function here is called, and every callback comes, in a thread that holds QEMU's big lock
+//! (in a timer, or in the instruction that writes to the card), or before there is more than one
+//! thread.
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// QEMU's `QEMU_CLOCK_VIRTUAL`: the guest's clock.
+const CLOCK_VIRTUAL: c_int = 1;
+/// QEMU's `SHUTDOWN_CAUSE_HOST_QMP_QUIT`: QEMU ends with exit code 0, also with `-no-shutdown`.
+const CAUSE_HOST_QUIT: c_int = 2;
+/// QEMU's `NET_CLIENT_DRIVER_NONE`.
+const DRIVER_NONE: c_int = 0;
+
+/// QEMU's `NetClientState`.
+#[repr(C)]
+pub struct Client {
+    _opaque: [u8; 0],
+}
+
+/// What QEMU calls with a frame that reaches a client; it returns the length, or what else it has
+/// become of it.
+pub type Receive =
+    unsafe extern "C" fn(client: *mut Client, frame: *const u8, length: usize) -> isize;
+/// What QEMU calls when a timer is due.
+pub type Due = unsafe extern "C" fn(data: *mut c_void);
+/// What QEMU calls when it ends.
+pub type Exit = unsafe extern "C" fn(plugin: u64, data: *mut c_void);
+
+/// QEMU's `NetClientInfo`. Its first three fields are the same in 7.2 and 10.0; the others, which
+/// differ, are pointers to functions that may be missing (21 in 7.2, 20 in 10.0).
+#[repr(C)]
+struct ClientInfo {
+    driver: c_int,
+    /// Bytes that QEMU allocates, with zeros, for a client, of which a `NetClientState` needs 376
+    /// in 7.2 and in 10.0.
+    size: usize,
+    receive: Option<Receive>,
+    others: [usize; 61],
+}
+
+/// QEMU's `QEMUTimer` (48 bytes), which has no constructor but an initializer of its memory.
+#[repr(C, align(16))]
+struct Timer([u8; 256]);
+
+/// Declares the functions of QEMU and where they are looked up.
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        /// QEMU's functions by their own names.
+        #[derive(Clone, Copy)]
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Functions {
+            fn find() -> Result<Self, &'static str> {
+                Ok(Self {
+                    $($name: {
+                        let name = concat!(stringify!($name), "\0");
+                        let address = symbol(name).ok_or(stringify!($name))?;
+                        // SAFETY: a function of this name in QEMU 7.2 and 10.0 has this type.
+                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(address) }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    qemu_plugin_register_atexit_cb: fn(u64, Exit, *mut c_void);
+    qemu_clock_get_ns: fn(c_int) -> i64;
+    timer_init_full: fn(*mut Timer, *mut c_void, c_int, c_int, c_int, Due, *mut c_void);
+    timer_mod_ns: fn(*mut Timer, i64);
+    timer_del: fn(*mut Timer);
+    qemu_find_netdev: fn(*const c_char) -> *mut Client;
+    qemu_get_peer: fn(*mut Client, c_int) -> *mut Client;
+    net_hub_id_for_client: fn(*mut Client, *mut c_int) -> c_int;
+    net_hub_add_port: fn(c_int, *const c_char, *mut Client) -> *mut Client;
+    qemu_new_net_client: fn(*const ClientInfo, *mut Client, *const c_char, *const c_char) -> *mut Client;
+    qemu_send_packet: fn(*mut Client, *const u8, c_int) -> isize;
+    qemu_system_shutdown_request: fn(c_int);
+}
+
+fn symbol(name: &str) -> Option<*mut c_void> {
+    let name = CStr::from_bytes_with_nul(name.as_bytes()).ok()?;
+    // SAFETY: the name ends with a zero.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!address.is_null()).then_some(address)
+}
+
+/// The version of the interface of plugins that this QEMU accepts: 1 up to 8.2, 2 from 9.0 on.
+pub fn plugin_version() -> c_int {
+    if symbol("qemu_plugin_scoreboard_new\0").is_some() {
+        2
+    } else {
+        1
+    }
+}
+
+/// Why the guest's card cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// There is no such netdev.
+    #[error(
+        "QEMU has no netdev `{0}`: start it with -netdev hubport,id={0},hubid=0 -net nic,netdev={0}"
+    )]
+    Missing(String),
+    /// It is no port of a hub.
+    #[error("the netdev `{0}` is no port of a hub: use -netdev hubport,id={0},hubid=0")]
+    NoPort(String),
+    /// No card is on it.
+    #[error("no card is on the netdev `{0}`: start QEMU with -net nic,netdev={0}")]
+    NoCard(String),
+}
+
+/// QEMU, as the peer uses it: its clock, one timer, and the hub that the guest's card is on.
+pub struct Qemu {
+    functions: Functions,
+    timer: *mut Timer,
+    port: *mut Client,
+}
+
+// SAFETY: the pointers are QEMU's, which allows their use in any thread that holds its big lock;
+// all threads that call the plugin do.
+unsafe impl Send for Qemu {}
+
+impl Qemu {
+    /// Looks QEMU's functions up.
+    ///
+    /// # Errors
+    /// The name of a function that this QEMU does not have.
+    pub fn find() -> Result<Self, &'static str> {
+        Ok(Self {
+            functions: Functions::find()?,
+            timer: std::ptr::null_mut(),
+            port: std::ptr::null_mut(),
+        })
+    }
+
+    /// Asks for a call when QEMU ends.
+    pub fn on_exit(&self, plugin: u64, exit: Exit) {
+        // SAFETY: the function lives as long as the plugin, which is never unloaded.
+        unsafe {
+            (self.functions.qemu_plugin_register_atexit_cb)(plugin, exit, std::ptr::null_mut());
+        }
+    }
+
+    /// The guest's time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        // SAFETY: the clock can be read at any time after QEMU's start.
+        let now = unsafe { (self.functions.qemu_clock_get_ns)(CLOCK_VIRTUAL) };
+        u64::try_from(now).unwrap_or(0)
+    }
+
+    /// Makes the timer, once.
+    pub fn make_timer(&mut self, due: Due) {
+        // QEMU keeps the address: the timer lives until the process ends.
+        self.timer = Box::leak(Box::new(Timer([0; 256])));
+        // SAFETY: the memory is larger than a QEMUTimer of any version, and lives for ever.
+        unsafe {
+            (self.functions.timer_init_full)(
+                self.timer,
+                std::ptr::null_mut(),
+                CLOCK_VIRTUAL,
+                1,
+                0,
+                due,
+                std::ptr::null_mut(),
+            );
+        }
+    }
+
+    /// Sets the timer to `at`, or stops it.
+    pub fn set_timer(&self, at: Option<u64>) {
+        if self.timer.is_null() {
+            return;
+        }
+        // SAFETY: the timer has been made.
+        unsafe {
+            match at {
+                Some(at) => {
+                    (self.functions.timer_mod_ns)(self.timer, i64::try_from(at).unwrap_or(i64::MAX))
+                }
+                None => (self.functions.timer_del)(self.timer),
+            }
+        }
+    }
+
+    /// Connects to the hub that the port `netdev` is on: `receive` is called with each frame that
+    /// the guest sends, in the instruction that makes the card send it.
+    pub fn connect(&mut self, netdev: &CStr, receive: Receive) -> Result<(), NetworkError> {
+        let name = || netdev.to_string_lossy().into_owned();
+        // QEMU keeps the address of the information as long as the client exists.
+        let info = Box::leak(Box::new(ClientInfo {
+            driver: DRIVER_NONE,
+            size: 4096,
+            receive: Some(receive),
+            others: [0; 61],
+        }));
+        // SAFETY: the names end with a zero and are copied by QEMU; the clients come from QEMU; the
+        // information lives for ever, and every field that a version of QEMU reads in it is there.
+        unsafe {
+            let port = (self.functions.qemu_find_netdev)(netdev.as_ptr());
+            if port.is_null() {
+                return Err(NetworkError::Missing(name()));
+            }
+            let mut hub = 0;
+            if (self.functions.net_hub_id_for_client)(port, &raw mut hub) != 0 {
+                return Err(NetworkError::NoPort(name()));
+            }
+            if (self.functions.qemu_get_peer)(port, 0).is_null() {
+                return Err(NetworkError::NoCard(name()));
+            }
+            let client = (self.functions.qemu_new_net_client)(
+                info,
+                std::ptr::null_mut(),
+                c"weir-peer".as_ptr(),
+                c"weir-peer".as_ptr(),
+            );
+            (self.functions.net_hub_add_port)(hub, c"weir-peer-port".as_ptr(), client);
+            self.port = port;
+        }
+        Ok(())
+    }
+
+    /// Hands a frame to the guest's card, and returns whether it took it.
+    ///
+    /// The frame leaves the hub from the card's own port: from another one, the hub would not say
+    /// what has become of it. What QEMU says is the length if the card took the frame (or did not
+    /// want it: it is for another address), -1 if it dropped it, and 0 if the frame waits in a
+    /// queue of QEMU's. A LAN9118 never lets one wait. A stopped machine does, and no timer of its
+    /// clock comes while it is stopped.
+    pub fn send(&self, frame: &[u8]) -> bool {
+        let Ok(length) = c_int::try_from(frame.len()) else {
+            return false;
+        };
+        // SAFETY: the port is QEMU's; a card reads `length` bytes during the call.
+        unsafe { (self.functions.qemu_send_packet)(self.port, frame.as_ptr(), length) > 0 }
+    }
+
+    /// Asks QEMU to end. The guest may go on for a while.
+    pub fn end(&self) {
+        // SAFETY: a request can be made at any time.
+        unsafe { (self.functions.qemu_system_shutdown_request)(CAUSE_HOST_QUIT) }
+    }
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The peer's TCP/IP stack.
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium};
+use smoltcp::socket::icmp::{Endpoint, PacketBuffer, PacketMetadata, Socket};
+use smoltcp::time::Instant;
+use smoltcp::wire::{
+    EthernetAddress, HardwareAddress, Icmpv4Packet, Icmpv4Repr, IpAddress, IpCidr,
+};
+
+use crate::plan::LONGEST;
+use crate::report::PingReport;
+
+/// The peer's hardware address.
+pub(crate) const ETHERNET: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
+/// The identifier of the station's echo requests.
+const IDENTIFIER: u16 = 0x9193;
+/// Data of an echo request, as many bytes as ping(8) sends.
+const DATA: [u8; 56] = [0x5a; 56];
+/// Echo requests that may wait for the guest's hardware address, and answers that may wait to be
+/// read.
+const WAITING: usize = 64;
+/// Nanoseconds of smoltcp's grain of time.
+const GRAIN: u64 = 1000;
+
+/// A TCP/IP stack that takes its time as an argument: smoltcp, and what waits between it and the
+/// wire. Its grain is a microsecond; what is measured here is not rounded to it.
+pub struct Station {
+    interface: Interface,
+    sockets: SocketSet<'static>,
+    icmp: SocketHandle,
+    queues: Queues,
+    guest: Ipv4Addr,
+    pings: Vec<PingReport>,
+    wanted: Option<u64>,
+}
+
+impl Station {
+    /// A station with the address `own` that talks to `guest`.
+    #[must_use]
+    pub fn new(own: Ipv4Addr, guest: Ipv4Addr) -> Self {
+        let mut queues = Queues::default();
+        let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(ETHERNET)));
+        // From it come the stack's ports and numbers: the same ones in each run.
+        config.random_seed = 1;
+        let mut interface = Interface::new(config, &mut queues, Instant::ZERO);
+        interface.update_ip_addrs(|addresses| {
+            let network = IpCidr::new(IpAddress::Ipv4(own), 24);
+            addresses
+                .push(network)
+                .expect("an interface has room for one address");
+        });
+        let buffer = || {
+            PacketBuffer::new(
+                vec![PacketMetadata::EMPTY; WAITING],
+                vec![0; WAITING * 2 * DATA.len()],
+            )
+        };
+        let mut icmp = Socket::new(buffer(), buffer());
+        icmp.bind(Endpoint::Ident(IDENTIFIER))
+            .expect("a new socket can be bound");
+        let mut sockets = SocketSet::new(Vec::new());
+        let icmp = sockets.add(icmp);
+        Self {
+            interface,
+            sockets,
+            icmp,
+            queues,
+            guest,
+            pings: Vec::new(),
+            wanted: None,
+        }
+    }
+
+    /// Asks for an echo at `now`. The request may leave later: the first one waits until the
+    /// guest's hardware address is known. It never leaves if too many wait already.
+    pub fn ping(&mut self, now: u64) {
+        let sequence = u16::try_from(self.pings.len()).expect("a plan's count has 16 bits");
+        let request = Icmpv4Repr::EchoRequest {
+            ident: IDENTIFIER,
+            seq_no: sequence,
+            data: &DATA,
+        };
+        let socket = self.sockets.get_mut::<Socket>(self.icmp);
+        if let Ok(bytes) = socket.send(request.buffer_len(), IpAddress::Ipv4(self.guest)) {
+            request.emit(
+                &mut Icmpv4Packet::new_unchecked(bytes),
+                &ChecksumCapabilities::default(),
+            );
+        }
+        self.pings.push(PingReport {
+            asked_ns: now,
+            round_trip_ns: None,
+        });
+        self.wanted = Some(now);
+    }
+
+    /// Takes a frame that arrives at `now`.
+    pub fn receive(&mut self, now: u64, frame: Vec<u8>) {
+        self.queues.arrived.push_back(frame);
+        self.wanted = Some(now);
+    }
+
+    /// Does what is to be done at `now`, and returns the frames that leave.
+    pub fn step(&mut self, now: u64) -> Vec<Vec<u8>> {
+        let instant = Instant::from_micros(i64::try_from(now / GRAIN).unwrap_or(i64::MAX));
+        self.interface
+            .poll(instant, &mut self.queues, &mut self.sockets);
+        let socket = self.sockets.get_mut::<Socket>(self.icmp);
+        while let Ok((bytes, _)) = socket.recv() {
+            let checksums = ChecksumCapabilities::default();
+            let reply = Icmpv4Packet::new_checked(bytes)
+                .and_then(|packet| Icmpv4Repr::parse(&packet, &checksums));
+            if let Ok(Icmpv4Repr::EchoReply { seq_no, data, .. }) = reply {
+                if let Some(ping) = self.pings.get_mut(usize::from(seq_no)) {
+                    if data == DATA {
+                        ping.round_trip_ns.get_or_insert(now - ping.asked_ns);
+                    }
+                }
+            }
+        }
+        // Never now again: what smoltcp could do now, it has done.
+        self.wanted = self
+            .interface
+            .poll_at(instant, &self.sockets)
+            .and_then(|at| u64::try_from(at.total_micros()).ok())
+            .map(|micros| (micros * GRAIN).max(now + GRAIN));
+        self.queues.leaving.drain(..).collect()
+    }
+
+    /// When it wants to be stepped next; none as long as nothing arrives.
+    #[must_use]
+    pub fn wanted(&self) -> Option<u64> {
+        self.wanted
+    }
+
+    /// The echo requests so far.
+    #[must_use]
+    pub fn pings(&self) -> &[PingReport] {
+        &self.pings
+    }
+}
+
+/// What waits between smoltcp and the wire.
+#[derive(Default)]
+struct Queues {
+    arrived: VecDeque<Vec<u8>>,
+    leaving: VecDeque<Vec<u8>>,
+}
+
+impl Device for Queues {
+    type RxToken<'a> = Reception;
+    type TxToken<'a> = Transmission<'a>;
+
+    fn receive(&mut self, _: Instant) -> Option<(Reception, Transmission<'_>)> {
+        let frame = self.arrived.pop_front()?;
+        Some((Reception(frame), Transmission(&mut self.leaving)))
+    }
+
+    fn transmit(&mut self, _: Instant) -> Option<Transmission<'_>> {
+        Some(Transmission(&mut self.leaving))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ethernet;
+        capabilities.max_transmission_unit = LONGEST;
+        capabilities
+    }
+}
+
+struct Reception(Vec<u8>);
+
+impl smoltcp::phy::RxToken for Reception {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
+        read(&self.0)
+    }
+}
+
+struct Transmission<'a>(&'a mut VecDeque<Vec<u8>>);
+
+impl smoltcp::phy::TxToken for Transmission<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
+        let mut frame = vec![0; length];
+        let result = write(&mut frame);
+        self.0.push_back(frame);
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const TWO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    /// Two stations on a wire where every frame takes 700 ns, for as long as one wants a step.
+    fn run(left: &mut Station, right: &mut Station, until: u64) {
+        let mut flying: VecDeque<(u64, bool, Vec<u8>)> = VecDeque::new();
+        loop {
+            let times = [left.wanted(), right.wanted(), flying.front().map(|f| f.0)];
+            let Some(now) = times.into_iter().flatten().min().filter(|at| *at < until) else {
+                return;
+            };
+            while flying.front().is_some_and(|frame| frame.0 <= now) {
+                let (_, is_for_left, frame) = flying.pop_front().unwrap();
+                let to = if is_for_left { &mut *left } else { &mut *right };
+                to.receive(now, frame);
+            }
+            for frame in left.step(now) {
+                flying.push_back((now + 700, false, frame));
+            }
+            for frame in right.step(now) {
+                flying.push_back((now + 700, true, frame));
+            }
+        }
+    }
+
+    #[test]
+    fn an_echo_is_measured_to_the_nanosecond() {
+        let (mut left, mut right) = (Station::new(ONE, TWO), Station::new(TWO, ONE));
+        left.ping(123);
+        run(&mut left, &mut right, 1_000_000);
+        left.ping(2_000_457);
+        run(&mut left, &mut right, 4_000_000);
+        let trips: Vec<_> = left.pings().iter().map(|p| p.round_trip_ns).collect();
+        // The first includes ARP.
+        assert_eq!(trips, [Some(2800), Some(1400)]);
+    }
+
+    #[test]
+    fn without_an_answer_time_goes_on() {
+        let mut left = Station::new(ONE, TWO);
+        left.ping(500);
+        let (mut now, mut steps, mut frames) = (500, 0, 0);
+        while now < 10_000_000_000 {
+            frames += left.step(now).len();
+            steps += 1;
+            match left.wanted() {
+                Some(at) => now = at,
+                None => break,
+            }
+        }
+        assert_eq!(left.pings()[0].round_trip_ns, None);
+        // ARP asks about once a second.
+        assert!((5..20).contains(&frames), "{frames} frames");
+        assert!(steps < 100, "{steps} steps");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_may_arrive(frames in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 1..20)) {
+            let mut left = Station::new(ONE, TWO);
+            for (at, frame) in frames.into_iter().enumerate() {
+                left.receive(at as u64 * 5000, frame);
+                left.step(at as u64 * 5000);
+            }
+        }
+    }
+}
